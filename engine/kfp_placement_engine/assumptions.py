@@ -1,0 +1,41 @@
+"""What is assumed where the run and the cluster say nothing; every plan shows which were used."""
+
+from dataclasses import dataclass
+
+from kfp_placement_engine.exceptions import PlanningError
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Stand-ins for what nobody said.
+
+    Attributes:
+        duration_seconds: run time of a step without a hint.
+        output_bytes: size of an output without a hint.
+        image_bytes: size of an image no node reports.
+        store_bytes_per_second: a node's bandwidth to the object store.
+        pull_bytes_per_second: a node's image pull rate.
+        driver_seconds: time one KFP driver pod takes, from bind to end, on any node.
+        loop_width: iterations of a loop whose width is known only at run time.
+        link_bytes_per_second: bandwidth between two nodes for direct transfers.
+    """
+
+    duration_seconds: float = 60.0
+    output_bytes: int = 0
+    image_bytes: int = 0
+    store_bytes_per_second: float = 125e6
+    pull_bytes_per_second: float = 50e6
+    driver_seconds: float = 5.0
+    loop_width: int = 3
+    link_bytes_per_second: float = 125e6
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be planned with."""
+        for name in ("store_bytes_per_second", "pull_bytes_per_second", "link_bytes_per_second"):
+            if not getattr(self, name) > 0:
+                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be greater than 0")
+        for name in ("duration_seconds", "output_bytes", "image_bytes", "driver_seconds"):
+            if not getattr(self, name) >= 0:
+                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be 0 or more")
+        if self.loop_width < 1:
+            raise PlanningError(f"loop_width = {self.loop_width!r}; it must be 1 or more")

@@ -1,0 +1,23 @@
+"""Label, annotation and name constants of the contract between SDK and cluster."""
+
+API_GROUP = "kfp-placement.dev"
+API_VERSION = "kfp-placement.dev/v1alpha1"
+
+TYPE_LABEL = "typeOfComponent"
+LOCATION_LABEL = "OurLocation"
+SCHEDULER_LABEL = "kfp-placement.dev/scheduler"
+HINTS_ANNOTATION = "kfp-placement.dev/hints"
+ENABLED_LABEL = "kfp-placement.dev/enabled"
+
+SPEED_LABEL = "kfp-placement.dev/speed"
+STORE_BANDWIDTH_LABEL = "kfp-placement.dev/store-bandwidth"
+PULL_RATE_LABEL = "kfp-placement.dev/pull-rate"
+
+PLAN_GATE = "kfp-placement.dev/plan"
+
+DEFAULT_SCHEDULER = "kfp-placement"
+
+LATENCY_RULED_TYPES = ("predict", "predicting", "prediction", "inference", "serving")
+"""Step types that follow the latency rule unless a policy names others (compared lower case)."""
+
+MAX_LABEL_VALUE_LENGTH = 63

@@ -1,0 +1,201 @@
+"""Kubernetes quantities, Go durations and latencies: text to exact numbers and back.
+
+Canonical units everywhere in the engine: CPU in milli-CPU, bytes for memory and storage, whole
+units for extended resources, seconds for durations, milliseconds for latencies.
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from kfp_placement_engine.exceptions import QuantityError
+
+Resources = Mapping[str, int]
+"""Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
+
+_SUFFIXES: dict[str, Fraction] = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    "Ki": Fraction(2**10),
+    "Mi": Fraction(2**20),
+    "Gi": Fraction(2**30),
+    "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50),
+    "Ei": Fraction(2**60),
+}
+_QUANTITY = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$", re.ASCII)
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)", re.ASCII)
+_DURATION_UNITS = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+_PLAIN_NUMBER = re.compile(r"^(?:\d+(?:\.\d*)?|\.\d+)$", re.ASCII)
+
+MAX_QUANTITY = 2**63 - 1
+"""Kubernetes keeps quantities in int64; what is larger is refused."""
+
+MAX_DURATION_SECONDS = 10 * 366 * 86400.0
+"""Ten years: what is longer is a typing error, not a step."""
+
+MAX_LATENCY_MS = 3_600_000.0
+"""One hour: what is longer is not a network latency."""
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _quantity(text: object) -> Fraction:
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise QuantityError(f"{_shown(text)} is no quantity; write for example 500m, 2 or 4Gi")
+    source = repr(text) if isinstance(text, float) else str(text).strip()
+    match = _QUANTITY.match(source) if len(source) <= 64 else None
+    if match is None:
+        raise QuantityError(f"{_shown(text)} is no quantity; write for example 500m, 2 or 4Gi")
+    number, suffix, exponent = match.groups()
+    factor = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[suffix or ""]
+    value = Fraction(number) * factor
+    if value < 0:
+        raise QuantityError(f"{_shown(text)} is negative; a quantity must be 0 or more")
+    return value
+
+
+def _ceiling(value: Fraction, text: object) -> int:
+    whole = -(-value.numerator // value.denominator)
+    if whole > MAX_QUANTITY:
+        raise QuantityError(f"{_shown(text)} is beyond what Kubernetes can hold (2^63 - 1)")
+    return whole
+
+
+def parse_quantity(text: object) -> int:
+    """Read a Kubernetes quantity ("2Gi", "1e3", 4) as whole units, rounded up as Kubernetes does.
+
+    Raises:
+        QuantityError: malformed, negative, or beyond int64.
+    """
+    return _ceiling(_quantity(text), text)
+
+
+def parse_cpu(text: object) -> int:
+    """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
+
+    Raises:
+        QuantityError: malformed, negative, or beyond int64.
+    """
+    return _ceiling(_quantity(text) * 1000, text)
+
+
+def parse_resource(name: str, text: object) -> int:
+    """Read one entry of a resource list in canonical units.
+
+    Raises:
+        QuantityError: malformed, negative, or beyond int64; the message names the resource.
+    """
+    try:
+        return parse_cpu(text) if name == "cpu" else parse_quantity(text)
+    except QuantityError as error:
+        raise QuantityError(f"{name}: {error}") from error
+
+
+def parse_resources(entries: Mapping[str, object]) -> dict[str, int]:
+    """Read a Kubernetes resource list ({"cpu": "500m", "memory": "1Gi"}) in canonical units.
+
+    Raises:
+        QuantityError: one entry is malformed; the message names the resource.
+    """
+    return {name: parse_resource(name, text) for name, text in entries.items()}
+
+
+def format_resource(name: str, amount: int) -> str:
+    """Write an amount as the shortest exact Kubernetes quantity ("500m", "2", "4Gi")."""
+    if name == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if amount and (name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")):
+        for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
+            factor = int(_SUFFIXES[suffix])
+            if amount % factor == 0:
+                return f"{amount // factor}{suffix}"
+    return str(amount)
+
+
+def format_resources(resources: Resources) -> dict[str, str]:
+    """Write canonical amounts as Kubernetes quantities, in the order given."""
+    return {name: format_resource(name, amount) for name, amount in resources.items()}
+
+
+def parse_duration(text: object) -> float:
+    """Read a duration in seconds: Go's form ("1h30m", "500ms") plus "d"; a bare number is seconds.
+
+    Raises:
+        QuantityError: malformed, negative, or longer than ten years.
+    """
+    seconds = _go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90")
+    if seconds > MAX_DURATION_SECONDS:
+        raise QuantityError(f"duration {_shown(text)} is longer than ten years")
+    return seconds
+
+
+def parse_latency_ms(text: object) -> float:
+    """Read a round-trip latency in milliseconds: "0.8ms", "300us", "1s"; a bare number is milliseconds.
+
+    Raises:
+        QuantityError: malformed, negative, or longer than an hour.
+    """
+    seconds = _go_duration(text, Fraction(1, 1000), "latency", "0.8ms, 300us, 1s or 0.8 (milliseconds)")
+    latency_ms = seconds * 1000
+    if latency_ms > MAX_LATENCY_MS:
+        raise QuantityError(f"latency {_shown(text)} is longer than an hour")
+    return latency_ms
+
+
+def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) -> float:
+    problem = QuantityError(f"{_shown(text)} is no {what}; write for example {examples}")
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise problem
+    source = repr(text) if isinstance(text, float) else str(text).strip()
+    if len(source) > 64:
+        raise problem
+    if source.startswith("-"):
+        raise QuantityError(f"{what} {_shown(text)} is negative; it must be 0 or more")
+    source = source.removeprefix("+")
+    if _PLAIN_NUMBER.match(source):
+        return float(Fraction(source.rstrip(".") if source.endswith(".") else source) * bare_unit)
+    total, position = Fraction(0), 0
+    while position < len(source):
+        part = _DURATION_PART.match(source, position)
+        if part is None:
+            raise problem
+        total += Fraction(part.group(1)) * _DURATION_UNITS[part.group(2)]
+        position = part.end()
+    if position == 0:
+        raise problem
+    return float(total)
+
+
+def format_duration(seconds: float) -> str:
+    """Write seconds for people: "0.8s", "45s", "20m", "1h30m", "2d4h"; at most two units."""
+    if seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.3g}s"
+    whole = round(seconds)
+    parts = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        amount, whole = divmod(whole, size)
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts[:2]) or "0s"

@@ -1,0 +1,47 @@
+"""Errors of the engine.
+
+::
+
+    EngineError
+    ├── InputError             a file or value that cannot be understood
+    │   ├── QuantityError      "500q" is no Kubernetes quantity
+    │   ├── HintsError         the hints annotation is malformed
+    │   └── LimitError         larger or deeper than the documented limits
+    ├── InputNotFoundError     a file, module or data set that is not there
+    ├── MissingExtraError      an optional library is needed for what was asked
+    └── PlanningError          a problem or option the planner refuses
+
+Every message says what was wrong, which value, and what to do.
+"""
+
+
+class EngineError(Exception):
+    """Base of all errors raised by the engine."""
+
+
+class InputError(EngineError):
+    """Input that cannot be understood; the message names the place in it."""
+
+
+class QuantityError(InputError):
+    """A quantity, duration or latency that is malformed, negative or absurd."""
+
+
+class HintsError(InputError):
+    """The hints annotation is malformed."""
+
+
+class LimitError(InputError):
+    """Input beyond a documented limit."""
+
+
+class InputNotFoundError(EngineError):
+    """A file, module or data set that does not exist."""
+
+
+class MissingExtraError(EngineError):
+    """An optional library is needed; the message names the extra to install."""
+
+
+class PlanningError(EngineError):
+    """A problem or option that the planner refuses."""

@@ -1,0 +1,146 @@
+"""A finished plan, for people and programs: what the SDK shows, the command line prints, tests read.
+
+Time zero is the submission of the run. All figures come from one simulation of the plan; the
+baselines' figures from the same simulation of theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.run_graph import DurationSource, Notice, StepKind
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One step of the plan.
+
+    Attributes:
+        name, task, kind, iteration, assumed, conditional, type, location: as in `run_graph.Step`.
+        node: name of the node, or None if it is unschedulable.
+        start_seconds: when its pod is bound; None if unschedulable.
+        finish_seconds: when its outputs are uploaded; None if unschedulable.
+        image_pull_seconds: time spent on pulling missing image bytes.
+        transfer_seconds: time spent on downloading inputs and uploading outputs.
+        duration_seconds: run time on that node.
+        duration_source: where the run time comes from.
+        latency_ms: round trip between its location and the node; None = no rule or unknown.
+        requests: what the planner reserves for it.
+        image, labels, attempt_limit, depends_on: as in `run_graph.Step`.
+        reason: why there, in one sentence.
+    """
+
+    name: str
+    task: str
+    kind: StepKind
+    iteration: tuple[int, ...]
+    assumed: bool
+    conditional: bool
+    type: str
+    location: str
+    node: str | None
+    start_seconds: float | None
+    finish_seconds: float | None
+    image_pull_seconds: float
+    transfer_seconds: float
+    duration_seconds: float
+    duration_source: DurationSource
+    latency_ms: float | None
+    requests: Resources
+    image: str
+    labels: Mapping[str, str]
+    attempt_limit: int
+    depends_on: tuple[str, ...]
+    reason: str
+    type_guessed: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedDriver:
+    """A KFP driver pod on the plan's time line: `step` or group it belongs to, node, start and finish."""
+
+    name: str
+    node: str
+    start_seconds: float
+    finish_seconds: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one schedule achieves, in the order in which plans are compared.
+
+    Attributes:
+        unplaced: steps that no node can take.
+        latency_excess_ms: sum over latency-ruled steps of the round trip beyond the tolerance band.
+        latency_ms: sum of the round trips of latency-ruled steps.
+        makespan_seconds: end of the last step.
+    """
+
+    unplaced: int
+    latency_excess_ms: float
+    latency_ms: float
+    makespan_seconds: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A makespan no schedule can beat, and how it was found (`pattern-lp`, `area`, `critical-path`)."""
+
+    seconds: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of one run on one cluster.
+
+    Attributes:
+        run_name, run_source: from the run graph.
+        cluster_nodes: names of all nodes, in the cluster's order.
+        cluster_source: what the cluster was read from.
+        seed, generations: replay the same plan.
+        planning_seconds: wall time of the search.
+        dispatch: `ready` or `ordered`.
+        objective: `completion`, `paper` or `packing`.
+        figures: what the plan achieves.
+        lower_bound: what no plan can beat.
+        baselines: the same figures for each baseline asked for, by name.
+        steps: in the run graph's order.
+        drivers: the driver pods, for the time line.
+        unschedulable: name and reason of steps without a node.
+        notices: warnings.
+        assumptions: the assumed values that were used, in words (`duration 60 s for 3 of 7 steps`).
+        all_durations_assumed: no percentages are shown then.
+    """
+
+    run_name: str
+    run_source: str
+    cluster_nodes: tuple[str, ...]
+    cluster_source: str
+    seed: int
+    generations: int
+    planning_seconds: float
+    dispatch: str
+    objective: str
+    figures: Figures
+    lower_bound: Bound
+    baselines: Mapping[str, Figures]
+    steps: tuple[PlannedStep, ...]
+    drivers: tuple[PlannedDriver, ...] = ()
+    unschedulable: tuple[tuple[str, str], ...] = ()
+    notices: tuple[Notice, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    all_durations_assumed: bool = False
+    _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the steps by name."""
+        object.__setattr__(self, "_by_name", {step.name: step for step in self.steps})
+
+    def step(self, name: str) -> PlannedStep:
+        """The step of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._by_name[name]
