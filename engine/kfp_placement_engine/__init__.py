@@ -1,0 +1,1 @@
+"""The planner: run graph and cluster in, placement and schedule out."""

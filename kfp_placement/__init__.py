@@ -1,0 +1,1 @@
+"""Plan where the steps of a Kubeflow Pipelines run go, before it starts."""
