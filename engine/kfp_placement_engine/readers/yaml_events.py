@@ -1,0 +1,283 @@
+"""YAML text -> plain values, one event after the other, with limits.
+
+PyYAML's own constructor is recursive, shares what an alias repeats without counting it, and keeps
+the last of two equal keys. This one keeps a stack, counts, and names the line. Scalars follow the
+YAML that Kubernetes tools read: keys are always text, times stay text, no sexagesimal numbers.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import yaml
+
+from kfp_placement_engine.exceptions import InputError, LimitError
+
+MAX_ALIASED_VALUES = 1_000_000
+"""All aliases of a file together may repeat so many values; a bomb repeats billions."""
+
+_PROGRESS_EVENTS = 20_000
+_CACHED_CHARACTERS = 40
+_CACHED_SCALARS = 50_000
+_TAG = "tag:yaml.org,2002:"
+_TEXT_TAGS = frozenset({_TAG + kind for kind in ("str", "timestamp", "binary")} | {"!"})
+_COLLECTION_TAGS = frozenset({_TAG + kind for kind in ("map", "seq", "set", "omap")} | {"!"})
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
+_FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
+_INTEGER = re.compile(r"^[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$", re.ASCII)
+_FLOAT = re.compile(
+    r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?"
+    r"|[0-9][0-9_]*[eE][-+]?[0-9]+|\.(?:inf|Inf|INF))$|^\.(?:nan|NaN|NAN)$",
+    re.ASCII,
+)
+_MERGE = object()
+_NO_KEY = object()
+
+
+def load_yaml(
+    data: bytes, *, name: str, max_depth: int, progress: Callable[[float], None]
+) -> list[Any]:
+    """Read every document of `data` (UTF-8) that is not empty.
+
+    Raises:
+        InputError: no YAML, a key twice, an unknown tag or anchor; the message names the line.
+        LimitError: too deep, or aliases that repeat too much.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    builder = _Builder(name, max_depth, progress, max(1, len(data)))
+    try:
+        return builder.documents(yaml.parse(data, Loader=loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = " ".join(part for part in (error.context, error.problem) if part)
+        raise InputError(f"{name}{line}: no valid YAML: {problem}") from error
+    except yaml.YAMLError as error:
+        text = " ".join(str(error).split())
+        raise InputError(f"{name}: no valid YAML: {text:.200}") from error
+
+
+def parse_scalar(text: str) -> Any:
+    """The value of a plain scalar.
+
+    Raises:
+        ValueError: a number of thousands of digits.
+    """
+    if text in _NULL:
+        return None
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    if text[0] not in "+-.0123456789":
+        return text
+    if _INTEGER.match(text):
+        return _integer(text.replace("_", ""))
+    if _FLOAT.match(text):
+        return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan").lower())
+    return text
+
+
+def _integer(text: str) -> Any:
+    digits = text.lstrip("+-")
+    if digits in ("", "0b", "0x", "0o"):
+        return text
+    sign = -1 if text.startswith("-") else 1
+    for prefix, base in (("0b", 2), ("0x", 16), ("0o", 8)):
+        if digits.startswith(prefix):
+            return sign * int(digits[2:], base)
+    return sign * int(digits, 8 if digits.startswith("0") else 10)
+
+
+class _Frame:
+    """A collection that is being read."""
+
+    __slots__ = ("anchor", "first_count", "key", "merges", "values")
+
+    def __init__(self, values: dict[str, Any] | list[Any], anchor: str | None, count: int) -> None:
+        self.values = values
+        self.anchor = anchor
+        self.first_count = count
+        self.key: Any = _NO_KEY
+        self.merges: list[dict[str, Any]] = []
+
+
+class _Builder:
+    """Builds values from events with a stack of open collections."""
+
+    def __init__(
+        self, name: str, max_depth: int, progress: Callable[[float], None], length: int
+    ) -> None:
+        self._name = name
+        self._max_depth = max_depth
+        self._progress = progress
+        self._length = length
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._scalars: dict[str, Any] = {}
+        self._documents: list[Any] = []
+        self._values = 0
+        self._aliased = 0
+
+    def documents(self, events: Iterator[Any]) -> list[Any]:
+        """All documents but the empty ones."""
+        handlers: dict[type, Callable[[Any], None]] = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.MappingStartEvent: self._start_mapping,
+            yaml.SequenceStartEvent: self._start_sequence,
+            yaml.MappingEndEvent: self._end,
+            yaml.SequenceEndEvent: self._end,
+            yaml.AliasEvent: self._alias,
+            yaml.DocumentStartEvent: self._start_document,
+        }
+        for number, event in enumerate(events):
+            handler = handlers.get(type(event))
+            if handler is not None:
+                handler(event)
+            if number % _PROGRESS_EVENTS == 0:
+                self._progress(min(1.0, event.start_mark.index / self._length))
+        return [document for document in self._documents if document is not None]
+
+    def _start_document(self, _event: Any) -> None:
+        self._anchors.clear()
+
+    def _start_mapping(self, event: Any) -> None:
+        self._start(event, {})
+
+    def _start_sequence(self, event: Any) -> None:
+        self._start(event, [])
+
+    def _start(self, event: Any, values: dict[str, Any] | list[Any]) -> None:
+        if event.tag is not None and event.tag not in _COLLECTION_TAGS:
+            raise self._error(event, f"tag {event.tag:.60} is not allowed; write plain values")
+        if self._stack and self._expects_key():
+            raise self._error(event, "a list or mapping as key; keys must be text")
+        if len(self._stack) >= self._max_depth:
+            line = event.start_mark.line + 1
+            raise LimitError(
+                f"{self._name}, line {line}: nested deeper than {self._max_depth} levels"
+            )
+        self._values += 1
+        self._stack.append(_Frame(values, event.anchor, self._values))
+        if event.anchor is not None:
+            self._anchors.pop(event.anchor, None)
+
+    def _end(self, event: Any) -> None:
+        frame = self._stack.pop()
+        if frame.merges:
+            self._merge(frame)
+        self._add(event, frame.values)
+        if frame.anchor is not None:
+            self._anchors[frame.anchor] = (frame.values, self._values - frame.first_count + 1)
+
+    def _scalar(self, event: Any) -> None:
+        self._values += 1
+        if self._stack and self._expects_key():
+            self._start_key(event)
+            value: Any = event.value
+        else:
+            value = self._scalar_value(event)
+            self._add(event, value)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, 1)
+
+    def _scalar_value(self, event: Any) -> Any:
+        text: str = event.value
+        if event.tag is not None:
+            return self._tagged(event, text)
+        if not event.implicit[0]:
+            return text
+        if text in self._scalars:
+            return self._scalars[text]
+        try:
+            value = parse_scalar(text)
+        except ValueError as error:
+            raise self._error(event, f"number of {len(text)} characters") from error
+        if len(text) <= _CACHED_CHARACTERS and len(self._scalars) < _CACHED_SCALARS:
+            self._scalars[text] = value
+        return value
+
+    def _tagged(self, event: Any, text: str) -> Any:
+        if event.tag in _TEXT_TAGS:
+            return text
+        kinds: dict[str, type | tuple[type, ...]] = {
+            "int": int,
+            "float": (int, float),
+            "bool": bool,
+            "null": type(None),
+        }
+        expected = kinds.get(event.tag.removeprefix(_TAG))
+        if expected is None:
+            raise self._error(event, f"tag {event.tag:.60} is not allowed; write plain values")
+        try:
+            value = parse_scalar(text)
+        except ValueError:
+            value = text
+        if not isinstance(value, expected):
+            raise self._error(event, f"{text!r:.60} does not fit its tag {event.tag:.60}")
+        return value
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            raise self._error(
+                event,
+                f"alias *{event.anchor:.60} has no anchor before it or stands inside it",
+            )
+        value, count = self._anchors[event.anchor]
+        self._aliased += count
+        self._values += count
+        if self._aliased > MAX_ALIASED_VALUES:
+            raise LimitError(
+                f"{self._name}, line {event.start_mark.line + 1}: aliases repeat more than "
+                f"{MAX_ALIASED_VALUES} values; write the values out or remove the aliases"
+            )
+        if self._stack and self._expects_key():
+            if not isinstance(value, str):
+                raise self._error(event, "an alias as key that is no text; keys must be text")
+            self._set_key(event, value)
+        else:
+            self._add(event, value)
+
+    def _expects_key(self) -> bool:
+        frame = self._stack[-1]
+        return frame.key is _NO_KEY and type(frame.values) is dict
+
+    def _start_key(self, event: Any) -> None:
+        if event.value == "<<" and event.implicit[0] and event.tag is None:
+            self._stack[-1].key = _MERGE
+        else:
+            self._set_key(event, event.value)
+
+    def _set_key(self, event: Any, key: str) -> None:
+        frame = self._stack[-1]
+        if key in frame.values:
+            raise self._error(event, f"key {key!r:.80} stands twice in one mapping; remove one")
+        frame.key = key
+
+    def _add(self, event: Any, value: Any) -> None:
+        if not self._stack:
+            self._documents.append(value)
+            return
+        frame = self._stack[-1]
+        if isinstance(frame.values, list):
+            frame.values.append(value)
+            return
+        if frame.key is _MERGE:
+            sources = value if isinstance(value, list) else [value]
+            if not all(isinstance(source, dict) for source in sources):
+                raise self._error(event, "<< merges something that is no mapping")
+            frame.merges.extend(sources)
+        else:
+            frame.values[frame.key] = value
+        frame.key = _NO_KEY
+
+    def _merge(self, frame: _Frame) -> None:
+        assert isinstance(frame.values, dict)
+        for source in frame.merges:
+            for key, value in source.items():
+                frame.values.setdefault(key, value)
+
+    def _error(self, event: Any, problem: str) -> InputError:
+        return InputError(f"{self._name}, line {event.start_mark.line + 1}: {problem}")
