@@ -1,0 +1,65 @@
+# Every command of this repository. `make` alone shows them.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+# Test processes at a time.
+WORKERS ?= 2
+# More for pytest, such as PYTEST_ARGS="-k volumes".
+PYTEST_ARGS ?=
+PUBLIC_INDEX := https://pypi.org/simple
+DISTRIBUTIONS := pyproject.toml engine/pyproject.toml controller/pyproject.toml
+
+.PHONY: help setup demo format lint typecheck imports test verify bench-paper bench-scheduler lock build clean
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.complete ## make .venv with everything (finds or fetches uv)
+
+# Written last, so that an interrupted setup is done again.
+.venv/.complete: uv.lock $(DISTRIBUTIONS) scripts/bootstrap.sh
+	@scripts/bootstrap.sh
+	@touch $@
+
+demo: setup ## set up, then plan the taxi pipeline and write its report
+	@$(BIN)/kfp-placement demo
+
+format: setup ## format the code and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lint: setup ## check style and formatting
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+typecheck: setup ## check types with mypy, strict
+	@$(BIN)/mypy
+
+imports: setup ## check who may import whom
+	@$(BIN)/lint-imports
+
+test: setup ## set up, then run all tests this machine can run and say what was skipped
+	@$(BIN)/python -m pytest -ra -n $(WORKERS) $(PYTEST_ARGS)
+
+verify: lint typecheck imports test ## all checks; nothing may be left uncommitted
+	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }
+
+bench-paper: setup ## repeat the paper's experiment
+	@$(BIN)/kfp-placement bench paper
+
+bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
+	@$(BIN)/kfp-placement bench scheduler
+
+# Always against the public index, so that the file works everywhere and names no other host.
+lock: ## update uv.lock (UPGRADE=1: to the newest versions)
+	@env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_INDEX_URL -u UV_FIND_LINKS \
+		UV_DEFAULT_INDEX=$(PUBLIC_INDEX) scripts/bootstrap.sh uv lock $(if $(UPGRADE),--upgrade)
+
+build: ## build the three distributions into dist/
+	@scripts/bootstrap.sh uv build --all-packages --out-dir dist
+
+clean: ## remove what the other targets made
+	@rm -rf .venv .uv-venv dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
