@@ -46,20 +46,14 @@ class IndexSettings:
 
 
 def read_settings(environment: Mapping[str, str], home: Path) -> IndexSettings:
-    """Read uv's variables, then pip's, then pip's configuration files."""
+    """Read uv's variables; where uv has none, pip's variables, then pip's configuration files."""
     pip_files = _read_pip_files(pip_configuration_files(environment, home))
-    index_url = _first(
-        environment.get("UV_DEFAULT_INDEX"),
-        environment.get("UV_INDEX_URL"),
-        environment.get("PIP_INDEX_URL"),
-        pip_files.get("index-url"),
-    )
-    extra = _first(
-        environment.get("UV_INDEX"),
-        environment.get("UV_EXTRA_INDEX_URL"),
-        environment.get("PIP_EXTRA_INDEX_URL"),
-        pip_files.get("extra-index-url"),
-    )
+    if is_set_for_uv(environment):
+        index_url = _first(environment.get("UV_DEFAULT_INDEX"), environment.get("UV_INDEX_URL"))
+        extra = _first(environment.get("UV_INDEX"), environment.get("UV_EXTRA_INDEX_URL"))
+    else:
+        index_url = _first(environment.get("PIP_INDEX_URL"), pip_files.get("index-url"))
+        extra = _first(environment.get("PIP_EXTRA_INDEX_URL"), pip_files.get("extra-index-url"))
     certificates = _first(
         environment.get("SSL_CERT_FILE"),
         environment.get("PIP_CERT"),
@@ -72,6 +66,12 @@ def read_settings(environment: Mapping[str, str], home: Path) -> IndexSettings:
         extra_index_urls=tuple(_without_name(url) for url in extra.split()),
         certificates=certificates,
     )
+
+
+def is_set_for_uv(environment: Mapping[str, str]) -> bool:
+    """Whether somebody chose an index for uv itself; pip's are then left alone."""
+    names = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL")
+    return any(environment.get(name) for name in names)
 
 
 def pip_configuration_files(environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -97,12 +97,11 @@ def uv_environment(
 ) -> dict[str, str]:
     """Variables that make uv see the settings; what is set for uv itself stays as it is."""
     result = {}
-    uv_index_set = "UV_DEFAULT_INDEX" in environment or "UV_INDEX_URL" in environment
-    if not uv_index_set and settings.index_url.rstrip("/") != PUBLIC_INDEX:
-        result["UV_DEFAULT_INDEX"] = settings.index_url
-    uv_extra_set = "UV_INDEX" in environment or "UV_EXTRA_INDEX_URL" in environment
-    if not uv_extra_set and settings.extra_index_urls:
-        result["UV_INDEX"] = " ".join(settings.extra_index_urls)
+    if not is_set_for_uv(environment):
+        if settings.index_url.rstrip("/") != PUBLIC_INDEX:
+            result["UV_DEFAULT_INDEX"] = settings.index_url
+        if settings.extra_index_urls:
+            result["UV_INDEX"] = " ".join(settings.extra_index_urls)
     # uv brings its own list of authorities, which knows nothing of a company's proxy.
     certificates = settings.certificates or next(filter(os.path.exists, system_certificates), "")
     if certificates:
