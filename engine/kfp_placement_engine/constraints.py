@@ -75,7 +75,7 @@ def matches_term(term: NodeSelectorTerm, node: Node) -> bool:
     A term without requirements matches nothing, and neither does one with a requirement that
     Kubernetes cannot parse (`component-helpers/scheduling/corev1/nodeaffinity`).
     """
-    return bool(term.requirements) and all(_holds(each, node) for each in term.requirements)
+    return bool(term.requirements) and all(_holds_on_node(each, node) for each in term.requirements)
 
 
 def matches_any_term(terms: Iterable[NodeSelectorTerm], node: Node) -> bool:
@@ -140,11 +140,10 @@ def lacking(requests: Resources, free: Resources) -> list[str]:
     return short
 
 
-def _holds(requirement: Requirement, node: Node) -> bool:
-    if requirement.is_field:
-        return _field_holds(requirement, node)
-    present = requirement.key in node.labels
-    label = node.labels.get(requirement.key, "")
+def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`)."""
+    present = requirement.key in labels
+    label = labels.get(requirement.key, "")
     match requirement.operator:
         case "In":
             return present and label in requirement.values
@@ -158,6 +157,12 @@ def _holds(requirement: Requirement, node: Node) -> bool:
             return present and _compares(requirement, label)
         case _:
             return False
+
+
+def _holds_on_node(requirement: Requirement, node: Node) -> bool:
+    if requirement.is_field:
+        return _field_holds(requirement, node)
+    return holds(requirement, node.labels)
 
 
 def _field_holds(requirement: Requirement, node: Node) -> bool:
