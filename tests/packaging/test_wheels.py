@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import subprocess
 import sys
 import tomllib
@@ -119,6 +120,16 @@ def test_the_lock_file_names_the_public_index_only():
             files = [*package.get("wheels", []), package.get("sdist", {})]
             hosts |= {"/".join(file["url"].split("/")[:3]) for file in files if file}
     assert hosts - {None} == {"https://pypi.org/simple", "https://files.pythonhosted.org"}
+
+
+def test_the_lock_file_fits_the_requirements():
+    ours = {"UV_DEFAULT_INDEX": "https://pypi.org/simple", "UV_OFFLINE": "1"}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
+    command = ["scripts/bootstrap.sh", "uv", "lock", "--check"]
+    result = subprocess.run(
+        command, cwd=ROOT, env=others | ours, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, f"run `make lock`: {result.stderr}"
 
 
 @pytest.mark.parametrize(
