@@ -18,12 +18,6 @@ RESOURCES_FIT_WEIGHT = 1
 BALANCED_ALLOCATION_WEIGHT = 1
 IMAGE_LOCALITY_WEIGHT = 1
 
-DEFAULT_CPU_REQUEST_MILLI = 100
-"""CPU that the resource scores count where a container requests none (`util/pod_resources.go`)."""
-
-DEFAULT_MEMORY_REQUEST_BYTES = 200 * 1024 * 1024
-"""Memory that the resource scores count where a container requests none."""
-
 _INT64_MAX = 9223372036854775807
 _MEBIBYTE = 1024 * 1024
 _MIN_IMAGE_BYTES = 23 * _MEBIBYTE
@@ -61,7 +55,7 @@ def least_allocated(
 ) -> int:
     """NodeResourcesFit's default strategy LeastAllocated (`noderesources/least_allocated.go`).
 
-    `requested` is what the node's pods and the new pod request together, with the defaults above
+    `requested` is what the node's pods and the new pod request together, with `request_defaults`
     for containers that request nothing. A resource the node has nothing of is left out.
     """
     total = 0

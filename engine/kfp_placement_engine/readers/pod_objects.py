@@ -1,0 +1,234 @@
+"""A Pod object as the API server prints it -> what it requests, and what kube-scheduler sees.
+
+The request is `max(sum of containers and sidecars, peak of the init containers) + overhead`
+(`component-helpers/resource/helpers.go`, PodRequests), with the API server's defaults applied: a
+limit without a request is a request.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.kube_scheduler.pod import ANY_ADDRESS, HostPort, Pod
+from kfp_placement_engine.readers.checked import (
+    mapping,
+    resources,
+    sequence,
+    text,
+    text_mapping,
+    whole_number,
+)
+from kfp_placement_engine.readers.pod_terms import (
+    read_node_affinity,
+    read_pod_affinity,
+    read_spread,
+    read_tolerations,
+)
+from kfp_placement_engine.request_defaults import (
+    DEFAULT_CPU_REQUEST_MILLI,
+    DEFAULT_MEMORY_REQUEST_BYTES,
+)
+
+_SCORED_DEFAULTS: Mapping[str, int] = {
+    "cpu": DEFAULT_CPU_REQUEST_MILLI,
+    "memory": DEFAULT_MEMORY_REQUEST_BYTES,
+}
+_PLAIN_NAMES = frozenset({"cpu", "memory", "ephemeral-storage"})
+_POD_LEVEL = ("cpu", "memory")
+
+
+class PodRequests(NamedTuple):
+    """What a pod requests: in truth, and as the resource scores count it."""
+
+    real: dict[str, int]
+    scored: dict[str, int]
+
+
+class _Container(NamedTuple):
+    requests: Mapping[str, int]
+    is_init: bool
+    is_sidecar: bool
+
+
+def read_requests(pod: Mapping[str, Any], place: str) -> PodRequests:
+    """Read what a pod requests; of a running pod, also what a resize in place has given it.
+
+    Raises:
+        InputError: the object has another form, or an amount is malformed.
+    """
+    spec = mapping(pod.get("spec"), f"{place}: spec")
+    containers = _containers(spec, mapping(pod.get("status"), f"{place}: status"), place)
+    pod_level = _requested(spec.get("resources"), f"{place}: spec.resources")
+    pod_level = {name: each for name, each in pod_level.items() if _is_pod_level(name)}
+    overhead = resources(spec.get("overhead"), f"{place}: spec.overhead")
+    real = _total(containers, {}, pod_level, overhead)
+    missing = _SCORED_DEFAULTS
+    if pod_level:
+        missing = {name: each for name, each in _SCORED_DEFAULTS.items() if name not in real}
+    scored = _total(containers, missing, pod_level, overhead)
+    return PodRequests(
+        {name: amount for name, amount in real.items() if is_schedulable(name)},
+        {name: scored.get(name, 0) for name in _SCORED_DEFAULTS},
+    )
+
+
+def read_pod(pod: Mapping[str, Any], place: str) -> Pod:
+    """Read a pod with all that kube-scheduler's stock profile looks at.
+
+    Raises:
+        InputError: the object has another form.
+    """
+    metadata = mapping(pod.get("metadata"), f"{place}: metadata")
+    spec = mapping(pod.get("spec"), f"{place}: spec")
+    namespace = text(metadata.get("namespace"), f"{place}: namespace") or "default"
+    labels = text_mapping(metadata.get("labels"), f"{place}: labels")
+    affinity = mapping(spec.get("affinity"), f"{place}: affinity")
+    init = sequence(spec.get("initContainers"), f"{place}: initContainers")
+    main = sequence(spec.get("containers"), f"{place}: containers")
+    requests = read_requests(pod, place)
+    return Pod(
+        name=text(metadata.get("name"), f"{place}: name"),
+        namespace=namespace,
+        labels=labels,
+        requests=requests.real,
+        scored_requests=requests.scored,
+        node_name=text(spec.get("nodeName"), f"{place}: nodeName"),
+        node_selector=text_mapping(spec.get("nodeSelector"), f"{place}: nodeSelector"),
+        affinity=read_node_affinity(affinity.get("nodeAffinity"), f"{place}: nodeAffinity"),
+        tolerations=read_tolerations(spec.get("tolerations"), f"{place}: tolerations"),
+        images=_images([*init, *main], spec, place),
+        containers=len(init) + len(main),
+        host_ports=_host_ports(init, main, place),
+        spread=read_spread(spec.get("topologySpreadConstraints"), labels, f"{place}: spread"),
+        pod_affinity=read_pod_affinity(
+            affinity.get("podAffinity"), namespace, f"{place}: podAffinity"
+        ),
+        pod_anti_affinity=read_pod_affinity(
+            affinity.get("podAntiAffinity"), namespace, f"{place}: podAntiAffinity"
+        ),
+        terminating=metadata.get("deletionTimestamp") is not None,
+    )
+
+
+def is_schedulable(name: str) -> bool:
+    """Whether kube-scheduler counts a resource of this name (`util.IsScalarResourceName`)."""
+    return (
+        name in _PLAIN_NAMES
+        or "/" in name
+        or name.startswith(("hugepages-", "attachable-volumes-"))
+    )
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in _POD_LEVEL or name.startswith("hugepages-")
+
+
+def _containers(spec: Mapping[str, Any], status: Mapping[str, Any], place: str) -> list[_Container]:
+    reported = {
+        str(each.get("name")): each
+        for kind in ("containerStatuses", "initContainerStatuses")
+        for each in (mapping(item, place) for item in sequence(status.get(kind), place))
+        if each.get("resources") is not None
+    }
+    infeasible = _resize_infeasible(status, place)
+    found = []
+    for kind in ("containers", "initContainers"):
+        for item in sequence(spec.get(kind), f"{place}: {kind}"):
+            raw = mapping(item, f"{place}: {kind}")
+            name = str(raw.get("name"))
+            here = f"{place}: container {name:.80}"
+            requests = _requested(raw.get("resources"), here)
+            is_init = kind == "initContainers"
+            is_sidecar = is_init and raw.get("restartPolicy") == "Always"
+            if name in reported and (is_sidecar or not is_init):
+                requests = _resized(requests, reported[name], infeasible, here)
+            found.append(_Container(requests, is_init, is_sidecar))
+    return found
+
+
+def _requested(value: object, place: str) -> dict[str, int]:
+    raw = mapping(value, place)
+    limits = resources(raw.get("limits"), f"{place}: limits")
+    return {**limits, **resources(raw.get("requests"), f"{place}: requests")}
+
+
+def _resized(
+    requests: Mapping[str, int], status: Mapping[str, Any], infeasible: bool, place: str
+) -> dict[str, int]:
+    """The larger of what is asked for, allocated and in force (determineEffectiveRequests)."""
+    actual = mapping(status.get("resources"), place).get("requests")
+    lists = [resources(actual, place), resources(status.get("allocatedResources"), place)]
+    if not infeasible:
+        lists.append(dict(requests))
+    largest: dict[str, int] = {}
+    for each in lists:
+        _raise_to(largest, each)
+    return largest
+
+
+def _resize_infeasible(status: Mapping[str, Any], place: str) -> bool:
+    for item in sequence(status.get("conditions"), place):
+        condition = mapping(item, place)
+        if condition.get("type") == "PodResizePending":
+            return condition.get("reason") == "Infeasible"
+    return False
+
+
+def _total(
+    containers: Iterable[_Container],
+    missing: Resources,
+    pod_level: Resources,
+    overhead: Resources,
+) -> dict[str, int]:
+    total: dict[str, int] = {}
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in containers:
+        requests = {**missing, **container.requests}
+        if container.is_sidecar:
+            _add(total, requests)
+            _add(sidecars, requests)
+            _raise_to(peak, sidecars)
+        elif container.is_init:
+            _add(requests, sidecars)
+            _raise_to(peak, requests)
+        else:
+            _add(total, requests)
+    _raise_to(total, peak)
+    total.update(pod_level)
+    _add(total, overhead)
+    return total
+
+
+def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = max(total.get(name, 0), amount)
+
+
+def _images(containers: Iterable[object], spec: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    names = [text(mapping(each, place).get("image"), f"{place}: image") for each in containers]
+    for item in sequence(spec.get("volumes"), f"{place}: volumes"):
+        volume = mapping(item, f"{place}: volumes").get("image")
+        if volume is not None:
+            names.append(text(mapping(volume, place).get("reference"), f"{place}: image volume"))
+    return tuple(names)
+
+
+def _host_ports(init: Iterable[object], main: Iterable[object], place: str) -> tuple[HostPort, ...]:
+    sidecars = [each for each in init if mapping(each, place).get("restartPolicy") == "Always"]
+    found = []
+    for container in (*sidecars, *main):
+        for item in sequence(mapping(container, place).get("ports"), f"{place}: ports"):
+            raw = mapping(item, f"{place}: ports")
+            port = whole_number(raw.get("hostPort"), f"{place}: hostPort", 0)
+            if port > 0:
+                protocol = text(raw.get("protocol"), place) or "TCP"
+                found.append(
+                    HostPort(port, protocol, text(raw.get("hostIP"), place) or ANY_ADDRESS)
+                )
+    return tuple(found)
