@@ -6,6 +6,12 @@ division truncates as in Go. Source: kube-scheduler v1.36.3, `pkg/scheduler/fram
 """
 
 from kfp_placement_engine.compiled import compiled
+from kfp_placement_engine.request_defaults import (
+    DEFAULT_CPU_REQUEST_MILLI as DEFAULT_CPU_REQUEST_MILLI,
+)
+from kfp_placement_engine.request_defaults import (
+    DEFAULT_MEMORY_REQUEST_BYTES as DEFAULT_MEMORY_REQUEST_BYTES,
+)
 
 MAX_SCORE = 100
 """What the best node gets from a plugin before the plugin's weight (MaxNodeScore)."""
