@@ -1,0 +1,82 @@
+"""Guess a step's type from its name; used by the SDK alone, and always marked as a guess.
+
+The rule, in this order:
+
+1. The name is cut into lower-case words at everything that is no letter and where a capital follows
+   a small letter: `XGBoostTrain-2` becomes `xg boost train`.
+2. Pairs that only look like an action are set aside (`training data`, `test set`); a few
+   phrases that name one are known as a whole (`train test split`, `fine tune`).
+3. The first word that is a command decides (`load-and-train` loads first, so it is Fetch).
+4. Otherwise the last word that names an activity decides (`model-training`, `data-ingestion`).
+
+No word known: no type. Only steps that truly predict should be taken for predictions, since they
+follow the latency rule; so plurals such as `predictions`, mostly a table, are no evidence.
+"""
+
+import re
+
+_COMMANDS = {
+    "Fetch": "fetch download load import ingest extract read collect pull query gather scrape",
+    "Transform": (
+        "transform prepare prep preprocess clean cleanse drop split merge join convert normalize "
+        "normalise standardize standardise tokenize tokenise encode filter featurize featurise "
+        "augment scale impute resample shuffle reshape rename strip dedupe deduplicate"
+    ),
+    "Training": "train retrain fit finetune pretrain tune",
+    "Predict": "predict infer serve forecast",
+    "Evaluate": "evaluate eval assess validate benchmark",
+}
+_ACTIVITIES = {
+    "Fetch": "fetching fetcher loading loader ingestion extraction collection",
+    "Transform": (
+        "transformation preparation preprocessing preprocessor cleaning splitting splitter "
+        "conversion normalization normalisation tokenization tokenisation encoding augmentation "
+        "scaling imputation"
+    ),
+    "Training": "training trainer retraining fitting finetuning pretraining tuning tuner",
+    "Predict": "predicting prediction predictor inference serving forecasting",
+    "Evaluate": "evaluation evaluator validation assessment metrics benchmarking",
+}
+_PHRASES = {
+    ("train", "test", "split"): "Transform",
+    ("train", "validation", "split"): "Transform",
+    ("train", "val", "split"): "Transform",
+    ("fine", "tune"): "Training",
+    ("fine", "tuning"): "Training",
+    ("feature", "engineering"): "Transform",
+}
+_PURPOSES = frozenset(
+    {"train", "training", "test", "validation", "evaluation", "prediction", "inference"}
+)
+_THINGS = frozenset(
+    {"data", "dataset", "datasets", "set", "sets", "table", "tables", "file", "files", "rows"}
+)
+
+_TYPE_OF_COMMAND = {word: kind for kind, words in _COMMANDS.items() for word in words.split()}
+_TYPE_OF_ACTIVITY = {word: kind for kind, words in _ACTIVITIES.items() for word in words.split()}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def guess_type(name: str) -> str:
+    """The type that a step of this name probably has, as written in the type label, or ""."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    for phrase, kind in _PHRASES.items():
+        if any(tuple(words[at : at + len(phrase)]) == phrase for at in range(len(words))):
+            return kind
+    words = _without_things(words)
+    for word in words:
+        if word in _TYPE_OF_COMMAND:
+            return _TYPE_OF_COMMAND[word]
+    for word in reversed(words):
+        if word in _TYPE_OF_ACTIVITY:
+            return _TYPE_OF_ACTIVITY[word]
+    return ""
+
+
+def _without_things(words: list[str]) -> list[str]:
+    """Drop words that only say what data is for: the first of `training data`, of `test set`."""
+    return [
+        word
+        for word, following in zip(words, [*words[1:], ""], strict=True)
+        if not (word in _PURPOSES and following in _THINGS)
+    ]
