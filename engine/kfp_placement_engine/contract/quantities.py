@@ -145,7 +145,7 @@ def parse_duration(text: object) -> float:
     Raises:
         QuantityError: malformed, negative, or longer than ten years.
     """
-    seconds = _go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90")
+    seconds = float(_go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90"))
     if seconds > MAX_DURATION_SECONDS:
         raise QuantityError(f"duration {_shown(text)} is longer than ten years")
     return seconds
@@ -158,13 +158,13 @@ def parse_latency_ms(text: object) -> float:
         QuantityError: malformed, negative, or longer than an hour.
     """
     seconds = _go_duration(text, Fraction(1, 1000), "latency", "0.8ms, 300us, 1s or 0.8 (milliseconds)")
-    latency_ms = seconds * 1000
+    latency_ms = float(seconds * 1000)
     if latency_ms > MAX_LATENCY_MS:
         raise QuantityError(f"latency {_shown(text)} is longer than an hour")
     return latency_ms
 
 
-def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) -> float:
+def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) -> Fraction:
     problem = QuantityError(f"{_shown(text)} is no {what}; write for example {examples}")
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise problem
@@ -175,7 +175,7 @@ def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) ->
         raise QuantityError(f"{what} {_shown(text)} is negative; it must be 0 or more")
     source = source.removeprefix("+")
     if _PLAIN_NUMBER.match(source):
-        return float(Fraction(source.rstrip(".") if source.endswith(".") else source) * bare_unit)
+        return Fraction(source.rstrip(".") if source.endswith(".") else source) * bare_unit
     total, position = Fraction(0), 0
     while position < len(source):
         part = _DURATION_PART.match(source, position)
@@ -185,7 +185,7 @@ def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) ->
         position = part.end()
     if position == 0:
         raise problem
-    return float(total)
+    return total
 
 
 def format_duration(seconds: float) -> str:

@@ -71,8 +71,9 @@ def load_documents(
         name: what to call the file in messages.
         max_bytes: larger files are refused.
         progress: called while reading.
-        drop: keys that are left out of every JSON object, with all that is below them: saves most of
-            the memory that a dump of pods takes. YAML keeps them.
+        drop: keys that are left out of every JSON object where a list or an object stands below
+            them (never a label of that name): saves most of the memory that a dump of pods takes.
+            YAML keeps them.
 
     Raises:
         InputError: no YAML or JSON, a key twice in one mapping, or nothing in it.
@@ -224,7 +225,8 @@ def _object_hook(
             counts = Counter(key for key, _ in pairs)
             raise _DuplicateKeyError(counts.most_common(1)[0][0])
         for key in drop:
-            values.pop(key, None)
+            if isinstance(values.get(key), dict | list):
+                del values[key]
         return values
 
     return build

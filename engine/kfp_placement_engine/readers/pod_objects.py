@@ -10,20 +10,16 @@ from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.quantities import Resources
 from kfp_placement_engine.kube_scheduler.pod import ANY_ADDRESS, HostPort, Pod
-from kfp_placement_engine.readers.checked import (
-    mapping,
-    resources,
-    sequence,
-    text,
-    text_mapping,
-    whole_number,
+from kfp_placement_engine.readers.fields import (
+    as_count,
+    as_list,
+    as_mapping,
+    as_text,
+    as_text_mapping,
 )
-from kfp_placement_engine.readers.pod_terms import (
-    read_node_affinity,
-    read_pod_affinity,
-    read_spread,
-    read_tolerations,
-)
+from kfp_placement_engine.readers.kubernetes_fields import read_node_affinity, read_tolerations
+from kfp_placement_engine.readers.pod_terms import read_pod_affinity, read_spread
+from kfp_placement_engine.readers.resource_lists import as_resources
 from kfp_placement_engine.request_defaults import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
@@ -56,11 +52,11 @@ def read_requests(pod: Mapping[str, Any], place: str) -> PodRequests:
     Raises:
         InputError: the object has another form, or an amount is malformed.
     """
-    spec = mapping(pod.get("spec"), f"{place}: spec")
-    containers = _containers(spec, mapping(pod.get("status"), f"{place}: status"), place)
+    spec = as_mapping(pod.get("spec"), f"{place}: spec")
+    containers = _containers(spec, as_mapping(pod.get("status"), f"{place}: status"), place)
     pod_level = _requested(spec.get("resources"), f"{place}: spec.resources")
     pod_level = {name: each for name, each in pod_level.items() if _is_pod_level(name)}
-    overhead = resources(spec.get("overhead"), f"{place}: spec.overhead")
+    overhead = as_resources(spec.get("overhead"), f"{place}: spec.overhead")
     real = _total(containers, {}, pod_level, overhead)
     missing = _SCORED_DEFAULTS
     if pod_level:
@@ -78,22 +74,22 @@ def read_pod(pod: Mapping[str, Any], place: str) -> Pod:
     Raises:
         InputError: the object has another form.
     """
-    metadata = mapping(pod.get("metadata"), f"{place}: metadata")
-    spec = mapping(pod.get("spec"), f"{place}: spec")
-    namespace = text(metadata.get("namespace"), f"{place}: namespace") or "default"
-    labels = text_mapping(metadata.get("labels"), f"{place}: labels")
-    affinity = mapping(spec.get("affinity"), f"{place}: affinity")
-    init = sequence(spec.get("initContainers"), f"{place}: initContainers")
-    main = sequence(spec.get("containers"), f"{place}: containers")
+    metadata = as_mapping(pod.get("metadata"), f"{place}: metadata")
+    spec = as_mapping(pod.get("spec"), f"{place}: spec")
+    namespace = as_text(metadata.get("namespace"), f"{place}: namespace") or "default"
+    labels = as_text_mapping(metadata.get("labels"), f"{place}: labels")
+    affinity = as_mapping(spec.get("affinity"), f"{place}: affinity")
+    init = as_list(spec.get("initContainers"), f"{place}: initContainers")
+    main = as_list(spec.get("containers"), f"{place}: containers")
     requests = read_requests(pod, place)
     return Pod(
-        name=text(metadata.get("name"), f"{place}: name"),
+        name=as_text(metadata.get("name"), f"{place}: name"),
         namespace=namespace,
         labels=labels,
         requests=requests.real,
         scored_requests=requests.scored,
-        node_name=text(spec.get("nodeName"), f"{place}: nodeName"),
-        node_selector=text_mapping(spec.get("nodeSelector"), f"{place}: nodeSelector"),
+        node_name=as_text(spec.get("nodeName"), f"{place}: nodeName"),
+        node_selector=as_text_mapping(spec.get("nodeSelector"), f"{place}: nodeSelector"),
         affinity=read_node_affinity(affinity.get("nodeAffinity"), f"{place}: nodeAffinity"),
         tolerations=read_tolerations(spec.get("tolerations"), f"{place}: tolerations"),
         images=_images([*init, *main], spec, place),
@@ -127,14 +123,14 @@ def _containers(spec: Mapping[str, Any], status: Mapping[str, Any], place: str) 
     reported = {
         str(each.get("name")): each
         for kind in ("containerStatuses", "initContainerStatuses")
-        for each in (mapping(item, place) for item in sequence(status.get(kind), place))
+        for each in (as_mapping(item, place) for item in as_list(status.get(kind), place))
         if each.get("resources") is not None
     }
     infeasible = _resize_infeasible(status, place)
     found = []
     for kind in ("containers", "initContainers"):
-        for item in sequence(spec.get(kind), f"{place}: {kind}"):
-            raw = mapping(item, f"{place}: {kind}")
+        for item in as_list(spec.get(kind), f"{place}: {kind}"):
+            raw = as_mapping(item, f"{place}: {kind}")
             name = str(raw.get("name"))
             here = f"{place}: container {name:.80}"
             requests = _requested(raw.get("resources"), here)
@@ -147,17 +143,17 @@ def _containers(spec: Mapping[str, Any], status: Mapping[str, Any], place: str) 
 
 
 def _requested(value: object, place: str) -> dict[str, int]:
-    raw = mapping(value, place)
-    limits = resources(raw.get("limits"), f"{place}: limits")
-    return {**limits, **resources(raw.get("requests"), f"{place}: requests")}
+    raw = as_mapping(value, place)
+    limits = as_resources(raw.get("limits"), f"{place}: limits")
+    return {**limits, **as_resources(raw.get("requests"), f"{place}: requests")}
 
 
 def _resized(
     requests: Mapping[str, int], status: Mapping[str, Any], infeasible: bool, place: str
 ) -> dict[str, int]:
     """The larger of what is asked for, allocated and in force (determineEffectiveRequests)."""
-    actual = mapping(status.get("resources"), place).get("requests")
-    lists = [resources(actual, place), resources(status.get("allocatedResources"), place)]
+    actual = as_mapping(status.get("resources"), place).get("requests")
+    lists = [as_resources(actual, place), as_resources(status.get("allocatedResources"), place)]
     if not infeasible:
         lists.append(dict(requests))
     largest: dict[str, int] = {}
@@ -167,8 +163,8 @@ def _resized(
 
 
 def _resize_infeasible(status: Mapping[str, Any], place: str) -> bool:
-    for item in sequence(status.get("conditions"), place):
-        condition = mapping(item, place)
+    for item in as_list(status.get("conditions"), place):
+        condition = as_mapping(item, place)
         if condition.get("type") == "PodResizePending":
             return condition.get("reason") == "Infeasible"
     return False
@@ -211,24 +207,28 @@ def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
 
 
 def _images(containers: Iterable[object], spec: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    names = [text(mapping(each, place).get("image"), f"{place}: image") for each in containers]
-    for item in sequence(spec.get("volumes"), f"{place}: volumes"):
-        volume = mapping(item, f"{place}: volumes").get("image")
+    names = [
+        as_text(as_mapping(each, place).get("image"), f"{place}: image") for each in containers
+    ]
+    for item in as_list(spec.get("volumes"), f"{place}: volumes"):
+        volume = as_mapping(item, f"{place}: volumes").get("image")
         if volume is not None:
-            names.append(text(mapping(volume, place).get("reference"), f"{place}: image volume"))
+            names.append(
+                as_text(as_mapping(volume, place).get("reference"), f"{place}: image volume")
+            )
     return tuple(names)
 
 
 def _host_ports(init: Iterable[object], main: Iterable[object], place: str) -> tuple[HostPort, ...]:
-    sidecars = [each for each in init if mapping(each, place).get("restartPolicy") == "Always"]
+    sidecars = [each for each in init if as_mapping(each, place).get("restartPolicy") == "Always"]
     found = []
     for container in (*sidecars, *main):
-        for item in sequence(mapping(container, place).get("ports"), f"{place}: ports"):
-            raw = mapping(item, f"{place}: ports")
-            port = whole_number(raw.get("hostPort"), f"{place}: hostPort", 0)
+        for item in as_list(as_mapping(container, place).get("ports"), f"{place}: ports"):
+            raw = as_mapping(item, f"{place}: ports")
+            port = as_count(raw.get("hostPort"), f"{place}: hostPort")
             if port > 0:
-                protocol = text(raw.get("protocol"), place) or "TCP"
+                protocol = as_text(raw.get("protocol"), place) or "TCP"
                 found.append(
-                    HostPort(port, protocol, text(raw.get("hostIP"), place) or ANY_ADDRESS)
+                    HostPort(port, protocol, as_text(raw.get("hostIP"), place) or ANY_ADDRESS)
                 )
     return tuple(found)
