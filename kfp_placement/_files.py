@@ -1,0 +1,27 @@
+"""Files are written whole or not at all."""
+
+import contextlib
+import uuid
+from pathlib import Path
+
+from kfp_placement.exceptions import RunError
+
+
+def write_whole(target: Path, text: str) -> None:
+    """Write a text file; whoever reads it sees all of it or what was there before.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        try:
+            with beside.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+            beside.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+    except (OSError, ValueError) as error:
+        raise RunError(f"{target}: cannot be written: {error}") from error

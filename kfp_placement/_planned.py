@@ -1,0 +1,114 @@
+"""The plan of a run as the author sees it: what `preview` returns."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from kfp_placement._files import write_whole
+from kfp_placement.exceptions import MarkValueError
+from kfp_placement.overrides import unknown_step
+from kfp_placement.report import summary
+from kfp_placement.report.document import plan_json, plan_yaml
+from kfp_placement.report.html import html_report, notebook_html
+from kfp_placement.report.visible import shown, visible
+from kfp_placement_engine.plan import Plan, PlannedStep
+from kfp_placement_engine.run_graph import Notice
+
+
+class Preview:
+    """The plan of one run on one cluster; shows as table, time line and graph in a notebook.
+
+    Attributes:
+        plan: the plan itself, with all figures.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._steps = MappingProxyType({step.name: step for step in plan.steps})
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the submission of the run to the end of its last step."""
+        return self.plan.figures.makespan_seconds
+
+    @property
+    def steps(self) -> Mapping[str, PlannedStep]:
+        """The steps by name; `for-loop-1[0].work` names one iteration."""
+        return self._steps
+
+    @property
+    def warnings(self) -> tuple[Notice, ...]:
+        """What the plan rests on that may not hold, and what will not work as asked."""
+        return self.plan.notices
+
+    def explain(self, step: str) -> str:
+        """Why a step goes where it goes, in a sentence.
+
+        Args:
+            step: its name; with `[*]` for all iterations, one line each.
+
+        Raises:
+            UnknownStepError: there is no such step.
+        """
+        found = [item for item in self.plan.steps if step in (item.name, item.task)]
+        if not found:
+            raise unknown_step(self.plan.run_name, step, list(self._steps))
+        return "\n".join(map(_explanation, found))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the plan to a file, whole or not at all.
+
+        Args:
+            path: `.html` makes a report for people; `.json`, `.yaml` and `.yml` the document for
+                programs.
+
+        Returns:
+            The path written to.
+
+        Raises:
+            MarkValueError: another ending.
+            RunError: the file cannot be written.
+        """
+        target = Path(path)
+        write_whole(target, _rendered(self.plan, target))
+        return target
+
+    # `typing.override` is there from Python 3.12 on.
+    def __repr__(self) -> str:  # type: ignore[explicit-override]
+        return f"<Preview {_headline(self.plan)}>"
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self.plan)
+
+
+def _headline(plan: Plan) -> str:
+    makespan = summary.duration(plan.figures.makespan_seconds)
+    steps = summary.counted(len(plan.steps), "step")
+    nodes = summary.counted(len(plan.cluster_nodes), "node")
+    parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, ends after {makespan}"]
+    parts += [
+        f"{shown(name, 40)} {summary.duration(figures.makespan_seconds)}"
+        for name, figures in plan.baselines.items()
+    ]
+    if plan.unschedulable:
+        parts.append(f"{len(plan.unschedulable)} unschedulable")
+    if plan.notices:
+        parts.append(f"{len(plan.notices)} warnings")
+    return ", ".join(parts) + "; see .explain(step)"
+
+
+def _explanation(step: PlannedStep) -> str:
+    name = visible(step.name)
+    if step.node is None:
+        return f"{name} goes nowhere: {visible(step.reason)}"
+    start, end = summary.duration(step.start_seconds), summary.duration(step.finish_seconds)
+    return f"{name} goes to {visible(step.node)}, {start} to {end}: {visible(step.reason)}"
+
+
+def _rendered(plan: Plan, target: Path) -> str:
+    renderers = {".html": html_report, ".json": plan_json, ".yaml": plan_yaml, ".yml": plan_yaml}
+    renderer = renderers.get(target.suffix.lower())
+    if renderer is None:
+        raise MarkValueError(f"{target}: cannot tell the format; end it in {', '.join(renderers)}")
+    return renderer(plan)

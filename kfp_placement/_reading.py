@@ -1,0 +1,87 @@
+"""Runs and clusters as authors give them -> the engine's nouns; the engine's errors -> ours."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kfp_placement._package import Package
+from kfp_placement.exceptions import RunError, UsageError
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.exceptions import EngineError
+from kfp_placement_engine.readers import read_cluster, read_run
+from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.run_graph import RunGraph
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turn the engine's errors into ours, with the same message."""
+    try:
+        yield
+    except EngineError as error:
+        raise RunError(str(error)) from error
+
+
+def graph_of(
+    package: Package,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    loop_widths: Mapping[str, int] | None = None,
+    default_loop_width: int = Assumptions.loop_width,
+) -> RunGraph:
+    """Read a run.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    with engine_errors():
+        options = ReadOptions(
+            arguments=arguments or {},
+            loop_widths=loop_widths or {},
+            default_loop_width=default_loop_width,
+        )
+        return read_run(package.data, name=package.name, options=options)
+
+
+def cluster_of(cluster: Any) -> Cluster:
+    """Read a cluster.
+
+    Args:
+        cluster: a `Cluster`; the path of a Cluster file or of what `kubectl get nodes,pods,pvc,pv
+            -A -o yaml` prints; the same as text, bytes or a mapping.
+
+    Raises:
+        UsageError: it is none of these.
+        RunError: it cannot be read.
+    """
+    if isinstance(cluster, Cluster):
+        return cluster
+    with engine_errors():
+        if isinstance(cluster, os.PathLike) or (isinstance(cluster, str) and _is_path(cluster)):
+            data = read_file(Path(cluster), max_bytes=CLUSTER_MAX_BYTES)
+            return read_cluster(data, name=str(cluster))
+        return read_cluster(_cluster_text(cluster), name="cluster")
+
+
+def _is_path(text: str) -> bool:
+    return "\n" not in text and not text.lstrip().startswith("{")
+
+
+def _cluster_text(cluster: Any) -> bytes:
+    if isinstance(cluster, bytes):
+        return cluster
+    if isinstance(cluster, str):
+        return cluster.encode("utf-8")
+    if isinstance(cluster, Mapping):
+        try:
+            return json.dumps(cluster).encode("utf-8")
+        except (TypeError, ValueError) as error:
+            raise RunError(f"the cluster's mapping cannot be written as JSON: {error}") from error
+    raise UsageError(
+        f"a cluster is given as a path, text, a mapping or a Cluster, not {type(cluster).__name__}"
+    )

@@ -1,0 +1,40 @@
+"""`check(pipeline)`: what would surprise, before anything is submitted."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kfp_placement.findings import CheckReport
+
+
+def check(
+    pipeline: Any, cluster: Any = None, *, arguments: Mapping[str, Any] | None = None
+) -> "CheckReport":
+    """List what would surprise about a pipeline.
+
+    Steps that no node can take, locations nobody knows, steps and nested pipelines without marks,
+    guessed types, retries that KFP 2.17 ignores, parameter names its backend misreads, images
+    without a fixed tag, missing durations. Contacts no cluster.
+
+    Args:
+        pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
+        cluster: as for `preview`; without it nothing is said about nodes and locations.
+        arguments: values of pipeline parameters, as for a run.
+
+    Returns:
+        The findings, the gravest first; shows as a table in a notebook, `print` it elsewhere, and
+        `.ok` says whether there is anything but notes.
+
+    Raises:
+        PlacementError: the pipeline or the cluster cannot be read.
+    """
+    # Here and not above, so that `import kfp_placement` stays fast.
+    from kfp_placement._package import package_of
+    from kfp_placement._reading import cluster_of, engine_errors, graph_of
+    from kfp_placement.check_rules import check_run
+
+    package = package_of(pipeline)
+    graph = graph_of(package, arguments=arguments)
+    known = None if cluster is None else cluster_of(cluster)
+    with engine_errors():
+        return check_run(graph, package=package.data, cluster=known)

@@ -1,0 +1,290 @@
+"""What would surprise about a run, rule by rule; reads a `RunGraph`, needs no kfp."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from kfp_placement._marks import is_label_value
+from kfp_placement.findings import CheckReport, Finding, Level
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.contract.keys import (
+    LATENCY_RULED_TYPES,
+    LOCATION_LABEL,
+    SCHEDULER_LABEL,
+    TYPE_LABEL,
+)
+from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, load_documents
+from kfp_placement_engine.run_graph import (
+    DurationSource,
+    GroupKind,
+    Notice,
+    RunGraph,
+    Step,
+    StepKind,
+)
+
+_MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
+_CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
+_CHECK_SECONDS = 0.05
+"""Search time of a check on a cluster: what fits nowhere is known before the search begins."""
+
+# Go's YAML takes these for booleans where they stand without quotes, and KFP writes y and n so.
+_BOOLEAN_KEY = re.compile(
+    rb"^[ ]*(y|n|yes|no|on|off|Y|N|Yes|No|On|Off|YES|NO|ON|OFF):", re.MULTILINE
+)
+
+
+def check_run(
+    graph: RunGraph, *, package: bytes = b"", cluster: Cluster | None = None
+) -> CheckReport:
+    """Apply every rule.
+
+    Args:
+        graph: the run.
+        package: the KFP package it was read from; empty for other files.
+        cluster: where it shall run, if known.
+
+    Raises:
+        PlanningError: a cluster that cannot be planned with.
+    """
+    findings = [finding for rule in _RULES for finding in rule(graph)]
+    if graph.source == "kfp-package":
+        findings += _parameter_names(package)
+    findings += _notices(graph.notices)
+    if cluster is not None:
+        findings += _on_cluster(graph, cluster)
+    order = list(Level)
+    unique = dict.fromkeys(findings)
+    return CheckReport(graph.name, tuple(sorted(unique, key=lambda item: order.index(item.level))))
+
+
+def _tasks(graph: RunGraph) -> Iterator[Step]:
+    """One step for each task that runs in a pod of its own, whatever the number of iterations."""
+    seen: set[str] = set()
+    for step in graph.steps:
+        if step.kind is StepKind.CONTAINER and step.task not in seen:
+            seen.add(step.task)
+            yield step
+
+
+def _unmarked(graph: RunGraph) -> Iterator[Finding]:
+    tasks = list(_tasks(graph))
+    unmarked = [step for step in tasks if not step.scheduler]
+    if tasks and len(unmarked) == len(tasks):
+        yield Finding(
+            Level.WARNING,
+            "unmarked",
+            "no step is marked, so all stay with the cluster's default scheduler; put"
+            " @placed_pipeline() below @dsl.pipeline, or use place() on steps",
+        )
+        return
+    reported: set[str] = set()
+    for step in unmarked:
+        pipeline = _unmarked_pipeline(step, tasks, graph)
+        if not pipeline:
+            yield Finding(
+                Level.WARNING,
+                "unmarked",
+                "is not marked and stays with the cluster's default scheduler; use place() or"
+                " @placed",
+                step.task,
+            )
+        elif pipeline not in reported:
+            reported.add(pipeline)
+            yield Finding(
+                Level.WARNING,
+                "unmarked-pipeline",
+                "none of its steps is marked: a nested pipeline carries its own marks; put"
+                " @placed_pipeline() below its @dsl.pipeline",
+                pipeline,
+            )
+
+
+def _unmarked_pipeline(step: Step, tasks: Iterable[Step], graph: RunGraph) -> str:
+    """The outermost nested pipeline around the step without any marked step, or ""."""
+    groups = {group.name: group for group in graph.groups}
+    found, name = "", step.group
+    while name and name in groups:
+        group = groups[name]
+        nested = group.kind is GroupKind.DAG and not _CONTROL_FLOW.fullmatch(name.split(".")[-1])
+        inside = (task for task in tasks if task.name.startswith(f"{name}."))
+        if nested and not any(task.scheduler for task in inside):
+            found = name
+        name = group.parent
+    return re.sub(r"\[\d+\]", "[*]", found)
+
+
+def _types(graph: RunGraph) -> Iterator[Finding]:
+    for step in _tasks(graph):
+        if not step.type_guessed:
+            continue
+        ruled = step.location and step.type.lower() in LATENCY_RULED_TYPES
+        effect = f", so it goes near {step.location}" if ruled else ""
+        yield Finding(
+            Level.WARNING if ruled else Level.NOTE,
+            "guessed-type",
+            f"type {step.type!r} was guessed from its name{effect}; say type=... to be sure",
+            step.task,
+        )
+
+
+def _locations(graph: RunGraph) -> Iterator[Finding]:
+    tasks = list(_tasks(graph))
+    ruled = [step for step in tasks if step.type.lower() in LATENCY_RULED_TYPES]
+    locations = sorted({step.location for step in tasks if step.location})
+    if locations and not any(step.location for step in ruled):
+        yield Finding(
+            Level.WARNING,
+            "location-unused",
+            f"location {', '.join(locations[:5])} changes nothing: no step with a location has a"
+            f" type that follows it ({', '.join(LATENCY_RULED_TYPES)}); say type='Predict'",
+        )
+    for step in tasks:
+        missing = "location" if not step.location else "type='Predict'" if step not in ruled else ""
+        if step.max_latency_ms is not None and missing:
+            yield Finding(
+                Level.WARNING,
+                "max-latency-unused",
+                f"max_latency = {step.max_latency_ms:g}ms changes nothing without {missing}",
+                step.task,
+            )
+
+
+def _durations(graph: RunGraph) -> Iterator[Finding]:
+    tasks = list(_tasks(graph))
+    assumed = [step for step in tasks if step.duration_source is DurationSource.ASSUMED]
+    if not assumed:
+        return
+    everything = len(assumed) == len(tasks)
+    what = "no step says" if everything else f"{len(assumed)} of {len(tasks)} steps do not say"
+    yield Finding(
+        Level.WARNING if everything else Level.NOTE,
+        "no-durations" if everything else "some-durations",
+        f"{what} how long it runs, and a value is assumed; the plan is as good as"
+        " duration='20m' in place() or @placed makes it",
+    )
+
+
+def _retries(graph: RunGraph) -> Iterator[Finding]:
+    for step in _tasks(graph):
+        if step.attempt_limit > 1:
+            yield Finding(
+                Level.WARNING,
+                "retry-ineffective",
+                f"set_retry({step.attempt_limit - 1}) does nothing when its code fails on a stock"
+                " KFP 2.17, whose Workflow defaults retry errors of the cluster only (retryPolicy"
+                " OnError); ask your admin, or retry inside the step",
+                step.task,
+            )
+
+
+def _images(graph: RunGraph) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for step in _tasks(graph):
+        name = step.image.rpartition("/")[2]
+        tag = name.partition(":")[2]
+        if step.image and "@" not in name and "{{" not in step.image and step.image not in seen:
+            seen.add(step.image)
+            if tag in ("", "latest"):
+                yield Finding(
+                    Level.NOTE,
+                    "floating-image",
+                    f"image {step.image} has no fixed tag: it is pulled again at every start, and"
+                    " nodes may hold different ones; name a version or a digest",
+                    step.task,
+                )
+
+
+def _pod_less(graph: RunGraph) -> Iterator[Finding]:
+    for step in graph.steps:
+        if step.kind is StepKind.IMPORTER:
+            yield Finding(
+                Level.NOTE,
+                "importer",
+                "is an importer: KFP gives its pod no labels, so it stays with the default"
+                " scheduler",
+                step.task,
+            )
+        elif step.kind is not StepKind.CONTAINER and any(
+            key in step.labels for key in _MARK_LABELS
+        ):
+            yield Finding(
+                Level.WARNING,
+                "mark-without-pod",
+                "is carried out by KFP's driver: there is no pod that its marks could reach",
+                step.task,
+            )
+
+
+def _labels(graph: RunGraph) -> Iterator[Finding]:
+    for step in _tasks(graph):
+        for key, value in step.labels.items():
+            if value and not is_label_value(value):
+                yield Finding(
+                    Level.ERROR,
+                    "bad-label",
+                    f"pod label {key} = {value!r:.80} is no Kubernetes label value, so its pod is"
+                    " refused; use at most 63 letters, digits, '-', '_' and '.'",
+                    step.task,
+                )
+
+
+def _backend(graph: RunGraph) -> Iterator[Finding]:
+    if graph.source == "kfp-package" and any(step.scheduler for step in graph.steps):
+        yield Finding(
+            Level.NOTE,
+            "backend-version",
+            "pod labels need a KFP backend of version 2.14 or later; older ones give every step the"
+            " labels of the first",
+        )
+
+
+_RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
+    _labels,
+    _unmarked,
+    _types,
+    _locations,
+    _durations,
+    _retries,
+    _images,
+    _pod_less,
+    _backend,
+)
+
+
+def _parameter_names(package: bytes) -> Iterator[Finding]:
+    found = {match.decode() for match in _BOOLEAN_KEY.findall(package)}
+    if not found:
+        # Parsing a second time is slow for large packages, and hardly ever needed.
+        return
+    for document in load_documents(package, name="package", max_bytes=RUN_MAX_BYTES):
+        if not isinstance(document, Mapping) or "root" not in document:
+            continue
+        for name in sorted(found & set(_parameters(document["root"]))):
+            yield Finding(
+                Level.ERROR,
+                "parameter-name",
+                f"pipeline parameter {name!r} stands without quotes in the package, and KFP's"
+                " backend reads it as a boolean and refuses the run; rename it, say to"
+                f" '{name}_value'",
+            )
+
+
+def _parameters(component: Any) -> list[str]:
+    definitions = component.get("inputDefinitions") if isinstance(component, Mapping) else None
+    parameters = definitions.get("parameters") if isinstance(definitions, Mapping) else None
+    return list(parameters) if isinstance(parameters, Mapping) else []
+
+
+def _notices(notices: Iterable[Notice]) -> Iterator[Finding]:
+    for notice in notices:
+        yield Finding(Level.WARNING, notice.code, notice.message, notice.step)
+
+
+def _on_cluster(graph: RunGraph, cluster: Cluster) -> Iterator[Finding]:
+    plan = plan_run(graph, cluster, PlanOptions(budget_seconds=_CHECK_SECONDS, compare=()))
+    tasks = {step.name: step.task for step in graph.steps}
+    for name, reason in plan.unschedulable:
+        yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
+    yield from _notices(plan.notices)

@@ -1,0 +1,240 @@
+"""`@placed` marks every step of a component, `@placed_pipeline` every step of a pipeline.
+
+Who wins, from strongest to weakest: KFP's own setters and labels, `place`, `@placed`,
+`@placed_pipeline`, a type guessed from the step's name.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Never
+
+from kfp import dsl
+from kfp.dsl import base_component, pipeline_context
+
+from kfp_placement import _scheduler
+from kfp_placement._marks import Marks
+from kfp_placement._task_metadata import labels_of, set_annotation, set_label
+from kfp_placement.exceptions import UsageError
+from kfp_placement.steps import apply_marks, check_names, encoded_hints, has_pod, read_hints
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, LOCATION_LABEL, TYPE_LABEL
+from kfp_placement_engine.contract.type_guessing import guess_type
+
+
+def placed(
+    component: Any = None,
+    /,
+    *,
+    type: str | None = None,
+    location: str | None = None,
+    duration: str | float | None = None,
+    outputs: Mapping[str, str | int] | None = None,
+    inputs: Mapping[str, str | int] | None = None,
+    max_latency: str | float | None = None,
+    priority: int | None = None,
+    scheduler: str | None = None,
+    cpu: str | float | None = None,
+    memory: str | int | None = None,
+    gpu: str | int | None = None,
+    accelerator_type: str | None = None,
+    **unknown: Never,
+) -> Any:
+    """Mark every step that a component makes; stands above `@dsl.component`.
+
+    Works for every component: Python functions, containers, components loaded from YAML
+    (`train = placed(type="Training")(load_component_from_file("train.yaml"))`). The result is a KFP
+    component like the one given and is used like it; on its own it compiles to the same package.
+
+    Args:
+        component: the component, where the decorator is used without options.
+        type: as for `place`, which refines on single steps what is said here.
+        location: as for `place`.
+        duration: as for `place`.
+        outputs: as for `place`.
+        inputs: as for `place`.
+        max_latency: as for `place`.
+        priority: as for `place`.
+        scheduler: as for `place`.
+        cpu: as for `place`, but for pipeline parameters, since no pipeline is known here.
+        memory: as for `place`, likewise.
+        gpu: as for `place`, likewise.
+        accelerator_type: as for `place`, likewise.
+        **unknown: anything else is an `UnknownOptionError`.
+
+    Returns:
+        The marked component, or, without `component`, what makes it.
+
+    Raises:
+        PlacementError: a value is wrong, or what is decorated is no component.
+    """
+    options: dict[str, Any] = {
+        "type": type,
+        "location": location,
+        "duration": duration,
+        "outputs": outputs,
+        "inputs": inputs,
+        "max_latency": max_latency,
+        "priority": priority,
+        "scheduler": scheduler,
+        "cpu": cpu,
+        "memory": memory,
+        "gpu": gpu,
+        "accelerator_type": accelerator_type,
+        **unknown,
+    }
+    if component is None:
+        return functools.partial(_placed_component, options=options)
+    return _placed_component(component, options=options)
+
+
+def placed_pipeline(
+    function: Any = None,
+    /,
+    *,
+    type: str | None = None,
+    location: str | None = None,
+    priority: int | None = None,
+    scheduler: str | None = None,
+    guess_types: bool = True,
+    **unknown: Never,
+) -> Any:
+    """Mark every step of a pipeline; stands below `@dsl.pipeline`.
+
+    Reaches the steps in loops, conditions and exit handlers, but not those of nested pipelines:
+    they carry their own marks. Only fills what neither you nor `place` nor `@placed` have set.
+    Steps without a pod of their own (importers, volume claims) are passed over.
+
+    Args:
+        function: the pipeline function, where the decorator is used without options.
+        type: type of all steps; otherwise it is guessed from each step's name (`load-data` ->
+            `Fetch`, `train-2` -> `Training`) and shown as a guess by `check` and `preview`.
+        location: location of all steps.
+        priority: priority of all steps.
+        scheduler: as for `place`; `default-scheduler` leaves all steps unmarked that do not ask for
+            another.
+        guess_types: False gives no type to steps without one.
+        **unknown: anything else is an `UnknownOptionError`.
+
+    Returns:
+        The pipeline function, or, without `function`, what makes it.
+
+    Raises:
+        PlacementError: a value is wrong, or it stands above `@dsl.pipeline`.
+    """
+    options: dict[str, Any] = {
+        "type": type,
+        "location": location,
+        "priority": priority,
+        "scheduler": scheduler,
+        **unknown,
+    }
+    decorate = functools.partial(_placed_function, options=options, guess_types=guess_types)
+    return decorate if function is None else decorate(function)
+
+
+class _PlacedComponent:
+    """Mixed into a component's own class: marks every task that a call makes."""
+
+    placement_marks: Marks
+    name: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dsl.PipelineTask:
+        task = super().__call__(*args, **kwargs)  # type: ignore[misc]
+        return apply_marks(task, self.placement_marks, f"step {task.name!r}")
+
+
+@functools.cache
+def _placed_class(kind: Any) -> Any:
+    """The component class `kind`, with marking; still a `kind` for whoever asks."""
+    return type(f"Placed{kind.__name__}", (_PlacedComponent, kind), {"__doc__": kind.__doc__})
+
+
+def _placed_component(component: Any, options: Mapping[str, Any]) -> Any:
+    _check_component(component)
+    marks = Marks.checked(f"component {component.name!r}", options, constants_only=True)
+    check_names(f"component {component.name!r}", component.component_spec, marks)
+    if isinstance(component, _PlacedComponent):
+        kind, marks = component.__class__, component.placement_marks.refined_by(marks)
+    else:
+        kind = _placed_class(component.__class__)
+    # A copy, so that the component given stays unmarked wherever else it is used.
+    marked = kind.__new__(kind)
+    vars(marked).update(vars(component), placement_marks=marks)
+    return marked
+
+
+def _check_component(component: object) -> None:
+    if not isinstance(component, base_component.BaseComponent):
+        name = getattr(component, "__name__", repr(component))
+        raise UsageError(
+            f"@placed marks components, and {name:.80} is none; put @placed(...) above"
+            " @dsl.component, and use place() for a single step"
+        )
+    if component.component_spec.implementation.graph is not None:
+        raise UsageError(
+            f"@placed marks components, and {component.name!r} is a pipeline; put"
+            " @placed_pipeline(...) below its @dsl.pipeline instead"
+        )
+
+
+def _placed_function(
+    function: Any, options: Mapping[str, Any], guess_types: bool
+) -> Callable[..., Any]:
+    _check_function(function)
+    marks = Marks.checked(
+        f"pipeline {function.__name__!r}", options, known=_PIPELINE_OPTIONS, constants_only=True
+    )
+
+    @functools.wraps(function)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        pipeline = pipeline_context.Pipeline.get_default_pipeline()
+        before = frozenset(pipeline.tasks) if pipeline else frozenset()
+        result = function(*args, **kwargs)
+        for name, task in pipeline.tasks.items() if pipeline else ():
+            if name not in before:
+                _fill(task, marks, guess_types)
+        return result
+
+    return marked
+
+
+_PIPELINE_OPTIONS = ("type", "location", "priority", "scheduler")
+
+
+def _check_function(function: object) -> None:
+    if isinstance(function, base_component.BaseComponent):
+        if function.component_spec.implementation.graph is None:
+            raise UsageError(
+                f"@placed_pipeline marks pipelines, and {function.name!r} is a component; use"
+                " @placed(...) above @dsl.component"
+            )
+        raise UsageError(
+            f"@placed_pipeline stands above @dsl.pipeline on {function.name!r}, where its steps can"
+            " no longer be marked; swap the two lines, so that @dsl.pipeline comes first"
+        )
+    if not callable(function):
+        raise UsageError(
+            f"@placed_pipeline marks a pipeline function, not {function!r:.80}; put it between"
+            " @dsl.pipeline and the function"
+        )
+
+
+def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
+    """Write what nobody has set on the task yet."""
+    if not has_pod(task):
+        return
+    subject = f"step {task.name!r}"
+    present = labels_of(task)
+    hints = before = read_hints(task, subject)
+    if TYPE_LABEL not in present:
+        guessed = guess_type(task.name) if guess_types and marks.type is None else ""
+        if marks.type or guessed:
+            set_label(task, TYPE_LABEL, marks.type or guessed)
+        hints = hints.model_copy(update={"type_guessed": bool(guessed)})
+    if LOCATION_LABEL not in present and marks.location is not None:
+        set_label(task, LOCATION_LABEL, marks.location)
+    if marks.priority is not None and not hints.priority:
+        hints = hints.model_copy(update={"priority": marks.priority})
+    if hints != before:
+        set_annotation(task, HINTS_ANNOTATION, encoded_hints(hints, subject))
+    if not _scheduler.decided(task):
+        _scheduler.mark(task, marks.scheduler)

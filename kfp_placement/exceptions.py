@@ -1,0 +1,54 @@
+"""Errors and warnings of the SDK.
+
+::
+
+    PlacementError
+    ├── MarkValueError       a value that Kubernetes, KFP or the planner would refuse (a ValueError)
+    ├── NotConstantError     a pipeline parameter where only constants can stand (a TypeError)
+    ├── UnknownOptionError   an option that does not exist (a TypeError)
+    ├── UnknownStepError     a step that the run does not have (a LookupError)
+    ├── ConflictError        contradicts what the author has set by other means (a ValueError)
+    ├── UsageError           a function used on something it is not for (a TypeError)
+    └── RunError             a run or a cluster that cannot be read or planned
+
+    PlacementWarning         a mark that will have no effect (a UserWarning)
+
+Every message names the step, the value and what to do. The built-in bases let code that knows
+nothing of this package catch what it would expect.
+"""
+
+
+class PlacementError(Exception):
+    """Base of all errors raised by the SDK."""
+
+
+class MarkValueError(PlacementError, ValueError):
+    """A value that Kubernetes, KFP or the planner would refuse."""
+
+
+class NotConstantError(PlacementError, TypeError):
+    """A pipeline parameter or a step's output where only a constant can stand."""
+
+
+class UnknownOptionError(PlacementError, TypeError):
+    """An option that does not exist; the message names the closest one that does."""
+
+
+class UnknownStepError(PlacementError, LookupError):
+    """A step that the run does not have; the message names the closest one that it has."""
+
+
+class ConflictError(PlacementError, ValueError):
+    """A mark that contradicts what the author has set by other means."""
+
+
+class UsageError(PlacementError, TypeError):
+    """A function or decorator used on something it is not for."""
+
+
+class RunError(PlacementError):
+    """A run or a cluster that cannot be read or planned; its cause is the engine's error."""
+
+
+class PlacementWarning(UserWarning):
+    """A mark that will have no effect."""

@@ -1,0 +1,110 @@
+"""What `check` finds, and how it is shown; needs no kfp, so the command line can use it quickly."""
+
+import html
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kfp_placement.report.visible import shown, visible
+
+_MAX_HTML_ROWS = 200
+_MAX_HTML_TEXT = 500
+
+
+class Level(StrEnum):
+    """How much a finding matters."""
+
+    ERROR = "error"
+    """The run would fail, wait for ever, or not be what was asked for."""
+
+    WARNING = "warning"
+    """The plan or the run may surprise."""
+
+    NOTE = "note"
+    """Good to know."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that would surprise.
+
+    Attributes:
+        level: how much it matters.
+        code: stable word such as `unmarked`.
+        message: what, which value, what to do.
+        step: the step as a whole (`for-loop-1[*].work`), or "" for the run.
+    """
+
+    level: Level
+    code: str
+    message: str
+    step: str = ""
+
+    # `typing.override` is there from Python 3.12 on.
+    def __str__(self) -> str:  # type: ignore[explicit-override]
+        where = f"{visible(self.step)}: " if self.step else ""
+        return f"{self.level}: {where}{visible(self.message)} [{self.code}]"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All findings on one run, the gravest first.
+
+    Attributes:
+        run_name: name of the run.
+        findings: what was found.
+    """
+
+    run_name: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Nothing but notes was found."""
+        return all(finding.level is Level.NOTE for finding in self.findings)
+
+    def of(self, code: str) -> tuple[Finding, ...]:
+        """The findings with that code."""
+        return tuple(finding for finding in self.findings if finding.code == code)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __bool__(self) -> bool:
+        # `if check(...)` must not depend on whether there are notes: ask `.ok`.
+        return True
+
+    # `typing.override` is there from Python 3.12 on.
+    def __str__(self) -> str:  # type: ignore[explicit-override]
+        return "\n".join([self._headline(), *(f"  {finding}" for finding in self.findings)])
+
+    # `typing.override` is there from Python 3.12 on.
+    def __repr__(self) -> str:  # type: ignore[explicit-override]
+        return f"<CheckReport {self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_row(finding) for finding in self.findings[:_MAX_HTML_ROWS])
+        hidden = len(self.findings) - _MAX_HTML_ROWS
+        more = f"<p>{hidden:,} more; print the report to see all.</p>" if hidden > 0 else ""
+        head = "<tr><th>level</th><th>step</th><th>finding</th><th>code</th></tr>"
+        table = f"<table>{head}{rows}</table>" if rows else ""
+        return f"<div><p>{html.escape(self._headline())}</p>{table}{more}</div>"
+
+    def _headline(self) -> str:
+        counts = Counter(finding.level for finding in self.findings)
+        parts = [
+            f"{counts[level]:,} {level}{'s' if counts[level] != 1 else ''}"
+            for level in Level
+            if counts[level]
+        ]
+        return f"{shown(self.run_name, 100)}: {', '.join(parts) or 'nothing to report'}"
+
+
+def _row(finding: Finding) -> str:
+    cells = (finding.level, finding.step, finding.message, finding.code)
+    texts = (html.escape(shown(str(cell), _MAX_HTML_TEXT)) for cell in cells)
+    return "<tr>" + "".join(f'<td style="text-align:left">{text}</td>' for text in texts) + "</tr>"

@@ -1,0 +1,91 @@
+"""`preview(pipeline, cluster)`: where every step of a run would go, when and why."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Never
+
+if TYPE_CHECKING:
+    from kfp_placement._planned import Preview
+    from kfp_placement_engine.assumptions import Assumptions
+
+
+def preview(
+    pipeline: Any,
+    cluster: Any,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    durations: Mapping[str, str | float] | None = None,
+    loop_widths: Mapping[str, int] | None = None,
+    assume_cached: Iterable[str] = (),
+    budget: str | float = 2.0,
+    generations: int | None = None,
+    seed: int = 0,
+    dispatch: str = "auto",
+    objective: str = "completion",
+    compare: Iterable[str] = ("kube-default", "heft"),
+    kube_version: tuple[int, int] = (1, 36),
+    marked_only: bool = False,
+    assumptions: "Assumptions | None" = None,
+    **unknown: Never,
+) -> "Preview":
+    """Plan a run without submitting it; contacts no cluster.
+
+    Args:
+        pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
+        cluster: the path of a Cluster file or of what `kubectl get nodes,pods,pvc,pv -A -o yaml`
+            prints; the same as text or as a mapping; or a `Cluster`.
+        arguments: values of pipeline parameters, as for a run.
+        durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
+        loop_widths: number of iterations by loop, where it is known only at run time.
+        assume_cached: steps whose result is taken to be in KFP's cache.
+        budget: time for the search: `500ms`, or seconds.
+        generations: stop the search after so many generations instead; replays a plan exactly.
+        seed: of the random generator.
+        dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node.
+        objective: `completion`, `paper` or `packing`.
+        compare: schedulers to simulate beside the plan.
+        kube_version: of the default scheduler that is simulated.
+        marked_only: plan only the marked steps, as the cluster does.
+        assumptions: stand-ins for what nobody said.
+        **unknown: anything else is an `UnknownOptionError`.
+
+    Returns:
+        The plan; `.makespan`, `.steps["train"].node`, `.explain("train")`, `.save("plan.html")`.
+
+    Raises:
+        PlacementError: the pipeline or the cluster cannot be read or planned.
+    """
+    # Here and not above, so that `import kfp_placement` stays fast.
+    from kfp_placement._marks import unknown_option
+    from kfp_placement._package import package_of
+    from kfp_placement._planned import Preview
+    from kfp_placement._reading import cluster_of, engine_errors, graph_of
+    from kfp_placement.overrides import with_overrides
+    from kfp_placement_engine.assumptions import Assumptions
+    from kfp_placement_engine.contract.quantities import parse_duration
+    from kfp_placement_engine.planning import PlanOptions, plan_run
+
+    for name in unknown:
+        raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))
+    assumed = assumptions or Assumptions()
+    with engine_errors():
+        options = PlanOptions(
+            budget_seconds=parse_duration(budget),
+            generations=generations,
+            seed=seed,
+            dispatch=dispatch,
+            objective=objective,
+            kube_version=kube_version,
+            compare=tuple(compare),
+            marked_only=marked_only,
+            assumptions=assumed,
+        )
+    graph = graph_of(
+        package_of(pipeline),
+        arguments=arguments,
+        loop_widths=loop_widths,
+        default_loop_width=assumed.loop_width,
+    )
+    graph = with_overrides(graph, durations, assume_cached)
+    known = cluster_of(cluster)
+    with engine_errors():
+        return Preview(plan_run(graph, known, options))

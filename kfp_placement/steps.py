@@ -1,0 +1,256 @@
+"""`place(task, ...)`: say about one step what placement should know, as with `kfp.kubernetes`."""
+
+import difflib
+import warnings
+from collections.abc import Mapping
+from typing import Any, Never
+
+from kfp import dsl
+from kfp.dsl import pipeline_task
+
+from kfp_placement import _scheduler
+from kfp_placement._marks import Marks
+from kfp_placement._resources import resource_writes
+from kfp_placement._task_metadata import (
+    annotations_of,
+    labels_of,
+    remembered,
+    set_annotation,
+    set_label,
+)
+from kfp_placement.exceptions import (
+    ConflictError,
+    MarkValueError,
+    PlacementWarning,
+    UsageError,
+)
+from kfp_placement_engine.contract.codec import (
+    MAX_ANNOTATION_CHARACTERS,
+    decode_hints,
+    encode_hints,
+)
+from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.keys import (
+    HINTS_ANNOTATION,
+    LOCATION_LABEL,
+    SCHEDULER_LABEL,
+    TYPE_LABEL,
+)
+from kfp_placement_engine.exceptions import HintsError
+
+_DRIVER_ONLY_IMAGES = ("argostub/createpvc", "argostub/deletepvc")
+"""Tasks that KFP's driver carries out itself; there is no pod of their own."""
+
+
+def place(
+    task: dsl.PipelineTask,
+    *,
+    type: str | None = None,
+    location: str | None = None,
+    duration: str | float | None = None,
+    outputs: Mapping[str, str | int] | None = None,
+    inputs: Mapping[str, str | int] | None = None,
+    max_latency: str | float | None = None,
+    priority: int | None = None,
+    scheduler: str | None = None,
+    cpu: str | float | None = None,
+    memory: str | int | None = None,
+    gpu: str | int | None = None,
+    accelerator_type: str | None = None,
+    **unknown: Never,
+) -> dsl.PipelineTask:
+    """Mark a step for placement, with what the planner should know about it.
+
+    Every option may be left out. What `placed` or an earlier `place` said is kept, unless it is
+    said again here: the later value holds, sizes are merged by name. What you set by other means is
+    never overwritten: another value here is an error, and what you set afterwards wins.
+
+    Args:
+        task: the step, as a component returns it inside a pipeline.
+        type: what kind of work it is: `Fetch`, `Transform`, `Training`, `Predict`, `Evaluate`, or a
+            word of your own; `Predict` follows the latency rule. At most 63 characters.
+        location: the place whose users it serves, such as `HOME-EDGE`. At most 63 characters.
+        duration: its run time on a node of speed 1: `20m`, `1h30m`, or seconds.
+        outputs: size of each output by name: `{"model": "50Mi"}`, or bytes.
+        inputs: size of each input by name, where it is not another step's output.
+        max_latency: hard limit of the round trip to `location`: `20ms`, or milliseconds; no node
+            within it means that the step is not scheduled.
+        priority: weight among steps and runs, 0 if not given; larger is more important.
+        scheduler: scheduler to use, `kfp-placement` if nobody gave one; `default-scheduler` leaves
+            the step unmarked, with Kubernetes' own.
+        cpu: CPU request, as KFP's `set_cpu_request`: `500m`, 2, or a pipeline parameter.
+        memory: memory request, as `set_memory_request`: `4Gi`, or a pipeline parameter.
+        gpu: number of accelerators, as `set_accelerator_limit`.
+        accelerator_type: resource name of the accelerators; `nvidia.com/gpu` if not given.
+        **unknown: anything else is an `UnknownOptionError`.
+
+    Returns:
+        The same task, so that calls can be nested and chained.
+
+    Raises:
+        PlacementError: a value is wrong or contradicts what was set; nothing has been changed then.
+    """
+    _check_task(task)
+    subject = f"step {task.name!r}"
+    options: dict[str, Any] = {
+        "type": type,
+        "location": location,
+        "duration": duration,
+        "outputs": outputs,
+        "inputs": inputs,
+        "max_latency": max_latency,
+        "priority": priority,
+        "scheduler": scheduler,
+        "cpu": cpu,
+        "memory": memory,
+        "gpu": gpu,
+        "accelerator_type": accelerator_type,
+        **unknown,
+    }
+    return apply_marks(task, Marks.checked(subject, options), subject)
+
+
+def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.PipelineTask:
+    """Write marks on a task; later ones replace earlier ones of ours.
+
+    Args:
+        task: the step.
+        marks: what to write.
+        subject: what is marked, for messages.
+
+    Raises:
+        PlacementError: nothing has been changed then.
+    """
+    if task.state == pipeline_task.TaskState.FINAL:
+        # Run by kfp.local outside a pipeline: there is no pod.
+        return task
+    if not has_pod(task):
+        warnings.warn(
+            f"{subject} runs in no pod of its own ({_pod_less_kind(task)}); it cannot be placed and"
+            " its marks are left out",
+            PlacementWarning,
+            stacklevel=3,
+        )
+        return task
+    labels = _labels(marks)
+    _check_labels(task, subject, labels)
+    check_names(subject, task.component_spec, marks)
+    annotation = _annotation(task, subject, marks)
+    writes = resource_writes(task, subject, marks)
+    # From here on nothing can fail: a refused mark leaves the task as it was.
+    for key, value in labels.items():
+        if key != SCHEDULER_LABEL:
+            set_label(task, key, value)
+    _scheduler.mark(task, marks.scheduler)
+    if annotation:
+        set_annotation(task, HINTS_ANNOTATION, annotation)
+    for write in writes:
+        write()
+    return task
+
+
+def has_pod(task: dsl.PipelineTask) -> bool:
+    """Whether the task runs in a pod of its own, which labels can reach."""
+    container = task.container_spec
+    return container is not None and container.image not in _DRIVER_ONLY_IMAGES
+
+
+def read_hints(task: dsl.PipelineTask, subject: str) -> StepHints:
+    """The hints that a task carries; empty ones where there are none.
+
+    Raises:
+        MarkValueError: its annotation was written by other means and cannot be read.
+    """
+    text = annotations_of(task).get(HINTS_ANNOTATION)
+    if text is None:
+        return StepHints()
+    try:
+        return decode_hints(text)[0]
+    except HintsError as error:
+        raise MarkValueError(
+            f"{subject}: the annotation {HINTS_ANNOTATION} it has already cannot be read: {error};"
+            " leave it to place()"
+        ) from error
+
+
+def _check_task(task: object) -> None:
+    if not isinstance(task, dsl.PipelineTask):
+        shown = f"{task.__class__.__name__} {getattr(task, 'name', '')}".strip()
+        raise UsageError(
+            f"place() takes a step, as calling a component returns it, not {shown:.80};"
+            " write place(train(...), ...) inside the pipeline"
+        )
+    if task.pipeline_spec is not None:
+        raise UsageError(
+            f"step {task.name!r} is a pipeline itself, and KFP can mark only the steps inside;"
+            " put @placed_pipeline(...) below its own @dsl.pipeline, or place() its steps there"
+        )
+
+
+def _pod_less_kind(task: dsl.PipelineTask) -> str:
+    if task.container_spec is None:
+        return "an importer"
+    return "a volume claim made or deleted by KFP's driver"
+
+
+def _labels(marks: Marks) -> dict[str, str]:
+    labels = {
+        TYPE_LABEL: marks.type,
+        LOCATION_LABEL: marks.location,
+        SCHEDULER_LABEL: marks.scheduler,
+    }
+    return {key: value for key, value in labels.items() if value is not None}
+
+
+def _check_labels(task: dsl.PipelineTask, subject: str, labels: Mapping[str, str]) -> None:
+    present = labels_of(task)
+    for key, value in labels.items():
+        current = present.get(key, value)
+        if current not in (value, remembered(task, key)):
+            raise ConflictError(
+                f"{subject}: {value!r} contradicts the pod label {key}: {current}, which was set by"
+                " other means, such as kfp.kubernetes.add_pod_label; keep one of them"
+            )
+
+
+def check_names(subject: str, spec: Any, marks: Marks) -> None:
+    """Refuse sizes of inputs and outputs that the component does not have.
+
+    Raises:
+        MarkValueError: there is one.
+    """
+    for option, sizes, known in (
+        ("outputs", marks.output_bytes, spec.outputs),
+        ("inputs", marks.input_bytes, spec.inputs),
+    ):
+        names = list(known or {})
+        for name in sizes:
+            if name not in names:
+                close = difflib.get_close_matches(name, names, n=1)
+                advice = f"did you mean {close[0]!r}?" if close else f"it has: {names}"
+                raise MarkValueError(
+                    f"{subject}: {option}[{name!r:.60}]: component {spec.name!r} has no such"
+                    f" {option.removesuffix('s')}; {advice}"
+                )
+
+
+def _annotation(task: dsl.PipelineTask, subject: str, marks: Marks) -> str:
+    hints = marks.refine_hints(read_hints(task, subject))
+    return encoded_hints(hints, subject)
+
+
+def encoded_hints(hints: StepHints, subject: str) -> str:
+    """The annotation's text, or "" where there is nothing to say.
+
+    Raises:
+        MarkValueError: it would be longer than readers take.
+    """
+    text = encode_hints(hints)
+    if text == encode_hints(StepHints()):
+        return ""
+    if len(text) > MAX_ANNOTATION_CHARACTERS:
+        raise MarkValueError(
+            f"{subject}: its hints have {len(text)} characters; at most"
+            f" {MAX_ANNOTATION_CHARACTERS} are read: name fewer outputs and inputs"
+        )
+    return text
