@@ -77,6 +77,7 @@ class Cluster:
         claims: existing volume claims.
         notices: what the reader wants people to know.
         source: what it was read from, for people.
+        defaults: assumptions that the source sets, by field of `Assumptions`.
     """
 
     nodes: tuple[Node, ...]
@@ -84,3 +85,4 @@ class Cluster:
     claims: tuple[Claim, ...] = ()
     notices: tuple[Notice, ...] = ()
     source: str = ""
+    defaults: Mapping[str, float] = field(default_factory=dict)

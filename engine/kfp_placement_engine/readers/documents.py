@@ -224,7 +224,7 @@ def _object_hook(
         if len(values) != len(pairs):
             counts = Counter(key for key, _ in pairs)
             raise _DuplicateKeyError(counts.most_common(1)[0][0])
-        for key in drop:
+        for key in drop.intersection(values):
             if isinstance(values.get(key), dict | list):
                 del values[key]
         return values

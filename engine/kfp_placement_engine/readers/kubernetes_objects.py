@@ -129,7 +129,9 @@ def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
         nodes[node.name] = node
         collected.notices.extend(notices)
     if not nodes:
-        seen = ", ".join(f"{kind:.80}" for kind, _ in collected.ignored.most_common(5))
+        read = [kind for kind, objects in collected.objects.items() if objects]
+        others = [f"{kind:.80}" for kind, _ in collected.ignored.most_common(5)]
+        seen = ", ".join([*read, *others])
         raise InputError(
             f"{collected.source}: holds no Node of apiVersion v1"
             + (f" (only {seen})" if seen else "")

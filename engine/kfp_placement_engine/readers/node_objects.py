@@ -64,10 +64,10 @@ def read_node(raw: Mapping[str, Any], place: str) -> tuple[Node, list[Notice]]:
         labels=labels,
         taints=_taints(spec, status, cordoned, place),
         unschedulable=cordoned,
-        speed=_from_label(labels, SPEED_LABEL, read_speed, name, notices) or 1.0,
+        speed=from_label(SPEED_LABEL, read_speed, labels, name, notices) or 1.0,
         images=_images(status, place),
-        store_bytes_per_second=_from_label(labels, STORE_BANDWIDTH_LABEL, read_rate, name, notices),
-        pull_bytes_per_second=_from_label(labels, PULL_RATE_LABEL, read_rate, name, notices),
+        store_bytes_per_second=from_label(STORE_BANDWIDTH_LABEL, read_rate, labels, name, notices),
+        pull_bytes_per_second=from_label(PULL_RATE_LABEL, read_rate, labels, name, notices),
     )
     return node, notices
 
@@ -131,6 +131,23 @@ def read_rate(value: object) -> float:
     return float(rate)
 
 
+def from_label(
+    key: str,
+    read: Callable[[object], Value],
+    labels: Mapping[str, str],
+    node: str,
+    notices: list[Notice],
+) -> Value | None:
+    """What a label of a node says, or None; a bad one is noted and not used."""
+    if key not in labels:
+        return None
+    try:
+        return read(labels[key])
+    except QuantityError as error:
+        notices.append(Notice("bad-node-label", f"node {node}, label {key}: {error}; not used"))
+        return None
+
+
 def _taints(
     spec: Mapping[str, Any], status: Mapping[str, Any], cordoned: bool, place: str
 ) -> tuple[Taint, ...]:
@@ -177,19 +194,3 @@ def _images(status: Mapping[str, Any], place: str) -> dict[str, int]:
             if normalised(name) == name and not name.startswith("<none>"):
                 found.setdefault(name, size_bytes)
     return found
-
-
-def _from_label(
-    labels: Mapping[str, str],
-    key: str,
-    read: Callable[[object], Value],
-    node: str,
-    notices: list[Notice],
-) -> Value | None:
-    if key not in labels:
-        return None
-    try:
-        return read(labels[key])
-    except QuantityError as error:
-        notices.append(Notice("bad-node-label", f"node {node}, label {key}: {error}; not used"))
-        return None

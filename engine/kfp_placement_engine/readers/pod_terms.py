@@ -53,7 +53,9 @@ def read_pod_affinity(value: object, namespace: str, place: str) -> PodAffinity:
     )
 
 
-def read_spread(value: object, labels: Mapping[str, str], place: str) -> tuple[SpreadConstraint, ...]:
+def read_spread(
+    value: object, labels: Mapping[str, str], place: str
+) -> tuple[SpreadConstraint, ...]:
     """Read `spec.topologySpreadConstraints` of a pod with these labels.
 
     Raises:

@@ -1,0 +1,231 @@
+"""A cluster from a file: what kubectl prints, or the short Cluster file that people write.
+
+`write_cluster_file` makes the second of the first: what an admin hands to authors, without what
+pods carry in their environment.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Claim, Cluster, Node
+from kfp_placement_engine.constraints import UNSCHEDULABLE_TAINT
+from kfp_placement_engine.contract.keys import (
+    API_GROUP,
+    API_VERSION,
+    PULL_RATE_LABEL,
+    SPEED_LABEL,
+    STORE_BANDWIDTH_LABEL,
+)
+from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
+from kfp_placement_engine.image_names import normalised
+from kfp_placement_engine.readers.cluster_model import (
+    ASSUMPTION_FIELDS,
+    KIND,
+    MAX_NODES,
+    ClaimEntry,
+    ClusterEntry,
+    NodeEntry,
+)
+from kfp_placement_engine.readers.cluster_writer import write_cluster_file
+from kfp_placement_engine.readers.documents import (
+    CLUSTER_MAX_BYTES,
+    Progress,
+    load_documents,
+    read_file,
+)
+from kfp_placement_engine.readers.kubernetes_objects import UNUSED_KEYS, read_objects
+from kfp_placement_engine.readers.node_objects import (
+    from_label,
+    latencies_from_labels,
+    read_rate,
+    read_speed,
+    room,
+    without_zeros,
+)
+from kfp_placement_engine.run_graph import NodeSelectorTerm, Notice, Requirement
+
+_SHOWN_PROBLEMS = 5
+_PLAIN_MESSAGES = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here; check the spelling",
+    "too_short": "is empty; at least one is needed",
+    "string_too_short": "is empty",
+}
+
+
+def read_cluster_file(path: str | Path, *, progress: Progress | None = None) -> Cluster:
+    """Read a cluster from a file of either form.
+
+    Raises:
+        InputNotFoundError: there is no such file.
+        InputError: it cannot be understood; the message names the place in it.
+        LimitError: it is beyond the limits of `readers.documents`.
+    """
+    return read_cluster(
+        read_file(path, max_bytes=CLUSTER_MAX_BYTES), name=str(path), progress=progress
+    )
+
+
+def read_cluster(data: bytes, *, name: str, progress: Progress | None = None) -> Cluster:
+    """Read a cluster from the bytes of a file of either form.
+
+    Raises:
+        InputError: it cannot be understood; the message names the place in it.
+        LimitError: it is beyond the limits of `readers.documents`.
+    """
+    documents = load_documents(
+        data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=UNUSED_KEYS
+    )
+    first = documents[0]
+    if not isinstance(first, dict) or not _is_cluster(first, name):
+        return read_objects(documents, name=name)
+    if len(documents) > 1:
+        raise InputError(f"{name}: holds {len(documents)} documents; a Cluster file is one")
+    return _read_entry(first, name)
+
+
+def cluster_to_file(
+    path: str | Path, *, progress: Progress | None = None
+) -> tuple[str, tuple[Notice, ...]]:
+    """Read a cluster and write it as a short Cluster file; also returns what the reader noticed.
+
+    Raises:
+        InputNotFoundError: there is no such file.
+        InputError: it cannot be understood; the message names the place in it.
+        LimitError: it is beyond the limits of `readers.documents`.
+    """
+    cluster = read_cluster_file(path, progress=progress)
+    return write_cluster_file(cluster), cluster.notices
+
+
+def _is_cluster(document: Mapping[str, Any], name: str) -> bool:
+    version, kind = document.get("apiVersion"), document.get("kind")
+    ours = isinstance(version, str) and version.startswith(f"{API_GROUP}/")
+    if kind is None and version is None and "nodes" in document:
+        raise InputError(
+            f"{name}: begin a Cluster file with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        )
+    if ours and (version != API_VERSION or kind != KIND):
+        raise InputError(
+            f"{name}: apiVersion {version!r:.60}, kind {kind!r:.60} cannot be read as a cluster; "
+            f"this version reads apiVersion {API_VERSION}, kind {KIND}"
+        )
+    return ours
+
+
+def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
+    try:
+        entry = ClusterEntry.model_validate(document)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_problems(error)}") from error
+    total = sum(node.count for node in entry.nodes)
+    if total > MAX_NODES:
+        raise LimitError(f"{name}: describes {total} nodes; at most {MAX_NODES} are read")
+    notices: list[Notice] = []
+    members: dict[str, list[str]] = {}
+    nodes: dict[str, Node] = {}
+    for index, node_entry in enumerate(entry.nodes):
+        for node in _nodes(node_entry, notices):
+            if node.name in nodes:
+                raise InputError(f"{name}: nodes[{index}]: node {node.name!r:.80} stands twice")
+            nodes[node.name] = node
+            members.setdefault(node_entry.name, []).append(node.name)
+    known = {each: [each] for each in nodes} | members
+    return Cluster(
+        nodes=tuple(nodes.values()),
+        latencies=_latencies(entry, tuple(nodes.values()), known, name),
+        claims=tuple(
+            _claim(claim, nodes, f"{name}: claims[{index}]")
+            for index, claim in enumerate(entry.claims)
+        ),
+        notices=tuple(notices),
+        source=name,
+        defaults=_defaults(entry, name),
+    )
+
+
+def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
+    extended = without_zeros(entry.extended)
+    taints = entry.taints
+    if entry.unschedulable and UNSCHEDULABLE_TAINT.key not in {taint.key for taint in taints}:
+        taints = (*taints, UNSCHEDULABLE_TAINT)
+    scored = entry.used if entry.scored_used is None else entry.scored_used
+    labelled = (entry.labels, entry.name, notices)
+    speed = entry.speed or from_label(SPEED_LABEL, read_speed, *labelled)
+    store = entry.store_bandwidth or from_label(STORE_BANDWIDTH_LABEL, read_rate, *labelled)
+    pull = entry.pull_rate or from_label(PULL_RATE_LABEL, read_rate, *labelled)
+    sizes = {"cpu": entry.cpu, "memory": entry.memory, "pods": entry.pods}
+    for number in range(1, entry.count + 1):
+        yield Node(
+            name=entry.name if entry.count == 1 else f"{entry.name}-{number}",
+            allocatable=room({**extended, **sizes}),
+            used=without_zeros(entry.used),
+            scored_used=without_zeros({key: scored.get(key, 0) for key in ("cpu", "memory")}),
+            labels=entry.labels,
+            taints=taints,
+            unschedulable=entry.unschedulable,
+            speed=speed or 1.0,
+            images={normalised(image): size for image, size in entry.images.items()},
+            store_bytes_per_second=store,
+            pull_bytes_per_second=pull,
+        )
+
+
+def _latencies(
+    entry: ClusterEntry, nodes: tuple[Node, ...], known: Mapping[str, Sequence[str]], name: str
+) -> dict[str, dict[str, float]]:
+    """Round trips from labels, and those of `latencies`, which win."""
+    latencies = latencies_from_labels(nodes)
+    for location, trips in entry.latencies.items():
+        for node_name, latency_ms in trips.items():
+            if node_name not in known:
+                raise InputError(
+                    f"{name}: latencies.{location:.80}: no node or entry is named {node_name!r:.80}"
+                )
+            for member in known[node_name]:
+                latencies.setdefault(location, {})[member] = latency_ms
+    return latencies
+
+
+def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
+    for node_name in (entry.node, *entry.used_on):
+        if node_name and node_name not in nodes:
+            raise InputError(f"{place}: no node is named {node_name!r:.80}")
+    terms: tuple[NodeSelectorTerm, ...] | None = entry.node_affinity
+    if entry.node:
+        if terms is not None:
+            raise InputError(f"{place}: give node or nodeAffinity, not both")
+        named = Requirement("metadata.name", "In", (entry.node,), is_field=True)
+        terms = (NodeSelectorTerm((named,)),)
+    return Claim(entry.name, entry.namespace, entry.access_modes, terms, entry.used_on)
+
+
+def _defaults(entry: ClusterEntry, name: str) -> dict[str, float]:
+    given = entry.defaults.model_dump(exclude_none=True)
+    defaults = {ASSUMPTION_FIELDS[key]: value for key, value in given.items()}
+    try:
+        Assumptions(**defaults)
+    except PlanningError as error:
+        raise InputError(f"{name}: defaults: {error}") from error
+    return defaults
+
+
+def _problems(error: ValidationError) -> str:
+    """What is wrong where, for at most five places."""
+    found = []
+    for item in error.errors(include_url=False)[:_SHOWN_PROBLEMS]:
+        path = "".join(
+            f"[{part}]" if isinstance(part, int) else f".{part:.80}" for part in item["loc"]
+        )
+        message = _PLAIN_MESSAGES.get(item["type"])
+        if message is None and item["type"] == "value_error":
+            message = item["msg"].removeprefix("Value error, ")
+        if message is None:
+            message = f"{item['input']!r:.60}: {item['msg']}"
+        found.append(f"{path.removeprefix('.')}: {message}")
+    more = error.error_count() - len(found)
+    return "; ".join(found) + (f"; and {more} more" if more > 0 else "")

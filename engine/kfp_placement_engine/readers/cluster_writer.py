@@ -1,0 +1,197 @@
+"""Cluster -> the short Cluster file that people read, and that `cluster_file` reads back."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import yaml
+
+from kfp_placement_engine.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.contract.keys import (
+    API_VERSION,
+    PULL_RATE_LABEL,
+    SPEED_LABEL,
+    STORE_BANDWIDTH_LABEL,
+)
+from kfp_placement_engine.contract.quantities import Resources, format_resource
+from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
+from kfp_placement_engine.readers.node_objects import (
+    from_label,
+    latencies_from_labels,
+    read_rate,
+    read_speed,
+)
+from kfp_placement_engine.readers.yaml_events import parse_scalar
+from kfp_placement_engine.run_graph import NodeSelectorTerm
+
+_DEFAULT_PODS = 110
+
+
+def write_cluster_file(cluster: Cluster) -> str:
+    """Write a cluster as a Cluster file; notices and source are left out."""
+    document: dict[str, Any] = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "nodes": [_node(node) for node in cluster.nodes],
+    }
+    latencies = _latencies(cluster)
+    if latencies:
+        document["latencies"] = latencies
+    if cluster.claims:
+        names = {node.name for node in cluster.nodes}
+        document["claims"] = [_claim(claim, names) for claim in cluster.claims]
+    if cluster.defaults:
+        document["defaults"] = _defaults(cluster.defaults)
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _node(node: Node) -> dict[str, Any]:
+    sizes = dict(node.allocatable)
+    cpu, memory, pods = (sizes.pop(name, 0) for name in ("cpu", "memory", "pods"))
+    entry: dict[str, Any] = {
+        "name": node.name,
+        "cpu": _amount("cpu", cpu),
+        "memory": _amount("memory", memory),
+    }
+    if pods != _DEFAULT_PODS:
+        entry["pods"] = pods
+
+    def labelled(key: str, read: Callable[[object], float]) -> float | None:
+        return from_label(key, read, node.labels, node.name, [])
+
+    scored = {key: node.scored_used[key] for key in ("cpu", "memory") if key in node.scored_used}
+    own = {key: node.used[key] for key in ("cpu", "memory") if key in node.used}
+    optional: dict[str, Any] = {
+        "extended": _amounts(sizes),
+        "speed": node.speed if node.speed != (labelled(SPEED_LABEL, read_speed) or 1) else None,
+        "labels": dict(node.labels),
+        "taints": [_taint(taint) for taint in node.taints],
+        "unschedulable": node.unschedulable,
+        "images": {name: _amount("memory", size) for name, size in node.images.items()},
+        "storeBandwidth": _rate(
+            node.store_bytes_per_second, labelled(STORE_BANDWIDTH_LABEL, read_rate)
+        ),
+        "pullRate": _rate(node.pull_bytes_per_second, labelled(PULL_RATE_LABEL, read_rate)),
+        "used": _amounts(node.used),
+    }
+    entry.update((key, value) for key, value in optional.items() if value)
+    if scored != own:
+        entry["scoredUsed"] = _amounts(scored)
+    return entry
+
+
+def _amount(name: str, amount: int) -> int | str:
+    text = format_resource(name, amount)
+    return int(text) if text.isdecimal() else text
+
+
+def _amounts(resources: Resources) -> dict[str, int | str]:
+    return {name: _amount(name, amount) for name, amount in resources.items()}
+
+
+def _rate(bytes_per_second: float | None, labelled: float | None) -> int | None:
+    if bytes_per_second is None or bytes_per_second == labelled:
+        return None
+    return int(bytes_per_second)
+
+
+def _taint(taint: Taint) -> str | dict[str, str]:
+    if not {":", "="} & set(taint.key) and ":" not in taint.value:
+        value = f"={taint.value}" if taint.value else ""
+        return f"{taint.key}{value}:{taint.effect}"
+    return {"key": taint.key, "value": taint.value, "effect": taint.effect}
+
+
+def _latencies(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """The round trips that do not stand in the nodes' labels anyway."""
+    labelled = latencies_from_labels(cluster.nodes)
+    return {
+        location: missing
+        for location, trips in cluster.latencies.items()
+        if (
+            missing := {
+                name: f"{_plain(latency_ms)}ms"
+                for name, latency_ms in trips.items()
+                if labelled.get(location, {}).get(name) != latency_ms
+            }
+        )
+    }
+
+
+def _claim(claim: Claim, nodes: set[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": claim.name}
+    if claim.namespace:
+        entry["namespace"] = claim.namespace
+    if claim.access_modes:
+        entry["accessModes"] = list(claim.access_modes)
+    if claim.required_terms is not None:
+        node = _only_node(claim.required_terms)
+        if node in nodes:
+            entry["node"] = node
+        else:
+            entry["nodeAffinity"] = [_term(term) for term in claim.required_terms]
+    if claim.used_on:
+        entry["usedOn"] = list(claim.used_on)
+    return entry
+
+
+def _only_node(terms: tuple[NodeSelectorTerm, ...]) -> str | None:
+    """The node that the terms name, if they are one name and nothing else."""
+    if len(terms) != 1 or len(terms[0].requirements) != 1:
+        return None
+    (requirement,) = terms[0].requirements
+    if not requirement.is_field or requirement.operator != "In" or len(requirement.values) != 1:
+        return None
+    return requirement.values[0] if requirement.key == "metadata.name" else None
+
+
+def _term(term: NodeSelectorTerm) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    for requirement in term.requirements:
+        kind = "matchFields" if requirement.is_field else "matchExpressions"
+        expression: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator}
+        if requirement.values:
+            expression["values"] = list(requirement.values)
+        entry.setdefault(kind, []).append(expression)
+    return entry
+
+
+def _defaults(defaults: Mapping[str, float]) -> dict[str, Any]:
+    keys = {assumption: key for key, assumption in ASSUMPTION_FIELDS.items()}
+    written: dict[str, Any] = {}
+    for assumption, value in defaults.items():
+        first, *rest = keys[assumption].split("_")
+        name = first + "".join(word.title() for word in rest)
+        if assumption.endswith("seconds") and "per" not in assumption:
+            written[name] = f"{_plain(value)}s"
+        else:
+            written[name] = int(value)
+    return written
+
+
+def _plain(number: float) -> str:
+    """The shortest decimal that reads back as the same number, without an exponent."""
+    text = format(Decimal(repr(float(number))), "f")
+    return text.removesuffix(".0")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that would read back as something else."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if _reads_back(text) else '"'
+    )
+
+
+def _reads_back(text: str) -> bool:
+    """Whether our YAML reader takes the plain text for that text."""
+    try:
+        return text != "" and parse_scalar(text) == text
+    except ValueError:
+        return False
+
+
+_Dumper.add_representer(str, _represent_text)
