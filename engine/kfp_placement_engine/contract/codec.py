@@ -10,11 +10,11 @@ from kfp_placement_engine.contract.quantities import format_resource
 from kfp_placement_engine.exceptions import HintsError
 
 MAX_ANNOTATION_CHARACTERS = 16_384
-"""A hints annotation beyond this is refused: Kubernetes allows 256 KiB for all annotations of a pod."""
+"""A longer hints annotation is refused; Kubernetes allows 256 KiB for all annotations of a pod."""
 
 
 def encode_hints(hints: StepHints) -> str:
-    """Write hints as the annotation's JSON: compact, sorted, only what is set, durations as text."""
+    """Write hints as the annotation's JSON: compact, sorted, only what is set."""
     entries: dict[str, Any] = dict(hints.model_extra or {})
     if hints.duration_seconds is not None:
         entries["duration"] = _seconds_text(hints.duration_seconds)
@@ -46,23 +46,29 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
         raise HintsError(f"hints version {version!r:.40} is not a positive whole number")
     warnings = []
     if version > CURRENT_VERSION:
-        warnings.append(f"hints version {version} is newer than {CURRENT_VERSION}; read as far as known")
+        warnings.append(
+            f"hints version {version} is newer than {CURRENT_VERSION}; read as far as known"
+        )
     hints = _validated(entries, version, warnings)
     unknown = sorted(hints.model_extra or {})
     if unknown:
-        warnings.append("unknown hints kept but not used: " + ", ".join(f"{key:.40}" for key in unknown[:10]))
+        warnings.append(
+            "unknown hints kept but not used: " + ", ".join(f"{key:.40}" for key in unknown[:10])
+        )
     return hints, warnings
 
 
 def _load(text: str) -> dict[str, Any]:
     if len(text) > MAX_ANNOTATION_CHARACTERS:
-        raise HintsError(f"hints of {len(text)} characters; at most {MAX_ANNOTATION_CHARACTERS} are read")
+        raise HintsError(
+            f"hints of {len(text)} characters; at most {MAX_ANNOTATION_CHARACTERS} are read"
+        )
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise HintsError(f"hints are no JSON: {error!s:.120}") from error
     if not isinstance(entries, dict):
-        raise HintsError("hints must be a JSON object such as {\"v\": 1, \"duration\": \"20m\"}")
+        raise HintsError('hints must be a JSON object such as {"v": 1, "duration": "20m"}')
     return entries
 
 
@@ -70,11 +76,18 @@ def _validated(entries: dict[str, Any], version: int, warnings: list[str]) -> St
     try:
         return StepHints.model_validate(entries)
     except ValidationError as error:
-        problems = [(str(item["loc"][0]) if item["loc"] else "", str(item["msg"])) for item in error.errors()]
+        problems = [
+            (str(item["loc"][0]) if item["loc"] else "", str(item["msg"]))
+            for item in error.errors()
+        ]
         if version > CURRENT_VERSION:
             bad = {key for key, _ in problems}
-            warnings.append("hints of the newer version that cannot be read: " + ", ".join(sorted(bad)))
-            return StepHints.model_validate({key: value for key, value in entries.items() if key not in bad})
+            warnings.append(
+                "hints of the newer version that cannot be read: " + ", ".join(sorted(bad))
+            )
+            return StepHints.model_validate(
+                {key: value for key, value in entries.items() if key not in bad}
+            )
         key, message = problems[0]
         raise HintsError(f"hints field {key}: {message.removeprefix('Value error, ')}") from error
 

@@ -31,7 +31,9 @@ _SUFFIXES: dict[str, Fraction] = {
     "Pi": Fraction(2**50),
     "Ei": Fraction(2**60),
 }
-_QUANTITY = re.compile(r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$", re.ASCII)
+_QUANTITY = re.compile(
+    r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$", re.ASCII
+)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)", re.ASCII)
 _DURATION_UNITS = {
     "ns": Fraction(1, 10**9),
@@ -152,12 +154,14 @@ def parse_duration(text: object) -> float:
 
 
 def parse_latency_ms(text: object) -> float:
-    """Read a round-trip latency in milliseconds: "0.8ms", "300us", "1s"; a bare number is milliseconds.
+    """Read a round trip in milliseconds: "0.8ms", "300us", "1s"; a bare number is milliseconds.
 
     Raises:
         QuantityError: malformed, negative, or longer than an hour.
     """
-    seconds = _go_duration(text, Fraction(1, 1000), "latency", "0.8ms, 300us, 1s or 0.8 (milliseconds)")
+    seconds = _go_duration(
+        text, Fraction(1, 1000), "latency", "0.8ms, 300us, 1s or 0.8 (milliseconds)"
+    )
     latency_ms = float(seconds * 1000)
     if latency_ms > MAX_LATENCY_MS:
         raise QuantityError(f"latency {_shown(text)} is longer than an hour")

@@ -1,0 +1,38 @@
+"""What a user may say about a run that its file does not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kfp_placement_engine.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a run.
+
+    Attributes:
+        arguments: values of pipeline parameters; text is converted to the parameter's type.
+        loop_widths: number of iterations of loops whose width is known only at run time, by the
+            loop's name: `for-loop-1`, `for-loop-1[0].for-loop-2`, or `for-loop-1[*].for-loop-2`
+            for all of them.
+        default_loop_width: number of iterations where nobody knows.
+        max_steps: runs of more steps are refused: planning them takes minutes and gigabytes.
+        max_dependencies: runs with more direct dependencies (two wide loops after each other) are
+            refused, for the same reason.
+    """
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    loop_widths: Mapping[str, int] = field(default_factory=dict)
+    default_loop_width: int = 3
+    max_steps: int = 20_000
+    max_dependencies: int = 30_000_000
+
+    def __post_init__(self) -> None:
+        """Refuse widths that no loop can have."""
+        widths = {**self.loop_widths, "default_loop_width": self.default_loop_width}
+        for name, width in widths.items():
+            if isinstance(width, bool) or not isinstance(width, int) or width < 0:
+                raise InputError(
+                    f"loop width {name} = {width!r:.40}; it must be a whole number, 0 or more"
+                )
