@@ -1,0 +1,1 @@
+"""A plan as text, JSON, YAML and HTML; everything here reads `Plan` and writes strings."""

@@ -1,0 +1,123 @@
+"""One step on the time line: where its bar and label go, and the phases inside it."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from kfp_placement.report import summary
+from kfp_placement.report.markup import Markup, tag, text
+from kfp_placement.report.timeline import CHARACTER_WIDTH, Interval
+from kfp_placement.report.visible import clip, shown
+from kfp_placement_engine.plan import PlannedStep
+
+WIDTH = 1100.0
+LEFT = 176.0
+RIGHT = WIDTH - 14.0
+_LABEL_GAP = 5.0
+_LABEL_CHARACTERS = 34
+_WIDE_ENOUGH = 90.0
+"""A run phase of so many pixels holds a shortened label."""
+
+
+class Scale:
+    """Seconds to pixels: `end` is at the right edge."""
+
+    def __init__(self, end: float) -> None:
+        self.end = end if end > 0 else 1.0
+
+    def x(self, seconds: float) -> float:
+        """The coordinate of a time."""
+        return LEFT + self.pixels(min(max(seconds, 0.0), self.end))
+
+    def pixels(self, seconds: float) -> float:
+        """The length of a time."""
+        return (RIGHT - LEFT) * seconds / self.end
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A step's bar: `run` is the start of the run phase, `extent` what it takes of a lane."""
+
+    step: PlannedStep
+    left: float
+    run: float
+    right: float
+    label: str
+    anchor: str
+    extent: Interval
+
+
+def bar_of(step: PlannedStep, scale: Scale, *, labelled: bool) -> Bar:
+    """Place a step's bar; with `labelled`, a label too long for it stands beside it."""
+    start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
+    left = scale.x(start)
+    right = max(scale.x(finish), left + 2.0)
+    run = max(left, right - scale.pixels(step.duration_seconds)) if finish > start else left
+    place = partial(Bar, step, left, run, right)
+    label = shown(step.name, _LABEL_CHARACTERS)
+    needed = len(label) * CHARACTER_WIDTH + 2 * _LABEL_GAP
+    # The label stands on the run phase alone: the tints before it are too light for its colour.
+    inside = right - run
+    if needed <= inside:
+        return place(label, "inside", Interval(left, right))
+    if not labelled or inside > _WIDE_ENOUGH:
+        fitting = int((inside - 2 * _LABEL_GAP) / CHARACTER_WIDTH)
+        return place(clip(label, fitting) if fitting > 3 else "", "inside", Interval(left, right))
+    if right + needed <= RIGHT:
+        return place(label, "after", Interval(left, right + needed))
+    return place(label, "before", Interval(left - needed, right))
+
+
+def draw_bar(bar: Bar, y: float, height: float, prefix: str) -> Markup:
+    """The bar with its phases, hatches, label and tooltip."""
+    step = bar.step
+    parts = [tag("title", text(_bar_title(step))), *_phases(bar, y, height)]
+    for flag, kind in ((step.conditional, "conditional"), (step.assumed, "assumed")):
+        if flag:
+            parts.append(_rect(bar.left, bar.right, y, height, fill=f"url(#{prefix}-{kind})"))
+    parts.append(_rect(bar.left, bar.right, y, height, class_="outline"))
+    if bar.label and height >= 11:
+        x, anchor = {
+            "inside": (bar.run + _LABEL_GAP, "start"),
+            "after": (bar.right + _LABEL_GAP, "start"),
+            "before": (bar.left - _LABEL_GAP, "end"),
+        }[bar.anchor]
+        kind = "label-in" if bar.anchor == "inside" else "label-out"
+        parts.append(
+            tag("text", text(bar.label), x=x, y=y + height / 2 + 4, text_anchor=anchor, class_=kind)
+        )
+    return tag("g", *parts)
+
+
+def _phases(bar: Bar, y: float, height: float) -> list[Markup]:
+    """Pull, wait, transfers and run, in this order; uploads are drawn with the downloads."""
+    step = bar.step
+    total = (step.finish_seconds or 0.0) - (step.start_seconds or 0.0)
+    if total <= 0:
+        return [_rect(bar.left, bar.right, y, height, class_="run")]
+    per_second = (bar.right - bar.left) / total
+    pull = bar.left + step.image_pull_seconds * per_second
+    run = max(bar.right - step.duration_seconds * per_second, pull)
+    transfer = max(run - step.transfer_seconds * per_second, pull)
+    edges = (
+        ("pull", bar.left, pull),
+        ("wait", pull, transfer),
+        ("transfer", transfer, run),
+        ("run", run, bar.right),
+    )
+    return [_rect(a, b, y, height, class_=kind) for kind, a, b in edges if b - a > 0.05]
+
+
+def _rect(left: float, right: float, y: float, height: float, **more: str) -> Markup:
+    return tag("rect", x=left, y=y, width=right - left, height=height, rx=2.0, **more)
+
+
+def _bar_title(step: PlannedStep) -> str:
+    times = f"{summary.duration(step.start_seconds)} to {summary.duration(step.finish_seconds)}"
+    phases = [f"run {summary.run_time(step)}"]
+    if step.transfer_seconds:
+        phases.insert(0, f"transfers {summary.duration(step.transfer_seconds)}")
+    if step.image_pull_seconds:
+        phases.insert(0, f"image pull {summary.duration(step.image_pull_seconds)}")
+    remark = summary.remark(step)
+    suffix = f" ({remark})" if remark else ""
+    return f"{step.name}{suffix}: {times}; {', '.join(phases)}. {step.reason}"

@@ -1,0 +1,89 @@
+"""Rows of visible text in aligned columns, within a terminal's width."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kfp_placement.report.visible import clip_columns, width
+
+_GAP = 3
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        title: its heading.
+        right: numbers stand at the right.
+        shrink_to: may be shortened down to so many characters if the line is too long; 0: never.
+        wrap_from: the last column alone: its text is wrapped if at least so many columns are left
+            for it, else it stands on lines of its own below the row; 0: never.
+    """
+
+    title: str
+    right: bool = False
+    shrink_to: int = 0
+    wrap_from: int = 0
+
+
+def layout(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None
+) -> list[str]:
+    """The heading and the rows as lines; `limit` is the terminal's width, None for any."""
+    wraps = columns[-1].wrap_from
+    fixed = columns[:-1] if wraps else columns
+    widths = [
+        max([width(column.title), *(width(row[index]) for row in rows)])
+        for index, column in enumerate(fixed)
+    ]
+    room = None
+    if limit is not None:
+        total = sum(widths) + _GAP * len(widths)
+        # Where the last column does not fit beside the others, it does not narrow them either.
+        reserve = wraps + _GAP if wraps and total + wraps <= limit else 0
+        widths = _shrunk(fixed, widths, limit - reserve)
+        room = limit - sum(widths) - _GAP * len(widths)
+    lines = []
+    for row in [[column.title for column in columns], *rows]:
+        cells = [
+            _aligned(clip_columns(text, size), size, right=column.right)
+            for text, size, column in zip(row, widths, fixed, strict=False)
+        ]
+        line = (" " * _GAP).join(cells)
+        lines += _with_wrapped(line, row[-1], room, wraps) if wraps else [line.rstrip()]
+    return lines
+
+
+def _shrunk(columns: Sequence[Column], widths: list[int], limit: int) -> list[int]:
+    """Take what is too much from the widest columns that may shrink."""
+    widths = list(widths)
+    excess = sum(widths) + _GAP * (len(widths) - 1) - limit
+    while excess > 0:
+        candidates = [
+            index
+            for index, column in enumerate(columns)
+            if column.shrink_to and widths[index] > max(column.shrink_to, len(column.title))
+        ]
+        if not candidates:
+            break
+        widest = max(candidates, key=lambda index: widths[index])
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _aligned(text: str, size: int, *, right: bool) -> str:
+    padding = " " * (size - width(text))
+    return padding + text if right else text + padding
+
+
+def _with_wrapped(line: str, text: str, room: int | None, wrap_from: int) -> list[str]:
+    gap = " " * _GAP
+    if room is None or width(text) <= room:
+        return [(line + gap + text).rstrip()]
+    if room >= wrap_from:
+        first, *rest = textwrap.wrap(text, room) or [""]
+        return [line + gap + first, *(" " * width(line) + gap + part for part in rest)]
+    below = textwrap.wrap(text, max(width(line) + _GAP + room - 4, wrap_from))
+    return [line.rstrip(), *("    " + part for part in below)]

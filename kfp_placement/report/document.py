@@ -1,0 +1,112 @@
+"""The plan as the document that programs read: `kfp_placement/schemas/plan.schema.json`.
+
+Fields are only ever added. All seconds count from the submission of the run. A figure that does
+not exist (the makespan of a plan that places nothing) is null, never NaN or Infinity, which are no
+JSON.
+"""
+
+import json
+import math
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.quantities import format_resources
+from kfp_placement_engine.plan import Figures, Plan, PlannedStep
+
+SECONDS_DIGITS = 6
+"""Digits kept after the point: microseconds; what lies beyond is noise of the arithmetic."""
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """The whole document as plain values."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Plan",
+        "run": {"name": plan.run_name, "source": plan.run_source},
+        "cluster": {"nodes": list(plan.cluster_nodes), "source": plan.cluster_source},
+        "seed": plan.seed,
+        "generations": plan.generations,
+        "planningSeconds": number(plan.planning_seconds),
+        "dispatch": plan.dispatch,
+        "objective": {
+            "name": plan.objective,
+            "unplaced": plan.figures.unplaced,
+            "latencyExcessMs": number(plan.figures.latency_excess_ms),
+            "latencyMs": number(plan.figures.latency_ms),
+        },
+        "makespanSeconds": number(plan.figures.makespan_seconds),
+        "lowerBound": {
+            "seconds": number(plan.lower_bound.seconds),
+            "kind": plan.lower_bound.kind,
+        },
+        "baselines": {name: _baseline(figures) for name, figures in plan.baselines.items()},
+        "steps": [_step(step) for step in plan.steps],
+        "unschedulable": [{"name": name, "reason": reason} for name, reason in plan.unschedulable],
+        "warnings": [
+            {"code": notice.code, "step": notice.step, "message": notice.message}
+            for notice in plan.notices
+        ],
+    }
+
+
+def plan_json(plan: Plan) -> str:
+    """The document as JSON, ASCII only, so that no name can steer a terminal."""
+    return json.dumps(plan_document(plan), indent=2, allow_nan=False) + "\n"
+
+
+def plan_yaml(plan: Plan) -> str:
+    """The document as YAML, ASCII only."""
+    text: str = yaml.safe_dump(plan_document(plan), sort_keys=False, width=100)
+    return text
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the document."""
+    text = resources.files("kfp_placement.schemas").joinpath("plan.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def number(value: float | None) -> float | None:
+    """The figure rounded to microseconds; None where there is none or it is not finite."""
+    if value is None or not math.isfinite(value):
+        return None
+    return round(float(value), SECONDS_DIGITS)
+
+
+def _baseline(figures: Figures) -> dict[str, Any]:
+    return {
+        "makespanSeconds": number(figures.makespan_seconds),
+        "unplaced": figures.unplaced,
+        "latencyMs": number(figures.latency_ms),
+    }
+
+
+def _step(step: PlannedStep) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "task": step.task,
+        "kind": str(step.kind),
+        "iteration": list(step.iteration),
+        "assumed": step.assumed,
+        "conditional": step.conditional,
+        "type": step.type,
+        "location": step.location,
+        "node": step.node,
+        "startSeconds": number(step.start_seconds),
+        "finishSeconds": number(step.finish_seconds),
+        "imagePullSeconds": number(step.image_pull_seconds),
+        "transferSeconds": number(step.transfer_seconds),
+        "durationSeconds": number(step.duration_seconds),
+        "durationSource": str(step.duration_source),
+        "latencyMs": number(step.latency_ms),
+        "requests": format_resources(step.requests),
+        "image": step.image,
+        "labels": dict(step.labels),
+        "attemptLimit": step.attempt_limit,
+        "dependsOn": list(step.depends_on),
+        "reason": step.reason,
+    }

@@ -1,0 +1,29 @@
+"""How much of a plan is drawn one by one; what is beyond is summed up."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps of one kind of report.
+
+    Attributes:
+        rows: steps in the step table.
+        bars: steps drawn one by one on the time line; beyond, each node's load is drawn.
+        nodes: nodes on the time line and in legends, those with most work first.
+        boxes: steps in the graph; beyond, steps of one task share a box; beyond that, levels.
+        lines: warnings, unschedulable steps and assumptions.
+    """
+
+    rows: int
+    bars: int
+    nodes: int
+    boxes: int
+    lines: int
+
+
+REPORT = Limits(rows=5_000, bars=1_500, nodes=80, boxes=300, lines=500)
+"""A file of its own: large, but still light for a browser."""
+
+NOTEBOOK = Limits(rows=200, bars=250, nodes=40, boxes=120, lines=50)
+"""Kept in the notebook with every saved cell: well below half a megabyte."""

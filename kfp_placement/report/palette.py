@@ -1,0 +1,96 @@
+"""Colours of nodes.
+
+Eight fills that people with any kind of colour blindness can tell apart, each with the text colour
+that reads best on it; both are the same in light and dark. A test computes the distances and
+contrasts. Colour never stands alone: rows and boxes carry the node's name.
+"""
+
+from collections.abc import Sequence
+
+FILLS: tuple[tuple[str, str], ...] = (
+    ("#648fff", "#0b0f14"),
+    ("#e69f00", "#0b0f14"),
+    ("#0f766e", "#ffffff"),
+    ("#dc267f", "#ffffff"),
+    ("#785ef0", "#ffffff"),
+    ("#8a5a00", "#ffffff"),
+    ("#cc79a7", "#0b0f14"),
+    ("#e8743b", "#0b0f14"),
+)
+"""Fill and the colour of text on it."""
+
+LIGHT: dict[str, str] = {
+    "page": "#f5f6f8",
+    "card": "#ffffff",
+    "ink": "#14181f",
+    "muted": "#565f6d",
+    "line": "#dfe3e8",
+    "grid": "#e8ebef",
+    "edge": "#7d8796",
+    "accent": "#1f4fc4",
+    "good": "#0b6b4f",
+    "warn": "#8a4b00",
+    "warn-back": "#fff6e5",
+    "bad": "#b3123c",
+    "bad-back": "#ffeef1",
+    "hatch": "#14181f",
+}
+
+DARK: dict[str, str] = {
+    "page": "#0b0e13",
+    "card": "#141920",
+    "ink": "#eceff4",
+    "muted": "#9aa5b5",
+    "line": "#2a323d",
+    "grid": "#222a34",
+    "edge": "#6f7b8c",
+    "accent": "#8fb0ff",
+    "good": "#5fd3aa",
+    "warn": "#ffc46b",
+    "warn-back": "#2a2113",
+    "bad": "#ff8fa6",
+    "bad-back": "#311820",
+    "hatch": "#0b0e13",
+}
+
+
+class NodeColours:
+    """Which of the fills a node has: in the cluster's order, over the nodes that carry steps."""
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self._index = {node: index for index, node in enumerate(nodes)}
+
+    @property
+    def repeat(self) -> bool:
+        """There are more nodes than fills."""
+        return len(self._index) > len(FILLS)
+
+    def css_class(self, node: str | None) -> str:
+        """The class that sets `--fill` and `--on`; nodes that are not known have none."""
+        if node is None or node not in self._index:
+            return "n-none"
+        return f"n{self._index[node] % len(FILLS)}"
+
+
+def colour_rules(scope: str) -> str:
+    """The style sheet's variables: light, dark where the reader's system asks for it, node fills.
+
+    JupyterLab and VS Code have themes of their own, whatever the system says.
+    """
+    light, dark = _variables(LIGHT), _variables(DARK)
+    fills = "".join(
+        f"{scope} .n{index}{{--fill:{fill};--on:{on}}}" for index, (fill, on) in enumerate(FILLS)
+    )
+    return (
+        f"{scope}{{{light}color-scheme:light}}"
+        f"@media (prefers-color-scheme:dark){{{scope}{{{dark}color-scheme:dark}}}}"
+        f'body[data-jp-theme-light="true"] {scope},body.vscode-light {scope}'
+        f"{{{light}color-scheme:light}}"
+        f'body[data-jp-theme-light="false"] {scope},body.vscode-dark {scope}'
+        f"{{{dark}color-scheme:dark}}"
+        f"{fills}"
+    )
+
+
+def _variables(colours: dict[str, str]) -> str:
+    return "".join(f"--{key}:{value};" for key, value in colours.items())

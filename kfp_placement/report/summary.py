@@ -1,0 +1,177 @@
+"""What a plan amounts to, in the words that table and report share.
+
+A percentage stands only where both figures rest on something: with all durations assumed, plan and
+baseline are compared in words.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.run_graph import DurationSource
+
+NONE = "-"
+"""Stands where there is no figure."""
+
+PLAN_NAME = "this plan"
+
+_SAME = 5e-4
+"""Makespans closer than this share of each other count as equal: it prints as 0.0%."""
+
+
+@dataclass(frozen=True)
+class ScheduleSummary:
+    """One schedule beside the others: the plan itself or a baseline.
+
+    Attributes:
+        name: for people.
+        makespan_seconds: None where nothing is placed.
+        verdict: how the plan compares with it ("14.2% shorter"); empty for the plan itself.
+        unplaced: steps without a node.
+        latency_ms: sum of the round trips of latency-ruled steps.
+        latency_excess_ms: what of it is beyond the tolerance band of the rules.
+        is_plan: it is the plan.
+    """
+
+    name: str
+    makespan_seconds: float | None
+    verdict: str
+    unplaced: int
+    latency_ms: float
+    latency_excess_ms: float
+    is_plan: bool
+
+
+def schedules(plan: Plan) -> list[ScheduleSummary]:
+    """The plan, then the baselines in the order asked for."""
+    rows = [_schedule(PLAN_NAME, plan.figures, "", is_plan=True)]
+    for name, figures in plan.baselines.items():
+        rows.append(_schedule(visible(name), figures, verdict(plan, figures), is_plan=False))
+    return rows
+
+
+def verdict(plan: Plan, figures: Figures) -> str:
+    """How the plan compares with a baseline: `14.2% shorter`, `equal`, `places 2 more`."""
+    if figures.unplaced != plan.figures.unplaced:
+        difference = figures.unplaced - plan.figures.unplaced
+        return f"places {abs(difference)} {'more' if difference > 0 else 'fewer'}"
+    mine, other = _finite(plan.figures.makespan_seconds), _finite(figures.makespan_seconds)
+    if mine is None or other is None:
+        return NONE
+    change = 0.0 if mine == other else (mine - other) / max(other, 1e-9)
+    if abs(change) < _SAME:
+        return "equal"
+    word = "shorter" if change < 0 else "longer"
+    return word if plan.all_durations_assumed else f"{abs(change):.1%} {word}"
+
+
+def bound_verdict(plan: Plan) -> str:
+    """How far the plan is above the lower bound, at most: `2.6% above`, `reached`."""
+    mine, bound = _finite(plan.figures.makespan_seconds), _finite(plan.lower_bound.seconds)
+    if mine is None or not bound:
+        return NONE
+    gap = (mine - bound) / bound
+    if gap < _SAME:
+        return "reached"
+    return "above" if plan.all_durations_assumed else f"{gap:.1%} above"
+
+
+def shows_latency(plan: Plan) -> bool:
+    """Whether the plan or a baseline has any figure on latency."""
+    return any(step.latency_ms is not None for step in plan.steps) or any(
+        figures.latency_ms > 0 for figures in (plan.figures, *plan.baselines.values())
+    )
+
+
+def assumption_lines(plan: Plan) -> list[str]:
+    """What was assumed, in words; never empty while a step rests on an assumption."""
+    lines = [visible(line) for line in plan.assumptions]
+    iterations = sum(step.assumed for step in plan.steps)
+    durations = sum(step.duration_source is DurationSource.ASSUMED for step in plan.steps)
+    if durations and not lines:
+        lines.append(f"run time of {counted(durations, 'step')} of {len(plan.steps)}")
+    if iterations:
+        lines.append(
+            f"{counted(iterations, 'step')} of loops whose width is known only at run time"
+        )
+    conditional = sum(step.conditional for step in plan.steps)
+    if conditional:
+        lines.append(f"conditions of {counted(conditional, 'step')} hold (worst case)")
+    return lines
+
+
+def placed(plan: Plan) -> int:
+    """Number of steps with a node."""
+    return sum(step.node is not None for step in plan.steps)
+
+
+def steps_by_node(plan: Plan) -> Counter[str]:
+    """Number of steps on each node that has any."""
+    return Counter(step.node for step in plan.steps if step.node is not None)
+
+
+def run_time(step: PlannedStep) -> str:
+    """The step's run time on its node; `~` marks one that was assumed."""
+    mark = "~" if step.duration_source is DurationSource.ASSUMED else ""
+    return mark + duration(step.duration_seconds)
+
+
+def remark(step: PlannedStep) -> str:
+    """What is special about a step, in a word or two."""
+    words = []
+    if step.conditional:
+        words.append("conditional")
+    if step.assumed:
+        words.append("assumed")
+    if str(step.kind) != "container":
+        words.append(str(step.kind))
+    return ", ".join(words)
+
+
+def type_text(step: PlannedStep) -> str:
+    """The step's type; a guessed one says so."""
+    guessed = " (guessed)" if step.type and step.type_guessed else ""
+    return visible(step.type) + guessed
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for people."""
+    finite = _finite(seconds)
+    return NONE if finite is None else format_duration(max(finite, 0.0))
+
+
+def latency(milliseconds: float | None) -> str:
+    """A round trip for people."""
+    finite = _finite(milliseconds)
+    return NONE if finite is None else f"{finite:.4g} ms"
+
+
+def schedule_latency(schedule: ScheduleSummary) -> str:
+    """A schedule's latency; what is beyond the rules stands behind it."""
+    excess = _finite(schedule.latency_excess_ms) or 0.0
+    beyond = f" (+{excess:.4g})" if excess > 0 else ""
+    return latency(schedule.latency_ms) + beyond
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`, `1,000 steps`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _schedule(name: str, figures: Figures, text: str, *, is_plan: bool) -> ScheduleSummary:
+    return ScheduleSummary(
+        name=name,
+        makespan_seconds=_finite(figures.makespan_seconds),
+        verdict=text,
+        unplaced=figures.unplaced,
+        latency_ms=figures.latency_ms,
+        latency_excess_ms=figures.latency_excess_ms,
+        is_plan=is_plan,
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

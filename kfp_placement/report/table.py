@@ -1,0 +1,169 @@
+"""The plan as plain text, for `-o table` and `-o wide`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kfp_placement.report import summary
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.contract.quantities import format_resources
+from kfp_placement_engine.plan import Plan, PlannedStep
+
+_MIN_NAME = 12
+_MIN_REASON = 30
+
+
+@dataclass(frozen=True)
+class TableStyle:
+    """How to print.
+
+    Attributes:
+        wide: all columns, with the reason of every step.
+        columns: width of the terminal; None: as wide as the text is (a file or a pipe).
+        colour: escape sequences for bold, dim, red and yellow.
+    """
+
+    wide: bool = False
+    columns: int | None = None
+    colour: bool = False
+
+
+def plan_table(plan: Plan, style: TableStyle | None = None) -> str:
+    """The whole plan as text, ending with a line break."""
+    style = style or TableStyle()
+    paint = _Paint(style.colour)
+    blocks = [
+        _header(plan, paint),
+        _schedules(plan, style, paint),
+        _steps(plan, style, paint),
+        *_problems(plan, paint),
+    ]
+    return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
+
+
+@dataclass(frozen=True)
+class _Paint:
+    on: bool
+
+    def bold(self, text: str) -> str:
+        return self._wrap("1", text)
+
+    def dim(self, text: str) -> str:
+        return self._wrap("2", text)
+
+    def red(self, text: str) -> str:
+        return self._wrap("31", text)
+
+    def yellow(self, text: str) -> str:
+        return self._wrap("33", text)
+
+    def _wrap(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
+
+
+def _header(plan: Plan, paint: _Paint) -> list[str]:
+    nodes = summary.counted(len(plan.cluster_nodes), "node")
+    source = f" ({visible(plan.cluster_source)})" if plan.cluster_source else ""
+    run = f"{visible(plan.run_name)} ({visible(plan.run_source)})"
+    facts = (
+        f"dispatch {plan.dispatch}, objective {plan.objective}, seed {plan.seed},"
+        f" {summary.counted(plan.generations, 'generation')}"
+        f" in {summary.duration(plan.planning_seconds)}"
+    )
+    lines = [
+        paint.bold(f"{run}: {summary.counted(len(plan.steps), 'step')} on {nodes}{source}"),
+        paint.dim(facts),
+    ]
+    lines += [paint.dim(f"assumed: {line}") for line in summary.assumption_lines(plan)]
+    return lines
+
+
+def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
+    latency = summary.shows_latency(plan)
+    columns = [
+        Column("SCHEDULE", shrink_to=_MIN_NAME),
+        Column("MAKESPAN", right=True),
+        Column("THE PLAN IS"),
+        Column("UNPLACED", right=True),
+        *([Column("LATENCY (+ BEYOND RULE)")] if latency else []),
+    ]
+    rows = []
+    for item in summary.schedules(plan):
+        row = [item.name, summary.duration(item.makespan_seconds), item.verdict, str(item.unplaced)]
+        if latency:
+            row.append(summary.schedule_latency(item))
+        rows.append(row)
+    bound = [f"lower bound ({visible(plan.lower_bound.kind)})"]
+    bound += [summary.duration(plan.lower_bound.seconds), summary.bound_verdict(plan), ""]
+    rows.append(bound + [""] * latency)
+    lines = layout(columns, rows, style.columns)
+    return [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:]]
+
+
+def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
+    columns, rows = _step_columns(plan, wide=style.wide)
+    lines = layout(columns, rows, style.columns)
+    return [paint.dim(lines[0]), *lines[1:]]
+
+
+def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[str]]]:
+    steps = plan.steps
+    candidates: list[tuple[Column, list[str], bool]] = [
+        (Column("STEP", shrink_to=_MIN_NAME), [visible(step.name) for step in steps], True),
+        (Column("TYPE"), [summary.type_text(step) for step in steps], wide),
+        (Column("LOCATION"), [visible(step.location) for step in steps], wide),
+        (
+            Column("NODE", shrink_to=_MIN_NAME),
+            [visible(step.node or "none") for step in steps],
+            True,
+        ),
+        (
+            Column("START", right=True),
+            [summary.duration(step.start_seconds) for step in steps],
+            True,
+        ),
+        (
+            Column("END", right=True),
+            [summary.duration(step.finish_seconds) for step in steps],
+            True,
+        ),
+        (Column("RUN", right=True), [summary.run_time(step) for step in steps], True),
+        (Column("PULL", right=True), _amounts(step.image_pull_seconds for step in steps), wide),
+        (Column("TRANSFER", right=True), _amounts(step.transfer_seconds for step in steps), wide),
+        (Column("LATENCY", right=True), [_latency(step) for step in steps], True),
+        (Column("NOTE"), [summary.remark(step) for step in steps], True),
+        (Column("REQUESTS"), [_requests(step) for step in steps], wide),
+        (Column("REASON", wrap_from=_MIN_REASON), [visible(step.reason) for step in steps], wide),
+    ]
+    # A column that is empty in every row says nothing.
+    kept = [(column, cells) for column, cells, wanted in candidates if wanted and any(cells)]
+    columns = [column for column, _ in kept] or [Column("STEP")]
+    return columns, [list(row) for row in zip(*(cells for _, cells in kept), strict=True)]
+
+
+def _amounts(values: Iterable[float]) -> list[str]:
+    return [summary.duration(value) if value else "" for value in values]
+
+
+def _latency(step: PlannedStep) -> str:
+    return "" if step.latency_ms is None else summary.latency(step.latency_ms)
+
+
+def _requests(step: PlannedStep) -> str:
+    return " ".join(f"{visible(k)}={v}" for k, v in format_resources(step.requests).items())
+
+
+def _problems(plan: Plan, paint: _Paint) -> list[list[str]]:
+    blocks = []
+    if plan.unschedulable:
+        count = summary.counted(len(plan.unschedulable), "step")
+        lines = [paint.red(f"Unschedulable ({count}):")]
+        lines += [f"  {visible(name)}: {visible(reason)}" for name, reason in plan.unschedulable]
+        blocks.append(lines)
+    if plan.notices:
+        lines = [paint.yellow(f"Warnings ({len(plan.notices)}):")]
+        for notice in plan.notices:
+            step = f"{visible(notice.step)}: " if notice.step else ""
+            lines.append(f"  {step}{visible(notice.message)} [{visible(notice.code)}]")
+        blocks.append(lines)
+    return blocks

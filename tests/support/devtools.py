@@ -1,0 +1,141 @@
+"""A headless Chromium, driven through its own protocol over two pipes: no driver, no network."""
+
+import base64
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_TIMEOUT_SECONDS = 60.0
+
+
+class Page:
+    """One tab: load a file, ask it things, take its picture; `problems` is what its console said."""
+
+    def __init__(self, to_browser: int, from_browser: int) -> None:
+        self._to, self._from = to_browser, from_browser
+        self._received = b""
+        self._last_id = 0
+        self._events: list[dict[str, Any]] = []
+        self._session = ""
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self._call(f"{domain}.enable")
+
+    def load(self, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Load the file in a window of that size, in a light or dark system."""
+        self._events.clear()
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self._call("Page.navigate", url=file.resolve().as_uri())
+        self._wait_for("Page.loadEventFired")
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise AssertionError(answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def screenshot(self, file: Path) -> None:
+        """Write the whole page as PNG."""
+        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        picture = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        file.write_bytes(base64.b64decode(picture["data"]))
+
+    @property
+    def problems(self) -> list[str]:
+        """Messages of the console, errors, violations of the policy."""
+        self._call("Runtime.evaluate", expression="1")
+        kinds = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return [json.dumps(event) for event in self._events if event.get("method") in kinds]
+
+    @property
+    def requests(self) -> list[str]:
+        """Addresses of all that was asked for."""
+        return [
+            event["params"]["request"]["url"]
+            for event in self._events
+            if event.get("method") == "Network.requestWillBeSent"
+        ]
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        self._last_id += 1
+        message = {"id": self._last_id, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._to, data) :]
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._last_id:
+                if "error" in answer:
+                    raise AssertionError(f"{method}: {answer['error']}")
+                result: dict[str, Any] = answer["result"]
+                return result
+            self._events.append(answer)
+
+    def _wait_for(self, method: str) -> None:
+        while not any(event.get("method") == method for event in self._events):
+            self._events.append(self._receive())
+
+    def _receive(self) -> dict[str, Any]:
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while b"\0" not in self._received:
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([self._from], [], [], max(left, 0))
+            chunk = os.read(self._from, 1 << 20) if ready else b""
+            if not chunk:
+                raise AssertionError("the browser does not answer")
+            self._received += chunk
+        message, _, self._received = self._received.partition(b"\0")
+        decoded: dict[str, Any] = json.loads(message)
+        return decoded
+
+
+@contextmanager
+def headless_page(chromium: Path, profile: Path) -> Iterator[Page]:
+    """A tab in a browser of its own, gone afterwards; `profile` is an empty folder."""
+    command_in, command_out = os.pipe()
+    answer_in, answer_out = os.pipe()
+    # The browser reads commands from 3 and answers on 4; the shell puts them there.
+    redirected = f'exec "$0" "$@" 3<&{command_in} 4>&{answer_out}'
+    browser = subprocess.Popen(
+        [
+            *("/bin/sh", "-c", redirected, str(chromium)),
+            *("--headless=new", "--remote-debugging-pipe", f"--user-data-dir={profile}"),
+            *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+            *("--no-first-run", "--disable-background-networking", "--disable-extensions"),
+            *("--disable-component-update", "--disable-sync", "about:blank"),
+        ],
+        pass_fds=(command_in, answer_out),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(command_in)
+    os.close(answer_out)
+    try:
+        yield Page(command_out, answer_in)
+    finally:
+        os.close(command_out)
+        os.close(answer_in)
+        browser.terminate()
+        browser.wait(timeout=30)

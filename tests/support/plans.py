@@ -1,0 +1,170 @@
+"""Plans made up for tests of what shows them: no planner is needed for these."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.run_graph import DurationSource, Notice, StepKind
+
+EDGE_NODES = ("nitos-cloud-node", "nitlab-edge-node", "home-edge-node")
+
+_STEP: dict[str, Any] = {
+    "task": "train",
+    "kind": StepKind.CONTAINER,
+    "iteration": (),
+    "assumed": False,
+    "conditional": False,
+    "type": "",
+    "location": "",
+    "node": "node-0",
+    "start_seconds": 0.0,
+    "finish_seconds": 60.0,
+    "image_pull_seconds": 0.0,
+    "transfer_seconds": 0.0,
+    "duration_seconds": 60.0,
+    "duration_source": DurationSource.HINT,
+    "latency_ms": None,
+    "requests": {"cpu": 500, "memory": 2**30},
+    "image": "python:3.12",
+    "labels": {},
+    "attempt_limit": 1,
+    "depends_on": (),
+    "reason": "ends first there",
+}
+
+_PLAN: dict[str, Any] = {
+    "run_name": "made-up",
+    "run_source": "kfp-package",
+    "cluster_nodes": ("node-0",),
+    "cluster_source": "cluster.yaml",
+    "seed": 0,
+    "generations": 120,
+    "planning_seconds": 2.0,
+    "dispatch": "ready",
+    "objective": "completion",
+    "lower_bound": Bound(50.0, "critical-path"),
+    "baselines": {},
+}
+
+
+def a_step(name: str = "train", **changes: Any) -> PlannedStep:
+    """One step; only what matters is named."""
+    return PlannedStep(**{**_STEP, "name": name, "task": name, **changes})
+
+
+def unplaced_step(name: str = "huge", **changes: Any) -> PlannedStep:
+    """A step that no node can take."""
+    nowhere = {"node": None, "start_seconds": None, "finish_seconds": None}
+    return a_step(name, **{**nowhere, "reason": "no node has 512 CPU", **changes})
+
+
+def a_plan(*steps: PlannedStep, **changes: Any) -> Plan:
+    """A plan of these steps (one step if none is named)."""
+    given = steps or (a_step(),)
+    ends = [step.finish_seconds for step in given if step.finish_seconds is not None]
+    missing = tuple((step.name, step.reason) for step in given if step.node is None)
+    figures = Figures(len(missing), 0.0, 0.0, max(ends, default=0.0))
+    made = {**_PLAN, "figures": figures, "unschedulable": missing, "steps": given}
+    return Plan(**{**made, **changes})
+
+
+def taxi_plan() -> Plan:
+    """The shape of the taxi run on the thesis' cluster: marks, latency rule, a condition, warnings."""
+    cloud, _, home = EDGE_NODES
+    rows: list[tuple[str, str, str, float, float, float, float, tuple[str, ...]]] = [
+        ("fetch", "Fetch", cloud, 10, 8, 3, 90, ()),
+        ("validate", "", cloud, 121, 0, 4, 60, ("fetch",)),
+        ("transform", "Transform", cloud, 121, 0, 6, 240, ("fetch",)),
+        ("train", "Training", cloud, 372, 12, 5, 1200, ("transform", "validate")),
+        ("evaluate", "Evaluate", cloud, 1594, 0, 2, 120, ("train",)),
+        ("predict", "Predict", home, 1594, 25, 9, 180, ("train",)),
+        ("publish.report", "", "nitlab-edge-node", 1813, 11, 1, 40, ("evaluate", "predict")),
+    ]
+    steps = [
+        a_step(
+            name,
+            type=kind,
+            location="HOME-EDGE" if name == "predict" else "",
+            node=node,
+            start_seconds=float(start),
+            finish_seconds=float(start + pull + transfer + run),
+            image_pull_seconds=float(pull),
+            transfer_seconds=float(transfer),
+            duration_seconds=float(run),
+            latency_ms=9.8 if name == "predict" else None,
+            depends_on=depends_on,
+            type_guessed=name == "evaluate",
+            conditional=name == "publish.report",
+            duration_source=DurationSource.ASSUMED
+            if name in ("validate", "publish.report")
+            else DurationSource.HINT,
+            reason="lowest round trip to HOME-EDGE of 3 nodes with room: 9.8 ms, next 41.97 ms"
+            if name == "predict"
+            else f"ends first there: {run} s of run time at speed 1, its inputs are near",
+        )
+        for name, kind, node, start, pull, transfer, run, depends_on in rows
+    ]
+    drivers = tuple(
+        PlannedDriver(step.name, cloud, (step.start_seconds or 0) - 5, step.start_seconds or 0)
+        for step in steps
+    )
+    return a_plan(
+        *steps,
+        run_name="taxi",
+        cluster_nodes=EDGE_NODES,
+        cluster_source="the thesis' cluster",
+        drivers=(PlannedDriver("", cloud, 0, 5), *drivers),
+        figures=Figures(0, 0.0, 9.8, 1865.0),
+        lower_bound=Bound(1802.0, "critical-path"),
+        baselines={
+            "kube-default": Figures(0, 32.166, 41.966, 2210.0),
+            "heft": Figures(0, 32.166, 41.966, 1821.0),
+            "fifo": Figures(1, 0.0, 0.0, 2304.0),
+        },
+        notices=(
+            Notice("unmarked-steps", "2 of 7 steps carry no mark; planned as if they did"),
+            Notice("guessed-type", "type Evaluate was guessed from the name", "evaluate"),
+        ),
+        assumptions=("duration 60 s for 2 of 7 steps", "image size 0 B for 7 of 7 images"),
+    )
+
+
+def random_plan(steps: int, nodes: int, *, seed: int = 0, fan: int = 2, name: str = "step") -> Plan:
+    """A plan of any size: each step waits for up to `fan` earlier ones, nodes take it in turn."""
+    rng = random.Random(seed)
+    names = tuple(f"node-{index}" for index in range(nodes))
+    made: list[PlannedStep] = []
+    for index in range(steps):
+        parents = rng.sample(made[-40:], k=min(len(made[-40:]), rng.randint(0, fan)))
+        start = max((parent.finish_seconds or 0.0 for parent in parents), default=0.0) + 5.0
+        pull, transfer, run = (rng.choice((0.0, 12.0)), rng.random() * 8, rng.lognormvariate(4, 1))
+        made.append(
+            a_step(
+                f"{name}-{index}",
+                node=rng.choice(names),
+                start_seconds=start,
+                finish_seconds=start + pull + transfer + run,
+                image_pull_seconds=pull,
+                transfer_seconds=transfer,
+                duration_seconds=run,
+                depends_on=tuple(sorted(parent.name for parent in parents)),
+            )
+        )
+    return a_plan(*made, cluster_nodes=names, run_name=f"{steps} steps")
+
+
+def renamed(plan: Plan, name: str) -> Plan:
+    """The plan with one hostile name wherever a name stands."""
+    step = replace(plan.steps[0], name=name, task=name, node=name, reason=name, type=name)
+    return replace(
+        plan,
+        run_name=name,
+        cluster_source=name,
+        cluster_nodes=(name, *plan.cluster_nodes),
+        steps=(replace(step, location=name, latency_ms=1.0), *plan.steps[1:]),
+        unschedulable=((name, name),),
+        notices=(Notice(name, name, name),),
+        assumptions=(name,),
+        baselines={name: plan.figures},
+    )
