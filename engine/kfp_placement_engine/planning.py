@@ -47,7 +47,10 @@ class PlanOptions:
 
 
 def plan_run(
-    graph: RunGraph, cluster: Cluster, options: PlanOptions | None = None, progress: Progress | None = None
+    graph: RunGraph,
+    cluster: Cluster,
+    options: PlanOptions | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """Plan `graph` on `cluster`.
 

@@ -1,0 +1,109 @@
+/* All assignments and, for ordered dispatch, all orders that respect the precedences. */
+#ifndef KFP_PLACEMENT_BRUTE_FORCE_H
+#define KFP_PLACEMENT_BRUTE_FORCE_H
+
+#include "fitness.h"
+#include "loop.h"
+
+typedef struct {
+    const Problem *p;
+    State *state;
+    double *scratch;
+    int policy;
+    int64_t *deciders;   /* activities with a gene */
+    int64_t count;
+    uint64_t *ancestors; /* [count] deciders that must come before, as bits */
+    int64_t *genes, *best_genes;
+    double *keys, *best_keys, *best_terms;
+    int64_t played;
+} Exhaustion;
+
+static void play_one(Exhaustion *x) {
+    const Problem *p = x->p;
+    Decision decision = {x->policy, x->genes, x->keys, NULL};
+    double terms[TERMS];
+    play(p, x->state, &decision);
+    cost_terms(p, x->state, x->scratch, terms);
+    if (x->played++ > 0 && compare_terms(terms, x->best_terms) >= 0) return;
+    memcpy(x->best_terms, terms, sizeof(terms));
+    memcpy(x->best_genes, x->genes, sizeof(int64_t) * (size_t)p->genes);
+    memcpy(x->best_keys, x->keys, sizeof(double) * (size_t)p->activities);
+}
+
+static void each_assignment(Exhaustion *x, int64_t gene) {
+    if (gene == x->p->genes) {
+        play_one(x);
+        return;
+    }
+    for (int64_t node = 0; node < x->p->nodes; node++) {
+        if (!x->p->allowed[gene * x->p->nodes + node]) continue;
+        x->genes[gene] = node;
+        each_assignment(x, gene + 1);
+    }
+}
+
+static void each_order(Exhaustion *x, uint64_t placed, int64_t position) {
+    if (position == x->count) {
+        each_assignment(x, 0);
+        return;
+    }
+    for (int64_t i = 0; i < x->count; i++) {
+        uint64_t bit = (uint64_t)1 << i;
+        if ((placed & bit) || (x->ancestors[i] & ~placed)) continue;
+        x->keys[x->deciders[i]] = (double)position;
+        each_order(x, placed | bit, position + 1);
+    }
+}
+
+/* Which deciders precede each decider; `reach` holds one set for each activity. */
+static void find_ancestors(Exhaustion *x, uint64_t *reach) {
+    const Problem *p = x->p;
+    for (int64_t i = 0; i < p->activities; i++) {
+        int64_t activity = p->topological[i];
+        reach[activity] = 0;
+        for (int64_t e = p->predecessors_start[activity]; e < p->predecessors_start[activity + 1]; e++) {
+            int64_t before = p->predecessors[e];
+            reach[activity] |= reach[before];
+            for (int64_t d = 0; d < x->count; d++)
+                if (x->deciders[d] == before) reach[activity] |= (uint64_t)1 << d;
+        }
+    }
+    for (int64_t d = 0; d < x->count; d++) x->ancestors[d] = reach[x->deciders[d]];
+}
+
+/* Best genes, keys and terms; returns the number of plans played, -1 when there is no memory left or
+ * more than 62 activities decide. */
+int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, double *best_keys, double *best_terms) {
+    int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
+    Exhaustion x = {.p = p, .policy = ordered ? ORDERED : READY, .best_genes = best_genes, .best_keys = best_keys,
+                    .best_terms = best_terms};
+    x.state = state_new(p);
+    x.scratch = calloc((size_t)larger + 1, sizeof(double));
+    x.deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
+    x.ancestors = calloc(64, sizeof(uint64_t));
+    x.genes = calloc((size_t)p->genes + 1, sizeof(int64_t));
+    x.keys = calloc((size_t)p->activities + 1, sizeof(double));
+    uint64_t *reach = calloc((size_t)p->activities + 1, sizeof(uint64_t));
+    int ready = x.state && x.scratch && x.deciders && x.ancestors && x.genes && x.keys && reach;
+    for (int64_t activity = 0; ready && activity < p->activities; activity++)
+        if (p->gene[activity] >= 0) x.deciders[x.count++] = activity;
+    ready = ready && x.count <= 62;
+    if (ready) {
+        find_ancestors(&x, reach);
+        if (ordered)
+            each_order(&x, 0, 0);
+        else
+            each_assignment(&x, 0);
+    }
+    int64_t played = ready ? x.played : -1;
+    state_free(x.state);
+    free(x.scratch);
+    free(x.deciders);
+    free(x.ancestors);
+    free(x.genes);
+    free(x.keys);
+    free(reach);
+    return played;
+}
+
+#endif

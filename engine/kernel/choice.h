@@ -1,0 +1,123 @@
+/* Which node a pod gets at one moment. */
+#ifndef KFP_PLACEMENT_CHOICE_H
+#define KFP_PLACEMENT_CHOICE_H
+
+#include "scores.h"
+#include "state.h"
+
+/* NodeResourcesFit and the static filters. */
+static inline int fits(const Problem *p, const State *s, int64_t activity, int64_t node) {
+    if (!p->feasible[p->class_of[activity] * p->nodes + node]) return 0;
+    const int64_t *request = p->requests + activity * p->resources, *room = s->free + node * p->resources;
+    for (int64_t resource = 0; resource < p->resources; resource++)
+        if (request[resource] > 0 && request[resource] > room[resource]) return 0;
+    return 1;
+}
+
+/* When the inputs are on the node, with direct transfers from the producers' ends. */
+static double arrival_seconds(const Problem *p, const State *s, int64_t activity, int64_t node) {
+    double latest = 0.0;
+    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
+        int64_t producer = p->predecessors[edge];
+        double arrival = s->end[producer];
+        if (p->direct && s->node[producer] != node) arrival += p->transfer_bytes[edge] / p->link_rate;
+        if (arrival > latest) latest = arrival;
+    }
+    return latest;
+}
+
+/* Download, run and upload on the node. */
+static inline double occupied_seconds(const Problem *p, int64_t activity, int64_t node) {
+    double seconds = p->duration_seconds[activity];
+    if (p->scales[activity]) seconds /= p->speed[node];
+    return seconds + (p->download_bytes[activity] + p->upload_bytes[activity]) / p->store_rate[node];
+}
+
+/* When the activity would end if it were bound to the node now. */
+static double finish_seconds(const Problem *p, const State *s, int64_t activity, int64_t node, double now) {
+    double begin = now;
+    int64_t image = p->image[activity];
+    if (image >= 0) {
+        double there = s->image_ready_at[image * p->nodes + node];
+        begin = isinf(there) ? now + p->image_bytes[image] / p->pull_rate[node] : fmax(now, there);
+    }
+    if (p->direct) begin = fmax(begin, arrival_seconds(p, s, activity, node));
+    return begin + occupied_seconds(p, activity, node);
+}
+
+/* Weighted total of the default profile's plugins for one feasible node. */
+static int64_t kube_score(const Problem *p, const State *s, int64_t activity, int64_t node, int64_t most_taints,
+                          int64_t most_weight) {
+    int64_t class = p->class_of[activity], cell = class * p->nodes + node;
+    const int64_t *request = p->requests + activity * p->resources;
+    int64_t cpu = p->allocatable[node * p->resources], memory = p->allocatable[node * p->resources + 1];
+    int64_t score = TAINT_TOLERATION_WEIGHT * normalise_reversed(p->preferred_taints[cell], most_taints);
+    if (p->scores_affinity[class]) score += NODE_AFFINITY_WEIGHT * normalise(p->preferred_weight[cell], most_weight);
+    score += RESOURCES_FIT_WEIGHT * least_allocated(s->scored[node * 2] + p->scored_requests[activity * 2],
+                                                    s->scored[node * 2 + 1] + p->scored_requests[activity * 2 + 1],
+                                                    cpu, memory);
+    if (p->scores_balance[class])
+        score += BALANCED_ALLOCATION_WEIGHT *
+                 balanced_allocation(cpu - s->free[node * p->resources], memory - s->free[node * p->resources + 1],
+                                     request[0], request[1], cpu, memory, p->version_136);
+    return score + IMAGE_LOCALITY_WEIGHT * p->image_score[cell];
+}
+
+/* The node kube-scheduler's default profile prefers, on the state of the moment; -1 if none fits, the
+ * first of the best on a tie. */
+static int64_t choose_by_kube(const Problem *p, const State *s, int64_t activity, const int64_t *candidates,
+                              int64_t count) {
+    const int64_t row = p->class_of[activity] * p->nodes;
+    int64_t feasible = 0, only = -1, most_taints = 0, most_weight = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t node = candidates[i];
+        if (!fits(p, s, activity, node)) continue;
+        feasible += 1;
+        only = node;
+        if (p->preferred_taints[row + node] > most_taints) most_taints = p->preferred_taints[row + node];
+        if (p->preferred_weight[row + node] > most_weight) most_weight = p->preferred_weight[row + node];
+    }
+    if (feasible < 2) return only;
+    int64_t best = -1, best_score = -1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t node = candidates[i];
+        if (!fits(p, s, activity, node)) continue;
+        int64_t score = kube_score(p, s, activity, node, most_taints, most_weight);
+        if (score > best_score || (score == best_score && node < best)) {
+            best = node;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+/* The allowed node with room of least latency excess, then of earliest finish, then the fullest. */
+static int64_t choose_by_finish(const Problem *p, const State *s, int64_t activity, const int64_t *candidates,
+                                int64_t count, double now) {
+    const int64_t row = p->class_of[activity] * p->nodes, gene_row = p->gene[activity] * p->nodes;
+    int64_t best = -1;
+    double best_key[3] = {INFINITY, INFINITY, INFINITY};
+    for (int64_t i = 0; i < count; i++) {
+        int64_t node = candidates[i];
+        if (!p->allowed[gene_row + node] || !fits(p, s, activity, node)) continue;
+        double excess = p->latency_excess_ms[row + node];
+        if (excess > best_key[0]) continue;
+        double finish = finish_seconds(p, s, activity, node, now);
+        int64_t size = p->allocatable[node * p->resources];
+        double left = (double)(s->free[node * p->resources] - p->requests[activity * p->resources]) /
+                      (double)(size > 1 ? size : 1);
+        int earlier = excess != best_key[0]   ? excess < best_key[0]
+                      : finish != best_key[1] ? finish < best_key[1]
+                      : left != best_key[2]   ? left < best_key[2]
+                                              : node < best;
+        if (best < 0 || earlier) {
+            best = node;
+            best_key[0] = excess;
+            best_key[1] = finish;
+            best_key[2] = left;
+        }
+    }
+    return best;
+}
+
+#endif

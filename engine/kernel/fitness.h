@@ -1,0 +1,89 @@
+/* What a schedule is worth: terms compared one after the other; see fitness.py for their meaning. */
+#ifndef KFP_PLACEMENT_FITNESS_H
+#define KFP_PLACEMENT_FITNESS_H
+
+#include "state.h"
+
+enum { COMPLETION = 0, PACKING = 1, PAPER = 2 };
+
+/* Mean absolute deviation of the nodes' time-averaged use plus the share of time spent on pulls. */
+static double imbalance(const Problem *p, const State *s, double horizon, double *use) {
+    if (horizon <= 0.0) return 0.0;
+    double pulling = 0.0, busy = 0.0, mean = 0.0, spread = 0.0;
+    for (int64_t node = 0; node < p->nodes; node++) use[node] = 0.0;
+    for (int64_t activity = 0; activity < p->activities; activity++) {
+        int64_t node = s->node[activity];
+        if (node < 0 || isinf(s->end[activity])) continue;
+        double seconds = s->end[activity] - s->start[activity];
+        busy += seconds;
+        pulling += s->pull_seconds[activity];
+        for (int64_t resource = 0; resource < 2; resource++) {
+            int64_t size = p->allocatable[node * p->resources + resource];
+            if (size > 0)
+                use[node] += 0.5 * seconds * (double)p->requests[activity * p->resources + resource] /
+                             ((double)size * horizon);
+        }
+    }
+    for (int64_t node = 0; node < p->nodes; node++) mean += use[node] / (double)p->nodes;
+    for (int64_t node = 0; node < p->nodes; node++) spread += fabs(use[node] - mean);
+    return spread / (double)p->nodes + (busy > 0.0 ? pulling / busy : 0.0);
+}
+
+/* Number of nodes that planned steps run on. */
+static double nodes_used(const Problem *p, const State *s, double *used) {
+    double count = 0.0;
+    for (int64_t node = 0; node < p->nodes; node++) used[node] = 0.0;
+    for (int64_t activity = 0; activity < p->activities; activity++)
+        if (s->node[activity] >= 0 && p->gene[activity] >= 0) used[s->node[activity]] = 1.0;
+    for (int64_t node = 0; node < p->nodes; node++) count += used[node];
+    return count;
+}
+
+/* Eq. (1) of the genetic-algorithm paper without its constant T: higher is better. */
+static double assignment_value(const Problem *p, const State *s) {
+    double value = 0.0;
+    for (int64_t activity = 0; activity < p->activities; activity++)
+        if (s->node[activity] >= 0 && p->gene[activity] >= 0)
+            value += p->assignment_gain[p->class_of[activity] * p->nodes + s->node[activity]];
+    return value;
+}
+
+/* Terms of a simulated schedule; `scratch` holds max(nodes, runs) numbers. */
+static void cost_terms(const Problem *p, const State *s, double *scratch, double *terms) {
+    double weighted = 0.0, horizon = 0.0;
+    terms[0] = terms[1] = 0.0;
+    for (int64_t run = 0; run < p->runs; run++) scratch[run] = 0.0;
+    for (int64_t activity = 0; activity < p->activities; activity++) {
+        if (isinf(s->end[activity])) {
+            terms[0] += 1.0;
+            continue;
+        }
+        double *completion = scratch + p->run[activity];
+        if (s->end[activity] > *completion) *completion = s->end[activity];
+        if (s->node[activity] >= 0)
+            terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->node[activity]];
+    }
+    for (int64_t run = 0; run < p->runs; run++) {
+        weighted += p->run_weight[run] * scratch[run];
+        horizon = fmax(horizon, scratch[run]);
+    }
+    if (p->objective == COMPLETION) {
+        terms[2] = weighted;
+        terms[3] = imbalance(p, s, horizon, scratch);
+    } else {
+        terms[2] = p->objective == PACKING ? nodes_used(p, s, scratch) : -assignment_value(p, s);
+        terms[3] = weighted;
+    }
+}
+
+/* -1, 0, 1 as first is better, equal, worse; differences below one in 10^9 do not count. */
+static int compare_terms(const double *first, const double *second) {
+    for (int term = 0; term < TERMS; term++) {
+        double margin = 1e-9 * fmax(1.0, fabs(second[term]));
+        if (first[term] < second[term] - margin) return -1;
+        if (first[term] > second[term] + margin) return 1;
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* The placement problem as the kernel sees it; the fields mirror problem.ProblemArrays, in its order.
+ *
+ * A = activities, N = nodes, R = resources, K = classes, G = genes, E = edges, I = images,
+ * V = claims, L = limited iterations, M = loops with a limit. Matrices are row-major. */
+#ifndef KFP_PLACEMENT_PROBLEM_H
+#define KFP_PLACEMENT_PROBLEM_H
+
+#include <stdint.h>
+
+typedef struct {
+    const int64_t *requests;            /* [A, R]; resource 0 is CPU, 1 memory, 2 pods */
+    const int64_t *scored_requests;     /* [A, 2] */
+    const double *duration_seconds;     /* [A] */
+    const uint8_t *scales;              /* [A] */
+    const uint8_t *is_virtual;          /* [A] */
+    const int64_t *gene;                /* [A], -1 = default scheduler */
+    const int64_t *class_of;            /* [A] */
+    const int64_t *image;               /* [A], -1 = none */
+    const double *download_bytes;       /* [A] */
+    const double *upload_bytes;         /* [A] */
+    const double *release_seconds;      /* [A] */
+    const int64_t *run;                 /* [A] */
+    const int64_t *predecessors_start;  /* [A + 1] */
+    const int64_t *predecessors;        /* [E] */
+    const double *transfer_bytes;       /* [E] */
+    const int64_t *successors_start;    /* [A + 1] */
+    const int64_t *successors;          /* [E] */
+    const int64_t *claims_start;        /* [A + 1] */
+    const int64_t *claims;              /* [...] */
+    const int64_t *iteration;           /* [A], -1 = none */
+    const int64_t *entry_iteration;     /* [A], -1 = none */
+    const int64_t *iteration_parent;    /* [L], -1 = none */
+    const int64_t *iteration_loop;      /* [L] */
+    const int64_t *iteration_size;      /* [L] */
+    const int64_t *loop_parallelism;    /* [M] */
+    const int64_t *free;                /* [N, R] */
+    const int64_t *allocatable;         /* [N, R] */
+    const int64_t *scored_used;         /* [N, 2] */
+    const double *speed;                /* [N] */
+    const double *store_rate;           /* [N] */
+    const double *pull_rate;            /* [N] */
+    const uint8_t *feasible;            /* [K, N] */
+    const int64_t *preferred_taints;    /* [K, N] */
+    const int64_t *preferred_weight;    /* [K, N] */
+    const int64_t *image_score;         /* [K, N] */
+    const uint8_t *scores_affinity;     /* [K] */
+    const uint8_t *scores_balance;      /* [K] */
+    const double *latency_excess_ms;    /* [K, N] */
+    const double *assignment_gain;      /* [K, N] */
+    const uint8_t *allowed;             /* [G, N] */
+    const uint8_t *sticky;              /* [G] */
+    const double *image_bytes;          /* [I] */
+    const uint8_t *image_present;       /* [I, N] */
+    const double *run_weight;           /* [runs] */
+    const int64_t *topological;         /* [A] activities, predecessors first */
+    double link_rate;
+    int64_t direct;                     /* 1: data moves from node to node */
+    int64_t version_136;                /* BalancedAllocation as since Kubernetes 1.36 */
+    int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
+    int64_t activities, nodes, resources, classes, genes, images, claim_count;
+    int64_t iterations, loops, runs;
+} Problem;
+
+#define TERMS 4 /* terms of the objective, compared one after the other */
+
+/* Policies of the simulation. */
+enum {
+    KUBE_DEFAULT = 0, /* every pod where kube-scheduler puts it; what fits nowhere is passed over */
+    STRICT_FIFO = 1,  /* the same, but a pod that fits nowhere blocks all pods created after it */
+    READY = 2,        /* bound at once, in order of creation, to the planned node, else the next best */
+    ORDERED = 3,      /* the plan's order on each node is kept; pods may wait for room there */
+    BACKFILL = 4,     /* planned nodes; whatever is ready and fits starts, most urgent first */
+    GREEDY = 5        /* list scheduling: most urgent first, on the node where it ends first */
+};
+
+#endif

@@ -1,0 +1,28 @@
+/* xoshiro256** (Blackman and Vigna, 2018, public domain); the state is the caller's. */
+#ifndef KFP_PLACEMENT_RANDOM_H
+#define KFP_PLACEMENT_RANDOM_H
+
+#include <stdint.h>
+
+static inline uint64_t rotate_left(uint64_t value, int by) { return (value << by) | (value >> (64 - by)); }
+
+static inline uint64_t random_bits(uint64_t *state) {
+    uint64_t result = rotate_left(state[1] * 5, 7) * 9, shifted = state[1] << 17;
+    state[2] ^= state[0];
+    state[3] ^= state[1];
+    state[1] ^= state[2];
+    state[0] ^= state[3];
+    state[2] ^= shifted;
+    state[3] = rotate_left(state[3], 45);
+    return result;
+}
+
+/* In [0, 1). */
+static inline double random_unit(uint64_t *state) { return (double)(random_bits(state) >> 11) * 0x1.0p-53; }
+
+/* In 0..count-1. */
+static inline int64_t random_index(uint64_t *state, int64_t count) {
+    return (int64_t)(random_unit(state) * (double)count);
+}
+
+#endif

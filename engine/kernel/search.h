@@ -1,0 +1,251 @@
+/* The memetic search: walkers that improve by guided moves and exchange parts by crossover.
+ *
+ * Slot 0 of the population is the best plan so far. Each other slot may stray a little from the best,
+ * the later ones further (record-to-record travel, Dueck 1993), which keeps the population diverse. A
+ * child is always rewritten as the plan that its simulated schedule shows: nodes, and starts as order. */
+#ifndef KFP_PLACEMENT_SEARCH_H
+#define KFP_PLACEMENT_SEARCH_H
+
+#include "fitness.h"
+#include "loop.h"
+#include "random.h"
+
+typedef struct {
+    double crossover_rate; /* share of children that mix two parents */
+    double elite_share;    /* share of children of the best plan */
+    double critical_share; /* share of moves on the chain that decides the completion time */
+    double greedy_share;   /* share of children decoded by list scheduling (ordered dispatch) */
+    double backfill_share; /* share of children decoded by backfilling (ordered dispatch) */
+    double stray;          /* how far, relative to the best, the last slot may stray */
+    double most_moves;     /* moves per child, at most */
+} SearchParameters;
+
+typedef struct {
+    int64_t *genes;   /* [size, G] */
+    double *keys;     /* [size, A] starts, which are the order of the plan */
+    double *terms;    /* [size, TERMS] */
+    int64_t *cause;   /* [size, A] */
+    int64_t *last;    /* [size] the activity that ends last */
+    uint64_t *random; /* [4] */
+    int64_t size;
+} Population;
+
+typedef struct {
+    const Problem *p;
+    Population *population;
+    const SearchParameters *parameters;
+    State *state;
+    int ordered;
+    int64_t *genes;    /* [G] the child */
+    double *keys;      /* [A] */
+    int64_t *deciders; /* activities with a gene */
+    int64_t *chain;    /* [A] deciders on the chain that ends last in the parent's schedule */
+    double *scratch;   /* [max(N, runs)] */
+    int64_t decider_count, chain_length;
+} Search;
+
+static void find_chain(Search *search, int64_t parent) {
+    const int64_t activities = search->p->activities, *cause = search->population->cause + parent * activities;
+    int64_t activity = search->population->last[parent];
+    search->chain_length = 0;
+    for (int64_t steps = 0; activity >= 0 && steps < activities; steps++) {
+        if (search->p->gene[activity] >= 0) search->chain[search->chain_length++] = activity;
+        activity = cause[activity];
+    }
+}
+
+static int64_t random_decider(Search *search) {
+    uint64_t *random = search->population->random;
+    if (search->chain_length > 0 && random_unit(random) < search->parameters->critical_share)
+        return search->chain[random_index(random, search->chain_length)];
+    return search->deciders[random_index(random, search->decider_count)];
+}
+
+/* Another allowed node, uniformly; on large clusters a few draws may all be refused. */
+static void move_to_node(Search *search, int64_t activity) {
+    const Problem *p = search->p;
+    int64_t gene = p->gene[activity];
+    for (int attempt = 0; attempt < 24; attempt++) {
+        int64_t node = random_index(search->population->random, p->nodes);
+        if (node != search->genes[gene] && p->allowed[gene * p->nodes + node]) {
+            search->genes[gene] = node;
+            return;
+        }
+    }
+}
+
+static void swap_nodes(Search *search, int64_t activity, int64_t other) {
+    const Problem *p = search->p;
+    int64_t gene = p->gene[activity], swapped = p->gene[other];
+    int64_t node = search->genes[gene], other_node = search->genes[swapped];
+    if (!p->allowed[gene * p->nodes + other_node] || !p->allowed[swapped * p->nodes + node]) return;
+    search->genes[gene] = other_node;
+    search->genes[swapped] = node;
+}
+
+/* Somewhere between the latest predecessor's place in the order and its own. */
+static void move_earlier(Search *search, int64_t activity) {
+    const Problem *p = search->p;
+    double low = 0.0, *keys = search->keys;
+    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++)
+        low = fmax(low, keys[p->predecessors[edge]]);
+    keys[activity] = low + random_unit(search->population->random) * (keys[activity] - low);
+}
+
+static void swap_order(Search *search, int64_t activity, int64_t other) {
+    double key = search->keys[activity];
+    search->keys[activity] = search->keys[other];
+    search->keys[other] = key;
+}
+
+static void mutate(Search *search) {
+    uint64_t *random = search->population->random;
+    for (int64_t moves = 0; moves < (int64_t)search->parameters->most_moves; moves++) {
+        int64_t activity = random_decider(search);
+        double kind = search->ordered ? random_unit(random) : 0.5 * random_unit(random);
+        if (kind < 0.35) {
+            move_to_node(search, activity);
+        } else if (kind < 0.5) {
+            swap_nodes(search, activity, search->deciders[random_index(random, search->decider_count)]);
+        } else if (kind < 0.8) {
+            move_earlier(search, activity);
+        } else {
+            swap_order(search, activity, search->deciders[random_index(random, search->decider_count)]);
+        }
+        if (random_unit(random) < 0.5) return;
+    }
+}
+
+/* Uniform crossover: each gene, with the places of its activities in the order, from either parent. */
+static void cross(Search *search, int64_t mate) {
+    const Problem *p = search->p;
+    const int64_t *genes = search->population->genes + mate * p->genes;
+    const double *keys = search->population->keys + mate * p->activities;
+    double share = random_unit(search->population->random);
+    for (int64_t i = 0; i < search->decider_count; i++) {
+        if (random_unit(search->population->random) >= share) continue;
+        int64_t activity = search->deciders[i];
+        search->genes[p->gene[activity]] = genes[p->gene[activity]];
+        search->keys[activity] = keys[activity];
+    }
+}
+
+/* Raise keys so that no activity comes before a predecessor in the order. */
+static void respect_precedences(const Problem *p, double *keys) {
+    for (int64_t i = 0; i < p->activities; i++) {
+        int64_t activity = p->topological[i];
+        for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++)
+            if (keys[p->predecessors[edge]] > keys[activity]) keys[activity] = keys[p->predecessors[edge]];
+    }
+}
+
+/* Play the child and rewrite it as the plan its schedule shows. */
+static void play_child(Search *search, int policy, double *terms) {
+    const Problem *p = search->p;
+    State *s = search->state;
+    Decision decision = {policy, search->genes, search->keys, NULL};
+    play(p, s, &decision);
+    cost_terms(p, s, search->scratch, terms);
+    for (int64_t i = 0; i < search->decider_count; i++) {
+        int64_t activity = search->deciders[i];
+        if (s->node[activity] >= 0) search->genes[p->gene[activity]] = s->node[activity];
+    }
+    for (int64_t activity = 0; activity < p->activities; activity++)
+        search->keys[activity] = isfinite(s->start[activity]) ? s->start[activity] : 1e300;
+}
+
+static void store(Search *search, int64_t slot, const double *terms) {
+    const Problem *p = search->p;
+    Population *population = search->population;
+    memcpy(population->genes + slot * p->genes, search->genes, sizeof(int64_t) * (size_t)p->genes);
+    memcpy(population->keys + slot * p->activities, search->keys, sizeof(double) * (size_t)p->activities);
+    memcpy(population->terms + slot * TERMS, terms, sizeof(double) * TERMS);
+    memcpy(population->cause + slot * p->activities, search->state->cause, sizeof(int64_t) * (size_t)p->activities);
+    int64_t last = 0;
+    for (int64_t activity = 1; activity < p->activities; activity++) {
+        double end = search->state->end[activity];
+        if (isfinite(end) && (end > search->state->end[last] || isinf(search->state->end[last]))) last = activity;
+    }
+    population->last[slot] = last;
+}
+
+static int child_policy(Search *search) {
+    if (!search->ordered) return READY;
+    double draw = random_unit(search->population->random);
+    if (draw < search->parameters->greedy_share) return GREEDY;
+    return draw < search->parameters->greedy_share + search->parameters->backfill_share ? BACKFILL : ORDERED;
+}
+
+/* Whether a slot takes a child that is not better than what it has. */
+static int may_stray(const Search *search, int64_t slot, const double *terms) {
+    const double *best = search->population->terms;
+    if (slot == 0 || terms[0] > best[0] || terms[1] > best[1] + 1e-9) return 0;
+    double share = (double)slot / (double)search->population->size;
+    return terms[2] <= best[2] + search->parameters->stray * share * share * fabs(best[2]);
+}
+
+/* One child; returns 1 if it is the best so far. */
+static int try_child(Search *search) {
+    const Problem *p = search->p;
+    Population *population = search->population;
+    uint64_t *random = population->random;
+    int64_t slot = random_unit(random) < search->parameters->elite_share ? 0 : random_index(random, population->size);
+    memcpy(search->genes, population->genes + slot * p->genes, sizeof(int64_t) * (size_t)p->genes);
+    memcpy(search->keys, population->keys + slot * p->activities, sizeof(double) * (size_t)p->activities);
+    find_chain(search, slot);
+    if (random_unit(random) < search->parameters->crossover_rate) cross(search, random_index(random, population->size));
+    mutate(search);
+    respect_precedences(p, search->keys);
+    double terms[TERMS];
+    int policy = child_policy(search);
+    play_child(search, policy, terms);
+    int beats_best = compare_terms(terms, population->terms) < 0;
+    if (search->ordered && policy != ORDERED && (beats_best || slot == 0)) {
+        play_child(search, ORDERED, terms); /* what the plan will really do */
+        beats_best = compare_terms(terms, population->terms) < 0;
+    }
+    if (compare_terms(terms, population->terms + slot * TERMS) <= 0 || may_stray(search, slot, terms))
+        store(search, slot, terms);
+    if (beats_best && slot != 0) store(search, 0, terms);
+    return beats_best;
+}
+
+static int search_prepare(Search *search) {
+    const Problem *p = search->p;
+    int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
+    search->state = state_new(p);
+    search->genes = calloc((size_t)p->genes + 1, sizeof(int64_t));
+    search->keys = calloc((size_t)p->activities + 1, sizeof(double));
+    search->deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
+    search->chain = calloc((size_t)p->activities + 1, sizeof(int64_t));
+    search->scratch = calloc((size_t)larger + 1, sizeof(double));
+    if (!search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch)
+        return 0;
+    for (int64_t activity = 0; activity < p->activities; activity++)
+        if (p->gene[activity] >= 0) search->deciders[search->decider_count++] = activity;
+    return 1;
+}
+
+static void search_free(Search *search) {
+    state_free(search->state);
+    free(search->genes);
+    free(search->keys);
+    free(search->deciders);
+    free(search->chain);
+    free(search->scratch);
+}
+
+/* Try children; returns how many were the best so far, or -1 when there is no memory left. */
+int64_t improve(const Problem *p, Population *population, const SearchParameters *parameters, int64_t ordered,
+                int64_t trials) {
+    Search search = {.p = p, .population = population, .parameters = parameters, .ordered = (int)ordered};
+    int64_t improved = 0;
+    if (search_prepare(&search))
+        for (int64_t trial = 0; trial < trials && search.decider_count > 0; trial++) improved += try_child(&search);
+    else
+        improved = -1;
+    search_free(&search);
+    return improved;
+}
+
+#endif

@@ -1,0 +1,172 @@
+"""The run's pods as a graph of activities: driver pods of groups and steps, and the steps themselves."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem import Integers
+from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+
+ROOT_NAME = "root"
+"""How the root group's driver is called in plans."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One pod.
+
+    Attributes:
+        name: step name, or the group or step a driver belongs to.
+        step: the step it runs, None for a driver.
+        group: index of the innermost group, -1 = none.
+        predecessors: indexes of the activities that must have ended.
+        entered_group: index of the group whose driver it is, -1 = none.
+    """
+
+    name: str
+    step: Step | None
+    group: int
+    predecessors: tuple[int, ...]
+    entered_group: int = -1
+
+
+@dataclass
+class _Builder:
+    graph: RunGraph
+    activities: list[Activity] = field(default_factory=list)
+    of_step: dict[str, int] = field(default_factory=dict)
+    of_group: dict[str, int] = field(default_factory=dict)
+
+    def add(self, activity: Activity) -> int:
+        self.activities.append(activity)
+        return len(self.activities) - 1
+
+
+def activities_of(graph: RunGraph) -> list[Activity]:
+    """All pods of the run; group drivers come first, a step's driver right before it.
+
+    Raises:
+        PlanningError: a step depends on one that does not exist.
+    """
+    builder = _Builder(graph)
+    group_index = {group.name: index for index, group in enumerate(graph.groups)}
+    for index, group in enumerate(graph.groups):
+        builder.of_group[group.name] = builder.add(
+            Activity(group.name or ROOT_NAME, None, index, (), index)
+        )
+    for step in graph.steps:
+        inside = group_index.get(step.group, -1)
+        if step.has_driver:
+            builder.add(Activity(step.name, None, inside, ()))
+        builder.of_step[step.name] = builder.add(Activity(step.name, step, inside, ()))
+    return [_with_predecessors(builder, index) for index in range(len(builder.activities))]
+
+
+def _with_predecessors(builder: _Builder, index: int) -> Activity:
+    activity, graph = builder.activities[index], builder.graph
+    if activity.entered_group >= 0:
+        group = graph.groups[activity.entered_group]
+        before = [builder.of_group[group.parent]] if group.name else []
+        before += _step_indexes(builder, group.depends_on, f"group {group.name!r}")
+    elif activity.step is not None and activity.step.has_driver:
+        before = [index - 1]
+    else:
+        step = activity.step or builder.activities[index + 1].step
+        assert step is not None  # a driver is followed by its step
+        before = [builder.of_group[step.group]] if step.group in builder.of_group else []
+        before += _step_indexes(builder, step.depends_on, f"step {step.name!r}")
+    return Activity(
+        activity.name, activity.step, activity.group, tuple(before), activity.entered_group
+    )
+
+
+def _step_indexes(builder: _Builder, names: tuple[str, ...], who: str) -> list[int]:
+    for name in names:
+        if name not in builder.of_step:
+            raise PlanningError(f"{who} depends on {name!r}, which does not exist")
+    return [builder.of_step[name] for name in names]
+
+
+def edge_arrays(lists: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
+    """Lists of indexes as (starts, values): row i is values[starts[i]:starts[i + 1]]."""
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(row) for row in lists], out=starts[1:])
+    return starts, np.array([value for row in lists for value in row], np.int64)
+
+
+def reversed_edges(lists: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Successors from predecessors."""
+    successors: list[list[int]] = [[] for _ in lists]
+    for index, row in enumerate(lists):
+        for before in row:
+            successors[before].append(index)
+    return [tuple(row) for row in successors]
+
+
+def topological_order(predecessors: list[tuple[int, ...]], names: list[str]) -> list[int]:
+    """Activities with all predecessors first, else by index.
+
+    Raises:
+        PlanningError: the dependencies form a cycle; the message names some of its members.
+    """
+    waiting = [len(row) for row in predecessors]
+    successors = reversed_edges(predecessors)
+    order = [index for index, count in enumerate(waiting) if count == 0]
+    for index in order:
+        for after in successors[index]:
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                order.append(after)
+    if len(order) < len(predecessors):
+        stuck = [names[index] for index, count in enumerate(waiting) if count > 0]
+        raise PlanningError("the dependencies form a cycle through " + ", ".join(stuck[:5]))
+    return order
+
+
+@dataclass(frozen=True)
+class LimitedIterations:
+    """Iterations of loops with a parallelism limit; see `problem.ProblemArrays` for the arrays."""
+
+    iteration: Integers
+    entry_iteration: Integers
+    parent: Integers
+    loop: Integers
+    size: Integers
+    parallelism: Integers
+
+
+def limited_iterations(groups: tuple[Group, ...], activities: list[Activity]) -> LimitedIterations:
+    """Find the iterations that a loop's parallelism holds back, and what is inside them."""
+    index_of = {group.name: index for index, group in enumerate(groups)}
+    number: dict[int, int] = {}
+    loops: dict[int, int] = {}
+    loop_of: list[int] = []
+    for index, group in enumerate(groups):
+        around = index_of.get(group.parent, -1)
+        if group.kind is GroupKind.ITERATION and around >= 0 and groups[around].parallelism > 0:
+            number[index] = len(number)
+            loop_of.append(loops.setdefault(around, len(loops)))
+
+    def innermost(group: int) -> int:
+        while group >= 0 and group not in number:
+            group = index_of[groups[group].parent] if groups[group].name else -1
+        return number.get(group, -1)
+
+    inside = np.array([innermost(activity.group) for activity in activities], np.int64)
+    parents = [innermost(index_of[groups[index].parent]) for index in number]
+    size = np.zeros(len(number), np.int64)
+    for iteration in inside:
+        while iteration >= 0:
+            size[iteration] += 1
+            iteration = parents[iteration]
+    return LimitedIterations(
+        iteration=inside,
+        entry_iteration=np.array(
+            [number.get(each.entered_group, -1) for each in activities], np.int64
+        ),
+        parent=np.array(parents, np.int64),
+        loop=np.array(loop_of, np.int64),
+        size=size,
+        parallelism=np.array([groups[index].parallelism for index in loops], np.int64),
+    )

@@ -1,0 +1,104 @@
+"""Genes: the placement decisions. Steps that must share a node share one; each other step has its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.tables import ClassTables
+from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups, common_nodes
+from kfp_placement_engine.problem import Booleans, Integers
+from kfp_placement_engine.run_graph import Notice
+
+
+@dataclass(frozen=True)
+class Genes:
+    """Which gene decides for which activity; arrays as in `problem.ProblemArrays`.
+
+    Attributes:
+        members: for each gene its activities.
+        claims: for each activity the indexes of the binding claims it mounts.
+        unplaceable: [A] no node can ever take the pod.
+    """
+
+    gene: Integers
+    allowed: Booleans
+    sticky: Booleans
+    members: tuple[tuple[int, ...], ...]
+    claims: list[tuple[int, ...]]
+    unplaceable: Booleans
+    notices: tuple[Notice, ...]
+
+
+def assign_genes(
+    activities: list[Activity],
+    class_of: Integers,
+    tables: ClassTables,
+    volumes: VolumeRules,
+    planned: Booleans,
+) -> Genes:
+    """Give every planned activity its gene.
+
+    Sharers of a binding volume get one gene together, if any node fits all of them; else each its
+    own and a notice. What no node can take gets none.
+
+    Args:
+        activities: the pods.
+        class_of: [A] their classes.
+        tables: the class tables.
+        volumes: the volume rules.
+        planned: [A] the plan decides.
+    """
+    names = sorted(volumes.binding)
+    number = {name: index for index, name in enumerate(names)}
+    claims = [_binding_claims(activity, number) for activity in activities]
+    allowed_of = tables.usable & tables.within_limit
+    unplaceable = np.where(
+        planned, ~allowed_of[class_of].any(axis=1), ~tables.usable[class_of].any(axis=1)
+    )
+    unplaceable &= np.array([not (a.step and a.step.assumed_cached) for a in activities], np.bool_)
+    deciders = [int(index) for index in np.flatnonzero(planned & ~unplaceable)]
+    claim_names = [tuple(names[claim] for claim in claims[index]) for index in deciders]
+    gene = np.full(len(activities), -1, np.int64)
+    allowed: list[Booleans] = []
+    members: list[tuple[int, ...]] = []
+    notices: list[Notice] = []
+    for group in co_location_groups(claim_names, volumes.binding):
+        together = [deciders[member] for member in group]
+        common = common_nodes([allowed_of[class_of[index]] for index in together])
+        parts = [together] if common.any() else [[index] for index in together]
+        if len(parts) > 1:
+            notices.append(_split_notice(activities, together, claims, names))
+        for part in parts:
+            gene[part] = len(members)
+            members.append(tuple(part))
+            allowed.append(common_nodes([allowed_of[class_of[index]] for index in part]))
+    node_count = tables.usable.shape[1]
+    return Genes(
+        gene=gene,
+        allowed=np.array(allowed, np.bool_).reshape(len(allowed), node_count),
+        sticky=np.array([len(group) > 1 for group in members], np.bool_),
+        members=tuple(members),
+        claims=claims,
+        unplaceable=unplaceable,
+        notices=tuple(notices),
+    )
+
+
+def _binding_claims(activity: Activity, number: dict[str, int]) -> tuple[int, ...]:
+    if activity.step is None:
+        return ()
+    return tuple(sorted({number[use.claim] for use in activity.step.claims if use.claim in number}))
+
+
+def _split_notice(
+    activities: list[Activity], together: list[int], claims: list[tuple[int, ...]], names: list[str]
+) -> Notice:
+    shared = sorted({names[claim] for index in together for claim in claims[index]})
+    steps = ", ".join(activities[index].name for index in together[:4])
+    return Notice(
+        "volume-split",
+        f"no node can take all users of volume claim {', '.join(shared)} ({steps}"
+        f"{', ...' if len(together) > 4 else ''}); they run on different nodes, one after the other, "
+        "as the volume moves",
+    )

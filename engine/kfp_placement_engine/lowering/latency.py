@@ -1,0 +1,78 @@
+"""Latency rules (LAS): how far each node is from a step's users, and which nodes count as best.
+
+A prediction step belongs near its users (latency-aware scheduling, origins: the thesis' extender
+scored the node of least latency only). Here nodes within a tolerance band of the best count as
+best, a hard limit excludes nodes, and a node of unknown latency ranks last.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.problem import Booleans, Floats
+from kfp_placement_engine.run_graph import Notice, Step
+
+TOLERANCE_MS = 0.5
+TOLERANCE_SHARE = 0.05
+"""Nodes within max(0.5 ms, 5%) of the best round trip count as best."""
+
+UNKNOWN_EXCESS_MS = 1e6
+"""What a node of unknown latency is charged: more than any latency a cluster can state."""
+
+
+def round_trips(cluster: Cluster, location: str) -> Floats | None:
+    """[N] round trip of each node to the location in milliseconds, NaN = unknown; None = no such location."""
+    wanted = location.lower()
+    known: Mapping[str, float] | None = None
+    for name, latencies in cluster.latencies.items():
+        if name == location:
+            known = latencies
+            break
+        if name.lower() == wanted and known is None:
+            known = latencies
+    if not known:
+        return None
+    return np.array([known.get(node.name, math.nan) for node in cluster.nodes])
+
+
+def band_limit_ms(trips: Floats, usable: Booleans) -> float:
+    """The largest round trip that still counts as best among the usable nodes; infinite if none is known."""
+    known = trips[usable & ~np.isnan(trips)]
+    if known.size == 0:
+        return math.inf
+    best = float(known.min())
+    return best + max(TOLERANCE_MS, TOLERANCE_SHARE * best)
+
+
+def excess_ms(trips: Floats, usable: Booleans) -> Floats:
+    """[N] round trip beyond the tolerance band, UNKNOWN_EXCESS_MS where it is unknown."""
+    limit = band_limit_ms(trips, usable)
+    if math.isinf(limit):
+        return np.zeros_like(trips)
+    return np.where(np.isnan(trips), UNKNOWN_EXCESS_MS, np.maximum(0.0, trips - limit))
+
+
+def ruled_location(
+    step: Step, cluster: Cluster, ruled_types: Sequence[str]
+) -> tuple[str, Notice | None]:
+    """The location the latency rule holds for ("" = no rule), and what to tell people about it."""
+    is_ruled = step.type.lower() in ruled_types or step.max_latency_ms is not None
+    if not is_ruled or not step.location:
+        if is_ruled and step.max_latency_ms is not None:
+            return "", Notice(
+                "no-location",
+                "a maximum latency is given but no location, so it cannot hold; give OurLocation",
+                step.task,
+            )
+        return "", None
+    if round_trips(cluster, step.location) is not None:
+        return step.location, None
+    known = ", ".join(sorted(cluster.latencies)[:8]) or "none"
+    return "", Notice(
+        "unknown-location",
+        f"no node of the cluster states a latency to {step.location!r} (known: {known}); "
+        "the latency rule is off for this step",
+        step.task,
+    )

@@ -1,0 +1,120 @@
+"""What a pod asks of a node: requests, and how kube-scheduler's scores count them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.kube_scores import (
+    DEFAULT_CPU_REQUEST_MILLI,
+    DEFAULT_MEMORY_REQUEST_BYTES,
+)
+from kfp_placement_engine.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
+
+LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
+"""The kfp-launcher init container: no executor pod reserves less (KFP 2.17, container.go)."""
+
+DRIVER_REQUESTS: Resources = {"cpu": 100, "memory": 64 * 2**20}
+"""KFP driver pods, importers and createpvc pods (KFP 2.17, argo.go)."""
+
+_KFP_CONTAINERS = 4
+"""Containers of a KFP executor pod: Argo's init and wait, the launcher, main."""
+
+_ARGO_CONTAINERS = 3
+"""Containers of a plain Argo pod: init, wait, main."""
+
+
+@dataclass(frozen=True)
+class PodShape:
+    """All that node choice depends on; pods of equal shape are one class.
+
+    Attributes:
+        requests: reserved amounts, canonical units, without `pods`.
+        scored_requests: (CPU, memory) as the resource scores count them.
+        node_selector, affinity, tolerations: as in `run_graph.Step`.
+        image: image of the main container, or "".
+        containers: number of containers, init containers included.
+        location: the location the latency rule holds for, or "".
+        max_latency_ms: its hard limit.
+        claims: names of the volume claims mounted.
+    """
+
+    requests: tuple[tuple[str, int], ...]
+    scored_requests: tuple[int, int]
+    node_selector: tuple[tuple[str, str], ...] = ()
+    affinity: NodeAffinity = NodeAffinity()
+    tolerations: tuple[Toleration, ...] = ()
+    image: str = ""
+    containers: int = 1
+    location: str = ""
+    max_latency_ms: float | None = None
+    claims: tuple[str, ...] = ()
+
+
+def is_kfp(graph: RunGraph) -> bool:
+    """Whether the run's pods are KFP's (driver pods and a launcher) rather than plain ones."""
+    return bool(graph.groups)
+
+
+def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
+    """What the planner reserves for the step's pod: its largest need over init and main containers."""
+    if step.kind is not StepKind.CONTAINER:
+        return dict(DRIVER_REQUESTS)
+    requests = dict(step.requests)
+    if is_kfp(graph):
+        for name, amount in LAUNCHER_REQUESTS.items():
+            requests[name] = max(requests.get(name, 0), amount)
+    return requests
+
+
+def driver_shape() -> PodShape:
+    """The shape of KFP's driver pods."""
+    return PodShape(_frozen(DRIVER_REQUESTS), _scored(DRIVER_REQUESTS, 1), containers=3)
+
+
+def step_shape(graph: RunGraph, step: Step, location: str) -> PodShape:
+    """The shape of the step's pod; `location` is "" where no latency rule holds."""
+    requests = requests_of(graph, step)
+    if step.kind is not StepKind.CONTAINER:
+        return PodShape(_frozen(requests), _scored(requests, 1), containers=3, claims=_claims(step))
+    on_argo = graph.source != "wfformat"
+    containers = _KFP_CONTAINERS if is_kfp(graph) else _ARGO_CONTAINERS if on_argo else 1
+    return PodShape(
+        requests=_frozen(requests),
+        scored_requests=_scored(step.requests, 1 if on_argo else 0, floor=requests),
+        node_selector=tuple(sorted(step.node_selector.items())),
+        affinity=step.affinity,
+        tolerations=step.tolerations,
+        image=step.image,
+        containers=containers,
+        location=location,
+        max_latency_ms=step.max_latency_ms if step.location else None,
+        claims=_claims(step),
+    )
+
+
+def _claims(step: Step) -> tuple[str, ...]:
+    return tuple(use.claim for use in step.claims)
+
+
+def _frozen(requests: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(requests.items()))
+
+
+def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> tuple[int, int]:
+    """CPU and memory of the main container and of sidecars that request nothing.
+
+    kube-scheduler counts 100m and 200 MiB for each container without a request; init containers
+    only where they need more than all others together.
+    """
+    cpu = main.get("cpu", DEFAULT_CPU_REQUEST_MILLI) + sidecars * DEFAULT_CPU_REQUEST_MILLI
+    memory = (
+        main.get("memory", DEFAULT_MEMORY_REQUEST_BYTES) + sidecars * DEFAULT_MEMORY_REQUEST_BYTES
+    )
+    least: Resources = floor or {}
+    return max(cpu, least.get("cpu", 0)), max(memory, least.get("memory", 0))
+
+
+def resource_names(shapes: Iterable[PodShape]) -> tuple[str, ...]:
+    """CPU, memory, pods, then every other resource that a pod asks for."""
+    others = {name for shape in shapes for name, amount in shape.requests if amount > 0}
+    return ("cpu", "memory", "pods", *sorted(others - {"cpu", "memory", "pods"}))

@@ -1,0 +1,178 @@
+"""Class tables: what each shape of pod finds on each node before anything of the run starts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.constraints import preferred_weight, untolerated_preferred_taints, why_not
+from kfp_placement_engine.kube_scores import image_locality
+from kfp_placement_engine.lowering.latency import excess_ms, round_trips
+from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.problem import Booleans, Floats, Integers
+
+
+@dataclass(frozen=True)
+class ClassTables:
+    """[K, N] tables; see `problem.ProblemArrays` for those of the same name.
+
+    Attributes:
+        usable: feasible, and the pod fits beside what runs already.
+        within_limit: the hard latency limit holds.
+        latency_ms: round trip to the location, NaN = no rule or unknown.
+    """
+
+    feasible: Booleans
+    usable: Booleans
+    within_limit: Booleans
+    preferred_taints: Integers
+    preferred_weight: Integers
+    image_score: Integers
+    latency_ms: Floats
+    latency_excess_ms: Floats
+    assignment_gain: Floats
+
+
+@dataclass(frozen=True)
+class NodeTables:
+    """Node arrays; see `problem.ProblemArrays`."""
+
+    allocatable: Integers
+    free: Integers
+    scored_used: Integers
+    speed: Floats
+    store_rate: Floats
+    pull_rate: Floats
+
+
+def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumptions) -> NodeTables:
+    """Lower the nodes."""
+    allocatable = np.array(
+        [[node.allocatable.get(name, 0) for name in resources] for node in cluster.nodes], np.int64
+    )
+    used = np.array(
+        [[node.used.get(name, 0) for name in resources] for node in cluster.nodes], np.int64
+    )
+    scored = [
+        [node.scored_used.get(name, node.used.get(name, 0)) for name in ("cpu", "memory")]
+        for node in cluster.nodes
+    ]
+    return NodeTables(
+        allocatable=allocatable,
+        free=allocatable - used,
+        scored_used=np.array(scored, np.int64),
+        speed=np.array([node.speed for node in cluster.nodes], np.float64),
+        store_rate=np.array(
+            [
+                node.store_bytes_per_second or assumptions.store_bytes_per_second
+                for node in cluster.nodes
+            ]
+        ),
+        pull_rate=np.array(
+            [
+                node.pull_bytes_per_second or assumptions.pull_bytes_per_second
+                for node in cluster.nodes
+            ]
+        ),
+    )
+
+
+def class_tables(
+    cluster: Cluster,
+    shapes: Sequence[PodShape],
+    requests: Integers,
+    nodes: NodeTables,
+    pinned: Mapping[str, frozenset[str]],
+) -> ClassTables:
+    """Lower what depends on both shape and node.
+
+    Args:
+        cluster: the cluster.
+        shapes: one for each class.
+        requests: [K, R] of the classes.
+        nodes: the node arrays.
+        pinned: nodes that a volume claim allows, where it says so.
+    """
+    count = (len(shapes), len(cluster.nodes))
+    feasible = np.zeros(count, np.bool_)
+    taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    images = np.zeros(count, np.int64)
+    trips = np.full(count, np.nan)
+    filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
+    for row, shape in enumerate(shapes):
+        rules = (shape.node_selector, shape.affinity, shape.tolerations)
+        if rules not in filters:
+            filters[rules] = _static_rules(cluster, shape)
+        feasible[row], taints[row], weight[row] = filters[rules]
+        for claim in shape.claims:
+            if claim in pinned:
+                feasible[row] &= [node.name in pinned[claim] for node in cluster.nodes]
+        images[row] = _image_scores(cluster, shape)
+        known = round_trips(cluster, shape.location) if shape.location else None
+        if known is not None:
+            trips[row] = known
+    room = ((requests[:, None, :] <= nodes.free[None, :, :]) | (requests[:, None, :] == 0)).all(
+        axis=2
+    )
+    usable = feasible & room
+    limits = np.array(
+        [np.inf if shape.max_latency_ms is None else shape.max_latency_ms for shape in shapes]
+    )
+    ruled = np.array([bool(shape.location) for shape in shapes], np.bool_)
+    within = ~ruled[:, None] | np.isinf(limits)[:, None] | (trips <= limits[:, None])
+    excess = np.zeros(count)
+    for row in np.flatnonzero(ruled):
+        excess[row] = excess_ms(trips[row], usable[row])
+    return ClassTables(
+        feasible=feasible,
+        usable=usable,
+        within_limit=within,
+        preferred_taints=taints,
+        preferred_weight=weight,
+        image_score=images,
+        latency_ms=trips,
+        latency_excess_ms=excess,
+        assignment_gain=_assignment_gain(cluster, shapes, requests, nodes),
+    )
+
+
+def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers, Integers]:
+    """Rows of `feasible`, `preferred_taints` and `preferred_weight` for one shape."""
+    selector = dict(shape.node_selector)
+    rows = [
+        (
+            why_not(selector, shape.affinity, shape.tolerations, node) is None,
+            untolerated_preferred_taints(shape.tolerations, node),
+            preferred_weight(shape.affinity, node),
+        )
+        for node in cluster.nodes
+    ]
+    feasible, taints, weight = zip(*rows, strict=True)
+    return np.array(feasible, np.bool_), np.array(taints, np.int64), np.array(weight, np.int64)
+
+
+def _image_scores(cluster: Cluster, shape: PodShape) -> list[int]:
+    """ImageLocality of the main image; the launcher's and Argo's own images are on every node alike."""
+    holders = [node.images.get(shape.image, 0) for node in cluster.nodes] if shape.image else []
+    size = next((held for held in holders if held), 0)
+    if not size:
+        return [int(image_locality(0, shape.containers))] * len(cluster.nodes)
+    spread = int(size * sum(held > 0 for held in holders) / len(holders))
+    return [int(image_locality(spread if held else 0, shape.containers)) for held in holders]
+
+
+def _assignment_gain(
+    cluster: Cluster, shapes: Sequence[PodShape], requests: Integers, nodes: NodeTables
+) -> Floats:
+    """The terms of the paper's Eq. (1) that depend on the assignment: utilisation and image locality."""
+    sizes = np.maximum(nodes.allocatable[:, :2], 1)
+    utilisation = (requests[:, None, :2] / sizes[None, :, :]).sum(axis=2)
+    locality = np.array(
+        [
+            [float(shape.image in node.images) if shape.image else 0.0 for node in cluster.nodes]
+            for shape in shapes
+        ]
+    )
+    return np.asarray(utilisation + locality, np.float64)

@@ -1,0 +1,122 @@
+"""ReadWriteOnce volumes: which steps must share a node, and which nodes a volume allows."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kfp_placement_engine.cluster import Claim, Cluster
+from kfp_placement_engine.constraints import matches_any_term
+from kfp_placement_engine.problem import Booleans
+from kfp_placement_engine.run_graph import Notice, RunClaim, RunGraph
+
+_SHARED_MODES = ("ReadWriteMany", "ReadOnlyMany")
+
+
+@dataclass(frozen=True)
+class VolumeRules:
+    """What the volumes of a run demand.
+
+    Attributes:
+        binding: names of the claims that tie their users to one node.
+        pinned: claim name -> names of the nodes its volume or its running users allow.
+        notices: what to tell people.
+    """
+
+    binding: frozenset[str]
+    pinned: dict[str, frozenset[str]]
+    notices: tuple[Notice, ...]
+
+
+def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
+    """Work out the rules from the run's claims and those of the cluster."""
+    binding: set[str] = set()
+    pinned: dict[str, frozenset[str]] = {}
+    notices: list[Notice] = []
+    users = defaultdict(int)
+    for step in graph.steps:
+        for use in step.claims:
+            users[use.claim] += 1
+    for claim in graph.claims:
+        existing = _existing(claim, graph, cluster)
+        modes = claim.access_modes or (existing.access_modes if existing else ())
+        if not modes and users[claim.name] > 1:
+            notices.append(
+                Notice(
+                    "unknown-access-mode",
+                    f"the access mode of volume claim {claim.name!r} is unknown; "
+                    "taken as ReadWriteOnce, so its users share a node",
+                )
+            )
+        is_binding = not any(mode in _SHARED_MODES for mode in modes)
+        if is_binding:
+            binding.add(claim.name)
+        if existing is not None:
+            nodes = _allowed_nodes(existing, cluster, is_binding)
+            if nodes is not None:
+                pinned[claim.name] = nodes
+    return VolumeRules(frozenset(binding), pinned, tuple(notices))
+
+
+def _existing(claim: RunClaim, graph: RunGraph, cluster: Cluster) -> Claim | None:
+    if claim.created_by or claim.is_workspace:
+        return None
+    for candidate in cluster.claims:
+        same_namespace = not graph.namespace or not candidate.namespace
+        if candidate.name == claim.name and (
+            same_namespace or candidate.namespace == graph.namespace
+        ):
+            return candidate
+    return None
+
+
+def _allowed_nodes(claim: Claim, cluster: Cluster, is_binding: bool) -> frozenset[str] | None:
+    names = None
+    if claim.required_terms is not None:
+        names = {
+            node.name for node in cluster.nodes if matches_any_term(claim.required_terms, node)
+        }
+    if is_binding and claim.used_on:
+        used = set(claim.used_on)
+        names = used if names is None else names & used
+    return None if names is None else frozenset(names)
+
+
+def co_location_groups(
+    claims_of: Sequence[tuple[str, ...]], binding: frozenset[str]
+) -> list[list[int]]:
+    """Partition members 0..n-1 so that those who share a binding claim are together.
+
+    Args:
+        claims_of: claims mounted by each member.
+        binding: claims that tie their users to one node.
+
+    Returns:
+        The groups in order of their first member; a member without binding claims stands alone.
+    """
+    leader = list(range(len(claims_of)))
+
+    def find(member: int) -> int:
+        while leader[member] != member:
+            leader[member] = leader[leader[member]]
+            member = leader[member]
+        return member
+
+    first_user: dict[str, int] = {}
+    for member, claims in enumerate(claims_of):
+        for claim in claims:
+            if claim in binding:
+                other = find(first_user.setdefault(claim, member))
+                own = find(member)
+                leader[max(own, other)] = min(own, other)
+    groups: dict[int, list[int]] = {}
+    for member in range(len(claims_of)):
+        groups.setdefault(find(member), []).append(member)
+    return list(groups.values())
+
+
+def common_nodes(allowed: Sequence[Booleans]) -> Booleans:
+    """Nodes that every row allows."""
+    result = allowed[0].copy()
+    for row in allowed[1:]:
+        result &= row
+    return result

@@ -1,0 +1,104 @@
+"""How long pods run and what they move: durations, transfers, images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.problem import Booleans, Floats, Integers
+from kfp_placement_engine.run_graph import RunGraph, Step, StepKind
+
+
+@dataclass(frozen=True)
+class Work:
+    """[A] arrays as in `problem.ProblemArrays`; `pulls`: the image is pulled before the run."""
+
+    duration_seconds: Floats
+    scales: Booleans
+    pulls: Booleans
+    download_bytes: Floats
+    upload_bytes: Floats
+
+
+@dataclass(frozen=True)
+class Images:
+    """[I] sizes, [I, N] presence, [K] image of each class (-1 = none)."""
+
+    size_bytes: Floats
+    present: Booleans
+    of_class: Integers
+
+
+def duration_of(step: Step, assumptions: Assumptions) -> float:
+    """The step's run time on the reference node; importers and createpvc are as quick as drivers."""
+    if step.duration_seconds is not None:
+        return step.duration_seconds
+    if step.kind is not StepKind.CONTAINER:
+        return assumptions.driver_seconds
+    return assumptions.duration_seconds
+
+
+def input_bytes(graph: RunGraph, step: Step, assumptions: Assumptions) -> int:
+    """What the step downloads from the object store; 0 where data moves directly."""
+    if graph.direct_transfers:
+        return 0
+    return sum(
+        assumptions.output_bytes if each.size_bytes is None else each.size_bytes
+        for each in step.inputs
+    )
+
+
+def work_of(graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions) -> Work:
+    """Lower durations and store transfers."""
+    count = len(activities)
+    duration = np.full(count, assumptions.driver_seconds)
+    scales, pulls = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    download, upload = np.zeros(count), np.zeros(count)
+    for index, activity in enumerate(activities):
+        step = activity.step
+        if step is None:
+            continue
+        duration[index] = duration_of(step, assumptions)
+        scales[index] = pulls[index] = step.kind is StepKind.CONTAINER
+        download[index] = input_bytes(graph, step, assumptions)
+        upload[index] = 0 if graph.direct_transfers else sum(step.output_bytes.values())
+    return Work(duration, scales, pulls, download, upload)
+
+
+def transfer_edges(
+    graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions
+) -> Floats:
+    """[E] bytes moved directly along each edge (predecessor, activity), in the order of the edges."""
+    transfers: list[float] = []
+    for activity in activities:
+        moved: dict[str, int] = {}
+        if graph.direct_transfers and activity.step is not None:
+            for each in activity.step.inputs:
+                size = assumptions.output_bytes if each.size_bytes is None else each.size_bytes
+                moved[each.producer] = moved.get(each.producer, 0) + size
+        transfers += [
+            float(moved.get(activities[before].name, 0)) for before in activity.predecessors
+        ]
+    return np.array(transfers, np.float64)
+
+
+def image_table(cluster: Cluster, shapes: Sequence[PodShape], assumptions: Assumptions) -> Images:
+    """Number the images, find their sizes and who holds them.
+
+    The size is that of the first node that reports the image; an image nobody reports has the
+    assumed size.
+    """
+    names = sorted({shape.image for shape in shapes if shape.image})
+    number = {name: index for index, name in enumerate(names)}
+    present = np.zeros((len(names), len(cluster.nodes)), np.bool_)
+    sizes = np.full(len(names), float(assumptions.image_bytes))
+    for index, name in enumerate(names):
+        held = [node.images.get(name) for node in cluster.nodes]
+        present[index] = [size is not None for size in held]
+        sizes[index] = next((size for size in held if size is not None), sizes[index])
+    of_class = np.array([number.get(shape.image, -1) for shape in shapes], np.int64)
+    return Images(sizes, present, of_class)

@@ -1,0 +1,165 @@
+"""The placement problem as arrays: what the simulation and the search work on.
+
+A run's pods become *activities*: every step and every KFP driver pod. `lowering` makes problems; nothing changes one afterwards. In the shapes below A = activities, N = nodes, R =
+resources, K = classes of activities that look alike to a node, G = genes, I = images, V = volume
+claims, L = limited iterations, M = loops with a limit.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+class ProblemArrays(NamedTuple):
+    """The numeric part of a problem; the kernel's `Problem` has the same fields in the same order.
+
+    Attributes:
+        requests: [A, R] reserved from bind to end; resource 0 is CPU (milli-CPU), 1 memory (bytes),
+            2 pods.
+        scored_requests: [A, 2] CPU and memory as kube-scheduler's resource scores count them.
+        duration_seconds: [A] run time on a node of speed 1.
+        scales: [A] whether the run time is divided by the node's speed (drivers are not).
+        virtual: [A] takes no room: a step assumed cached, or one that no node can take.
+        gene: [A] the gene that says where it goes; -1 = the default scheduler decides.
+        class_of: [A] row in the class tables.
+        image: [A] image to pull, -1 = none.
+        download_bytes: [A] read from the object store before the run.
+        upload_bytes: [A] written to it after the run.
+        release_seconds: [A] not ready before.
+        run: [A] index of the run it belongs to.
+        predecessors_start, predecessors: [A + 1], [E] what must have ended, by activity.
+        successors_start, successors: [A + 1], [E] the same edges from the other end.
+        transfer_bytes: [E] bytes on the edge `predecessors[e]` -> activity for direct transfers.
+        claims_start, claims: [A + 1], [...] volume claims it mounts.
+        iteration: [A] innermost limited iteration it is in, -1 = none.
+        entry_iteration: [A] the limited iteration whose first activity it is, -1 = none.
+        iteration_parent: [L] the limited iteration around it, -1 = none.
+        iteration_loop: [L] its loop.
+        iteration_size: [L] activities inside, nested ones included.
+        loop_parallelism: [M] iterations that may run at once.
+        free: [N, R] room at time zero.
+        allocatable: [N, R] the nodes' sizes.
+        scored_used: [N, 2] room taken as the resource scores count it.
+        speed: [N] run times are divided by it.
+        store_rate: [N] bytes per second to the object store.
+        pull_rate: [N] bytes per second of image pulls.
+        feasible: [K, N] Kubernetes' own static filters pass.
+        preferred_taints: [K, N] untolerated PreferNoSchedule taints.
+        preferred_weight: [K, N] weight of matching preferred affinity terms.
+        image_score: [K, N] ImageLocality's score.
+        scores_affinity, scores_balance: [K] whether those plugins score the pod at all.
+        latency_excess_ms: [K, N] round trip beyond the tolerance band; 0 without a rule.
+        assignment_gain: [K, N] the paper's Eq. (1) terms of the assignment.
+        allowed: [G, N] nodes a gene may take.
+        sticky: [G] the gene's activities never go elsewhere (they share a volume).
+        image_bytes: [I]; image_present: [I, N] at time zero.
+        run_weight: [runs] weight of a run's completion.
+    """
+
+    requests: Integers
+    scored_requests: Integers
+    duration_seconds: Floats
+    scales: Booleans
+    virtual: Booleans
+    gene: Integers
+    class_of: Integers
+    image: Integers
+    download_bytes: Floats
+    upload_bytes: Floats
+    release_seconds: Floats
+    run: Integers
+    predecessors_start: Integers
+    predecessors: Integers
+    transfer_bytes: Floats
+    successors_start: Integers
+    successors: Integers
+    claims_start: Integers
+    claims: Integers
+    iteration: Integers
+    entry_iteration: Integers
+    iteration_parent: Integers
+    iteration_loop: Integers
+    iteration_size: Integers
+    loop_parallelism: Integers
+    free: Integers
+    allocatable: Integers
+    scored_used: Integers
+    speed: Floats
+    store_rate: Floats
+    pull_rate: Floats
+    feasible: Booleans
+    preferred_taints: Integers
+    preferred_weight: Integers
+    image_score: Integers
+    scores_affinity: Booleans
+    scores_balance: Booleans
+    latency_excess_ms: Floats
+    assignment_gain: Floats
+    allowed: Booleans
+    sticky: Booleans
+    image_bytes: Floats
+    image_present: Booleans
+    run_weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementProblem:
+    """A problem to solve: the arrays, and the names to read the answer with.
+
+    Attributes:
+        arrays: see `ProblemArrays`.
+        activity_names: [A] step names, or the group or step a driver belongs to.
+        is_driver: [A] a KFP driver pod.
+        is_step: [A] a step of the run graph (not a driver, not virtual).
+        unplaceable: [A] steps that no node can ever take; the simulation lets their reference
+            duration pass without a node, so that the rest of the plan can still be shown.
+        node_names: [N].
+        resource_names: [R].
+        latency_ms: [K, N] round trip to the step's location; NaN = no rule or unknown.
+        ruled: [K] whether the latency rule holds for the class.
+        gene_activities: for each gene its activities.
+        topological: [A] activities, predecessors first.
+        direct_transfers: data moves from node to node instead of through the object store.
+        link_bytes_per_second: bandwidth between two nodes for direct transfers.
+        kube_version: (major, minor) of the kube-scheduler imitated.
+        objective: `completion`, `paper` or `packing`.
+        dispatch: `ready` or `ordered`.
+    """
+
+    arrays: ProblemArrays
+    activity_names: tuple[str, ...]
+    is_driver: Booleans
+    is_step: Booleans
+    unplaceable: Booleans
+    node_names: tuple[str, ...]
+    resource_names: tuple[str, ...]
+    latency_ms: Floats
+    ruled: Booleans
+    gene_activities: tuple[tuple[int, ...], ...]
+    topological: Integers
+    direct_transfers: bool = False
+    link_bytes_per_second: float = 125e6
+    kube_version: tuple[int, int] = (1, 36)
+    objective: str = "completion"
+    dispatch: str = "ready"
+
+    @property
+    def activities(self) -> int:
+        """Number of activities (A)."""
+        return len(self.activity_names)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes (N)."""
+        return len(self.node_names)
+
+    @property
+    def genes(self) -> int:
+        """Number of genes (G)."""
+        return len(self.gene_activities)

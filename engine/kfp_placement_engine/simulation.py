@@ -1,0 +1,74 @@
+"""Play a placement, or a policy, on a problem: the schedule everybody's figures come from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine import native
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.problem import Booleans, Floats, Integers, PlacementProblem
+
+DISPATCH_POLICIES = {"ready": native.READY, "ordered": native.ORDERED}
+"""Policy of the simulation for each way of dispatch."""
+
+_NONE = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What happens when a placement is played.
+
+    Attributes:
+        start: [A] bind, seconds after submission; infinite if it never starts.
+        begin: [A] when its volumes are attached.
+        end: [A] end of the upload.
+        node: [A] node index, -1 = none.
+        pull_seconds: [A] waiting for the image.
+        cause: [A] the activity whose end let this one start, -1 = none.
+        terms: [4] terms of the objective, see `fitness`.
+    """
+
+    start: Floats
+    begin: Floats
+    end: Floats
+    node: Integers
+    pull_seconds: Floats
+    cause: Integers
+    terms: Floats
+
+    @property
+    def finished(self) -> Booleans:
+        """[A] whether the activity ends at all."""
+        return np.asarray(np.isfinite(self.end))
+
+    @property
+    def makespan_seconds(self) -> float:
+        """End of the last activity that ends; 0 if none does."""
+        ends = self.end[self.finished]
+        return float(ends.max()) if ends.size else 0.0
+
+
+def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
+    """Play a placement under the problem's dispatch.
+
+    Raises:
+        PlanningError: the placement's arrays do not fit the problem.
+    """
+    if placement.gene_nodes.shape != (problem.genes,) or placement.priority.shape != (problem.activities,):
+        raise PlanningError("the placement belongs to another problem")
+    policy = DISPATCH_POLICIES[problem.dispatch]
+    played = native.play(problem, policy, placement.gene_nodes, placement.priority, placement.not_before)
+    return Schedule(**played)
+
+
+def simulate_policy(problem: PlacementProblem, policy: int) -> Schedule:
+    """Play a policy that needs no placement (kube-default, strict FIFO)."""
+    genes, priority = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
+    return Schedule(**native.play(problem, policy, genes, priority, _NONE))
+
+
+def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
+    """Play list scheduling: most urgent first (smallest priority), on the node where it ends first."""
+    genes = np.zeros(problem.genes, np.int64)
+    return Schedule(**native.play(problem, native.GREEDY, genes, np.ascontiguousarray(priority), _NONE))
