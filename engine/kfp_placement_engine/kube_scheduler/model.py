@@ -79,7 +79,7 @@ class KubeScheduler:
         totals = {name: sum(row.values()) for name, row in scores.items()}
         best = tuple(name for name in names if totals[name] == max(totals.values()))
         return Decision(
-            self._choice(names, totals, best, rng),
+            self.choose(names, totals, rng),
             feasible=names,
             scores=scores,
             totals=totals,
@@ -107,6 +107,26 @@ class KubeScheduler:
         """Weighted scores of the named nodes as the feasible ones: node -> plugin -> score."""
         rows = weighted_scores(pod, state, [state.on(name) for name in names], self.version)
         return dict(zip(names, rows, strict=True))
+
+    def choose(
+        self, names: Sequence[str], totals: Mapping[str, int], rng: Random | None = None
+    ) -> str:
+        """One of the nodes with the highest total, by the rule of `ties`.
+
+        Args:
+            names: the feasible nodes, at least one, in the order found.
+            totals: their total scores.
+            rng: needed for `random` ties.
+        """
+        if self.ties == "heap":
+            return names[heap_top([totals[name] for name in names])]
+        most = max(totals[name] for name in names)
+        best = [name for name in names if totals[name] == most]
+        if self.ties == "first":
+            return best[0]
+        if rng is None:
+            raise ValueError("ties = 'random' needs a random generator")
+        return rng.choice(best)
 
     def nodes_to_find(self, nodes: int) -> int:
         """How many feasible nodes end the search (numFeasibleNodesToFind)."""
@@ -141,21 +161,6 @@ class KubeScheduler:
                 refused[node.node.name] = reason_against
         examined = len(found) + len(refused)
         return found, refused, (state.start_index + examined) % max(1, len(state.nodes))
-
-    def _choice(
-        self,
-        names: Sequence[str],
-        totals: Mapping[str, int],
-        best: Sequence[str],
-        rng: Random | None,
-    ) -> str:
-        if self.ties == "first":
-            return best[0]
-        if self.ties == "random":
-            if rng is None:
-                raise ValueError("ties = 'random' needs a random generator")
-            return rng.choice(best)
-        return names[heap_top([totals[name] for name in names])]
 
 
 def heap_top(totals: Sequence[int]) -> int:

@@ -1,0 +1,54 @@
+"""Where the third-party data of benchmarks and checks lies; none of it ships with the package."""
+
+import os
+from pathlib import Path
+
+from kfp_placement_engine.exceptions import InputNotFoundError
+
+DATA_VARIABLE = "KFP_PLACEMENT_DATA"
+"""Environment variable that names the data folder."""
+
+_BESIDE = Path("..", "shared", "data")
+
+
+def data_folder(explicit: Path | None = None) -> Path:
+    """The folder of the data sets: the one given, else the variable's, else `../shared/data`.
+
+    The last is looked for beside the repository and beside the current folder.
+
+    Raises:
+        InputNotFoundError: it is not there.
+    """
+    named = explicit or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
+    if named is not None:
+        if not named.is_dir():
+            raise InputNotFoundError(f"{named}: no such folder of benchmark data")
+        return named
+    for start in (Path(__file__).resolve().parents[2], Path.cwd()):
+        folder = start / _BESIDE
+        if folder.is_dir():
+            return folder.resolve()
+    raise InputNotFoundError(
+        f"no benchmark data found: name its folder with --data or in the variable {DATA_VARIABLE}"
+    )
+
+
+def data_file(explicit: Path | None, *parts: str) -> Path:
+    """A file of a data set.
+
+    Args:
+        explicit: the file itself, a folder that holds it, the data folder, or None to look for it.
+        parts: its path within the data folder.
+
+    Raises:
+        InputNotFoundError: it is not there.
+    """
+    if explicit is not None and not explicit.is_dir():
+        if not explicit.exists():
+            raise InputNotFoundError(f"{explicit}: no such file or folder")
+        return explicit
+    folder = data_folder(explicit)
+    for candidate in (folder.joinpath(*parts), folder / parts[-1]):
+        if candidate.is_file():
+            return candidate
+    raise InputNotFoundError(f"{folder.joinpath(*parts)}: no such file")

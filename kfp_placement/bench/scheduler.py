@@ -1,0 +1,236 @@
+"""`kfp-placement bench scheduler`: does our kube-scheduler decide as the real one did?
+
+Each pod of a recording is decided on the state made by the recorded nodes of the pods before it, so
+one difference does not cause others. What the planner's default-scheduler baseline scores with is
+checked here, as both call the same functions.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kfp_placement.bench.data import data_file
+from kfp_placement.bench.recording import RecordedPod, Recording, read_recording
+from kfp_placement_engine.kube_scheduler.model import KubeScheduler
+from kfp_placement_engine.kube_scheduler.state import SchedulerState
+
+_SHOWN_DIFFERENCES = 20
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """So many `equal` out of `total`."""
+
+    equal: int = 0
+    total: int = 0
+
+    @property
+    def text(self) -> str:
+        """For a column of figures."""
+        return f"{self.equal:>7,} of {self.total:,}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a replay found.
+
+    Attributes:
+        source: the recording's file.
+        kubernetes: version of the scheduler that was recorded.
+        clusters: number of clusters.
+        pods: number of decisions.
+        feasible: pods with the same feasible nodes.
+        scores: pod-node pairs on which every plugin's score and the total are equal.
+        single_best: of the pods with one best node, those that go there.
+        ties: of the pods with several best nodes, those that went to one of these.
+        ties_in_heap_order: of the same, those whose very node our tie-break names.
+        batched: of the pods that went without scores though several nodes fit, those that went to
+            one of the best.
+        differences: one line for each thing that is not equal.
+    """
+
+    source: str
+    kubernetes: str
+    clusters: int
+    pods: int
+    feasible: Agreement
+    scores: Agreement
+    single_best: Agreement
+    ties: Agreement
+    ties_in_heap_order: int
+    batched: Agreement
+    differences: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+    def lines(self) -> list[str]:
+        """The report for people."""
+        lines = [
+            f"kube-scheduler {self.kubernetes}, stock profile: {self.clusters:,} clusters, "
+            f"{self.pods:,} pods ({self.source})",
+            f"  same feasible nodes                 {self.feasible.text} pods",
+            f"  every plugin's score equal          {self.scores.text} pod-node pairs",
+            f"  same node where one is best         {self.single_best.text} pods",
+            f"  a best node where several are equal {self.ties.text} pods"
+            f" ({self.ties_in_heap_order:,} of them as our tie-break has it)",
+        ]
+        if self.batched.total:
+            lines.append(
+                f"  a best node, unscored (batching)    {self.batched.text} pods"
+                " (without scores though several nodes fit)"
+            )
+        lines += [f"different: {text}" for text in self.differences[:_SHOWN_DIFFERENCES]]
+        left = len(self.differences) - _SHOWN_DIFFERENCES
+        if left > 0:
+            lines.append(f"and {left:,} more differences")
+        return lines
+
+
+def main(data: Path | None, echo: Callable[[str], None]) -> int:
+    """Replay a recording and print what agrees; returns the exit code, 1 if anything differs.
+
+    Args:
+        data: the recording, or a folder with it; None looks for the data folder.
+        echo: prints a line.
+
+    Raises:
+        InputNotFoundError: the recording is not there.
+        InputError: it has another form.
+    """
+    report = run(data_file(data, "kube-scheduler-1.36.3", "default-profile.json"))
+    for line in report.lines():
+        echo(line)
+    return 0 if report.agrees else 1
+
+
+def run(path: Path) -> Report:
+    """Replay a recording.
+
+    Raises:
+        InputNotFoundError: it is not there.
+        InputError: it has another form.
+    """
+    return replay(read_recording(path), source=str(path))
+
+
+def replay(recording: Recording, *, source: str = "") -> Report:
+    """Decide every pod of a recording again and compare."""
+    found = _Comparison(KubeScheduler(recording.version))
+    for case in recording.cases:
+        state = SchedulerState(case.nodes)
+        for entry in case.pods:
+            found.compare(f"{case.name}/{entry.pod.name}", entry, state)
+            if entry.node is not None:
+                state.bind(entry.pod, entry.node)
+    return Report(
+        source=source,
+        kubernetes=recording.kubernetes,
+        clusters=len(recording.cases),
+        pods=sum(len(case.pods) for case in recording.cases),
+        feasible=found.agreement("feasible"),
+        scores=found.agreement("scores"),
+        single_best=found.agreement("single best"),
+        ties=found.agreement("ties"),
+        ties_in_heap_order=found.counts["heap"],
+        batched=found.agreement("batched"),
+        differences=tuple(found.differences),
+    )
+
+
+class _Comparison:
+    """Counts what is equal and collects what is not."""
+
+    def __init__(self, scheduler: KubeScheduler) -> None:
+        self.scheduler = scheduler
+        self.counts: Counter[str] = Counter()
+        self.totals: Counter[str] = Counter()
+        self.differences: list[str] = []
+
+    def agreement(self, what: str) -> Agreement:
+        return Agreement(self.counts[what], self.totals[what])
+
+    def compare(self, name: str, entry: RecordedPod, state: SchedulerState) -> None:
+        """Compare one decision, in the order in which one error would explain the next."""
+        fitting = self.scheduler.fitting(entry.pod, state)
+        batched = not entry.scores and entry.node in fitting and len(fitting) > 1
+        if batched:
+            self._count("feasible", True, "")
+            self._compare_unscored(name, entry, state, fitting)
+            return
+        recorded = set(entry.scores) or ({entry.node} if entry.node is not None else set())
+        self._count(
+            "feasible",
+            self._same_nodes(recorded, fitting, state),
+            _feasible_text(name, recorded, fitting),
+        )
+        if entry.scores:
+            self._compare_scores(name, entry, state, [node for node in fitting if node in recorded])
+
+    def _same_nodes(
+        self, recorded: set[str], fitting: tuple[str, ...], state: SchedulerState
+    ) -> bool:
+        """From 100 nodes on the real scheduler stops at a sample, which ones is not known."""
+        wanted = self.scheduler.nodes_to_find(len(state.nodes))
+        if len(fitting) <= wanted:
+            return recorded == set(fitting)
+        return recorded <= set(fitting) and len(recorded) == wanted
+
+    def _compare_scores(
+        self, name: str, entry: RecordedPod, state: SchedulerState, nodes: list[str]
+    ) -> None:
+        scores = self.scheduler.scores(entry.pod, state, nodes)
+        for node, recorded in entry.scores.items():
+            ours = scores.get(node, {})
+            # A plugin that was skipped and one that gives 0 are the same to the total.
+            equal = _not_zero(recorded) == _not_zero(ours)
+            equal = equal and entry.totals[node] == sum(ours.values())
+            self._count(
+                "scores", equal, f"{name} on {node}: recorded {dict(recorded)}, ours {ours}"
+            )
+        totals = {node: sum(row.values()) for node, row in scores.items()}
+        most = max(totals.values(), default=0)
+        best = [node for node in nodes if totals[node] == most]
+        text = f"{name}: went to {entry.node}, ours {', '.join(best)}"
+        if len(best) == 1:
+            self._count("single best", best == [entry.node], text)
+        else:
+            self._count("ties", entry.node in best, text)
+            self.counts["heap"] += self.scheduler.choose(nodes, totals) == entry.node
+
+    def _compare_unscored(
+        self, name: str, entry: RecordedPod, state: SchedulerState, fitting: tuple[str, ...]
+    ) -> None:
+        if len(fitting) > self.scheduler.nodes_to_find(len(state.nodes)):
+            # The scores it was chosen by belong to a sample that is not known.
+            self._count("batched", True, "")
+            return
+        totals = {
+            node: sum(row.values())
+            for node, row in self.scheduler.scores(entry.pod, state, fitting).items()
+        }
+        best = [node for node in fitting if totals[node] == max(totals.values())]
+        self._count(
+            "batched",
+            entry.node in best,
+            f"{name}: went to {entry.node} without scores, ours {', '.join(best)}",
+        )
+
+    def _count(self, what: str, equal: bool, difference: str) -> None:
+        self.totals[what] += 1
+        self.counts[what] += equal
+        if not equal:
+            self.differences.append(difference)
+
+
+def _not_zero(scores: Mapping[str, int]) -> dict[str, int]:
+    return {plugin: value for plugin, value in scores.items() if value}
+
+
+def _feasible_text(name: str, recorded: set[str], fitting: tuple[str, ...]) -> str:
+    missing = ", ".join(sorted(recorded - set(fitting)))
+    extra = ", ".join(sorted(set(fitting) - recorded))
+    return f"{name}: feasible only as recorded: {missing or 'none'}; only ours: {extra or 'none'}"
