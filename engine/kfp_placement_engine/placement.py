@@ -6,6 +6,9 @@ import numpy as np
 
 from kfp_placement_engine.problem import Floats, Integers, PlacementProblem
 
+LAST = 1e300
+"""Priority of an activity that never starts."""
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -34,7 +37,20 @@ class Placement:
             node: [A] nodes, -1 for none.
             hold: also keep the starts as earliest starts, so that the schedule is replayed exactly.
         """
-        gene_nodes = np.zeros(problem.genes, np.int64)
-        for gene, members in enumerate(problem.gene_activities):
-            gene_nodes[gene] = node[members[0]]
-        return Placement(gene_nodes, start.copy(), start.copy() if hold else np.empty(0))
+        first_members = np.array([members[0] for members in problem.gene_activities], np.int64)
+        gene_nodes = _repaired(problem, node[first_members])
+        order = np.where(np.isfinite(start), start, LAST)
+        return Placement(gene_nodes, order, order.copy() if hold else np.empty(0))
+
+
+def _repaired(problem: PlacementProblem, gene_nodes: Integers) -> Integers:
+    """Replace nodes a gene may not take (a baseline knows no latency limits) by the best it may."""
+    allowed = problem.arrays.allowed
+    nodes = gene_nodes.copy()
+    for gene in range(problem.genes):
+        if nodes[gene] < 0 or not allowed[gene, nodes[gene]]:
+            kind = problem.arrays.class_of[problem.gene_activities[gene][0]]
+            excess = problem.arrays.latency_excess_ms[kind]
+            cost = np.where(allowed[gene], excess + 1e-6 / problem.arrays.speed, np.inf)
+            nodes[gene] = int(cost.argmin())
+    return nodes

@@ -72,3 +72,9 @@ def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
     """Play list scheduling: most urgent first (smallest priority), on the node where it ends first."""
     genes = np.zeros(problem.genes, np.int64)
     return Schedule(**native.play(problem, native.GREEDY, genes, np.ascontiguousarray(priority), _NONE))
+
+
+def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
+    """Play backfilling: planned nodes, and on each whatever is ready and fits starts by priority."""
+    nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)
+    return Schedule(**native.play(problem, native.BACKFILL, nodes, order, _NONE))

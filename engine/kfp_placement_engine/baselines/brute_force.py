@@ -1,0 +1,47 @@
+"""All plans of a tiny run: the optimum that everything else is held against."""
+
+import math
+
+import numpy as np
+
+from kfp_placement_engine import native
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.problem import PlacementProblem
+from kfp_placement_engine.simulation import Schedule, simulate
+
+MAX_PLANS = 50_000_000
+"""More plans than this are refused: it would take minutes."""
+
+
+def count_plans(problem: PlacementProblem) -> float:
+    """An upper limit of the number of plans: assignments times, if ordered, all orders."""
+    assignments = float(np.prod(problem.arrays.allowed.sum(axis=1).astype(np.float64)))
+    deciders = int((problem.arrays.gene >= 0).sum())
+    if problem.dispatch == "ready":
+        return assignments
+    return assignments * float(math.factorial(deciders)) if deciders <= 100 else math.inf
+
+
+def best_of_all(problem: PlacementProblem) -> Placement:
+    """The best placement of all assignments and orders, in the objective's order.
+
+    Raises:
+        PlanningError: there are too many plans.
+    """
+    plans = count_plans(problem)
+    if plans > MAX_PLANS:
+        raise PlanningError(
+            f"brute force would try up to {plans:.3g} plans; it is for tiny runs (at most {MAX_PLANS:.3g})"
+        )
+    genes, order, _, _ = native.brute_force(problem)
+    return Placement(genes, order, np.empty(0))
+
+
+def brute_force(problem: PlacementProblem, seed: int = 0) -> Schedule:
+    """The optimum by trying everything. The seed is not used.
+
+    Raises:
+        PlanningError: there are too many plans.
+    """
+    return simulate(problem, best_of_all(problem))

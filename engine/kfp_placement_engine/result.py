@@ -1,0 +1,32 @@
+"""What a solver returns."""
+
+from dataclasses import dataclass
+
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.simulation import Schedule
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best plan found.
+
+    Attributes:
+        placement: the decision.
+        schedule: the decision played under the problem's dispatch.
+        generations: generations searched; with the seed they replay the plan.
+        seed: of the random generator.
+        seconds: time searched.
+        exact: all plans were tried.
+    """
+
+    placement: Placement
+    schedule: Schedule
+    generations: int
+    seed: int
+    seconds: float
+    exact: bool = False
+
+    def summary(self) -> str:
+        """One line for people."""
+        how = "all plans tried" if self.exact else f"{self.generations} generations, seed {self.seed}"
+        return f"makespan {self.schedule.makespan_seconds:.1f} s ({how}, {self.seconds:.2f} s)"

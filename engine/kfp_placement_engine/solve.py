@@ -1,0 +1,81 @@
+"""Solve a placement problem: the parts of the planner put together."""
+
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from kfp_placement_engine.baselines.brute_force import best_of_all, count_plans
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.fitness import better
+from kfp_placement_engine.genetic import Candidate, GeneticParams, GeneticSearch, seeds_of
+from kfp_placement_engine.paper_genetic import PaperSearch
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.problem import PlacementProblem
+from kfp_placement_engine.result import Result
+from kfp_placement_engine.simulation import Schedule, simulate
+from kfp_placement_engine.stop import MaxRuntime, StoppingCriterion
+
+Report = Callable[[int, Schedule], None]
+
+
+def _silent(generation: int, schedule: Schedule) -> None:
+    """Report nothing."""
+
+
+def solve(
+    problem: PlacementProblem,
+    stop: StoppingCriterion | None = None,
+    seed: int = 0,
+    params: GeneticParams | None = None,
+    warm_start: Placement | None = None,
+    *,
+    threads: int = 0,
+    report: Report = _silent,
+) -> Result:
+    """Find a good placement.
+
+    The same seed and number of generations give the same plan on any number of threads. The plan is
+    never worse, in the objective's order, than the baselines the search starts from.
+
+    Args:
+        problem: the problem.
+        stop: when to stop; two seconds unless given. It is asked between generations, so even a budget
+            of 0 returns a plan.
+        seed: of the random generator, 0 or more.
+        params: of the search.
+        warm_start: a plan to start from as well.
+        threads: how many to use; 0 = one per core.
+        report: called with the generation and the first plan's schedule, for progress.
+
+    Raises:
+        PlanningError: a negative seed, or a warm start of another problem.
+    """
+    if seed < 0:
+        raise PlanningError(f"seed {seed}; it must be 0 or more")
+    params = params or GeneticParams()
+    stop = stop or MaxRuntime(2.0)
+    started = time.monotonic()
+    if problem.genes == 0:
+        placement = Placement(np.zeros(0, np.int64), np.zeros(problem.activities), np.empty(0))
+        return Result(placement, simulate(problem, placement), 0, seed, time.monotonic() - started, exact=True)
+    if params.variant == "paper":
+        best, generations = PaperSearch(problem, params, seed).run(stop, report)
+        return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
+    if count_plans(problem) <= params.exact_below:
+        best = _exact(problem)
+        return Result(best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True)
+    search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
+    best, generations = search.run(stop, warm_start, report)
+    return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
+
+
+def _exact(problem: PlacementProblem) -> Candidate:
+    """The best of all plans; of the seeds too, since plans with held starts are not among all."""
+    placement = best_of_all(problem)
+    best = Candidate(placement, simulate(problem, placement))
+    for candidate in seeds_of(problem):
+        if better(candidate.schedule.terms, best.schedule.terms):
+            best = candidate
+    return best

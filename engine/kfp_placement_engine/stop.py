@@ -1,0 +1,92 @@
+"""When a search stops: small callables of one protocol, asked after every generation."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kfp_placement_engine.exceptions import PlanningError
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """How far a search is.
+
+    Attributes:
+        generation: generations finished.
+        since_improvement: generations since the best plan changed.
+    """
+
+    generation: int
+    since_improvement: int
+
+
+class StoppingCriterion(Protocol):
+    """Says when to stop."""
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether to stop now."""
+        ...
+
+
+@dataclass
+class MaxRuntime:
+    """Stop after so many seconds of search; the clock starts when the search first asks.
+
+    Attributes:
+        seconds: the budget.
+        clock: monotonic seconds.
+    """
+
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    _start: float | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a negative budget."""
+        if not self.seconds >= 0:
+            raise PlanningError(f"budget of {self.seconds!r} s; it must be 0 or more")
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the budget is spent."""
+        if self._start is None:
+            self._start = self.clock()
+        return self.clock() - self._start >= self.seconds
+
+
+@dataclass(frozen=True)
+class MaxGenerations:
+    """Stop after so many generations; the only criterion that replays a plan exactly."""
+
+    generations: int
+
+    def __post_init__(self) -> None:
+        """Refuse a negative number."""
+        if self.generations < 0:
+            raise PlanningError(f"{self.generations} generations; it must be 0 or more")
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the generations are done."""
+        return progress.generation >= self.generations
+
+
+@dataclass(frozen=True)
+class NoImprovement:
+    """Stop when the best plan has not changed for so many generations."""
+
+    generations: int
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether nothing has improved for long enough."""
+        return progress.since_improvement >= self.generations
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Stop when any of the criteria says so."""
+
+    criteria: tuple[StoppingCriterion, ...]
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether any criterion holds; all are asked, so that every clock starts."""
+        return any([criterion(progress) for criterion in self.criteria])
