@@ -19,6 +19,7 @@ from kfp_placement_engine.readers.expansion_results import (
 from kfp_placement_engine.readers.expressions import (
     UNKNOWN,
     Known,
+    Missing,
     Scope,
     Value,
     item_value,
@@ -88,10 +89,12 @@ class _Expander:
     def run(self) -> RunGraph:
         if self._tree.has_drivers:
             self._groups[""] = Group("", GroupKind.ROOT)
-        inputs = _with_defaults(
-            {name: Known(value) for name, value in self._tree.arguments.items()},
-            self._tree.root.defaults,
-        )
+        inputs: dict[str, Value] = {
+            name: Known(value) for name, value in self._tree.arguments.items()
+        }
+        inputs = _with_defaults(inputs, self._tree.root.defaults)
+        for name in self._tree.missing_arguments:
+            inputs.setdefault(name, Missing(name))
         self._dag(self._tree.root, _Place(), inputs, {})
         if not self._steps:
             raise InputError(f"{self._tree.root.place}: holds no step; nothing can be planned")

@@ -39,7 +39,14 @@ class Unknown:
     """Nothing is known about the value."""
 
 
-Value = Known | Produced | Unknown
+@dataclass(frozen=True)
+class Missing:
+    """A pipeline parameter without a value: unknown, but the same wherever it is used."""
+
+    parameter: str
+
+
+Value = Known | Produced | Unknown | Missing
 UNKNOWN: Final = Unknown()
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from kfp_placement_engine.readers.expressions import (
     Known,
+    Missing,
     Produced,
     Scope,
     Value,
@@ -81,6 +82,8 @@ class ClaimBook:
     def _mounted(self, value: Value, task: str) -> list[str]:
         if isinstance(value, Produced):
             return [self._made_by(step, key, task) for step, key in value.sources]
+        if isinstance(value, Missing):
+            return [self._named_by(value.parameter, task)]
         name = known_text(value)
         if name is None or "{{" in name:
             self._notices.add(
@@ -103,6 +106,17 @@ class ClaimBook:
             task,
         )
         name = f"{step}.{key}"
+        self._claims.setdefault(name, RunClaim(name))
+        return name
+
+    def _named_by(self, parameter: str, task: str) -> str:
+        self._notices.add(
+            "unknown-claim",
+            f"mounts the volume claim that pipeline parameter {parameter:.80} names, which has no "
+            "value; it counts as ReadWriteOnce",
+            task,
+        )
+        name = f"parameter {parameter}"
         self._claims.setdefault(name, RunClaim(name))
         return name
 

@@ -147,7 +147,8 @@ class TaskTree:
         name: the pipeline's name.
         source: format, as in `RunGraph.source`.
         root: the outermost DAG.
-        arguments: the run's parameters, as far as they are known.
+        arguments: values of the run's parameters.
+        missing_arguments: parameters without a value.
         has_drivers: KFP driver pods run before DAGs, loops and iterations.
         workspace: the run's workspace, if it has one.
         notices: what the reader wants people to know.
@@ -158,6 +159,7 @@ class TaskTree:
     source: str
     root: Dag
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    missing_arguments: tuple[str, ...] = ()
     has_drivers: bool = False
     workspace: Workspace | None = None
     notices: tuple[Notice, ...] = ()

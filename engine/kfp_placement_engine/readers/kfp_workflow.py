@@ -1,0 +1,366 @@
+"""Argo Workflows as KFP's API server makes them -> task tree, before any pod exists.
+
+Every KFP task is a driver task and a task of its own; what it runs stands in arguments of the
+driver. Container specs are shared by hash, so the way leads through the driver's arguments, never
+through component names.
+"""
+
+import re
+from typing import Any
+
+from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.readers.documents import parse_json
+from kfp_placement_engine.readers.expressions import Expression
+from kfp_placement_engine.readers.fields import (
+    as_count,
+    as_list,
+    as_mapping,
+    as_name,
+    as_text,
+    as_texts,
+)
+from kfp_placement_engine.readers.kfp_arguments import missing_notices, pipeline_arguments
+from kfp_placement_engine.readers.kfp_leaves import container_leaf, importer_leaf, input_defaults
+from kfp_placement_engine.readers.kfp_tasks import dag_outputs, dependencies, read_task
+from kfp_placement_engine.readers.task_tree import (
+    MAX_TREE_DEPTH,
+    Dag,
+    Leaf,
+    Task,
+    TaskTree,
+    Workspace,
+)
+
+SOURCE = "argo-workflow"
+CONTAINER_DRIVER = "system-container-driver"
+DAG_DRIVER = "system-dag-driver"
+EXECUTOR = "system-container-executor"
+IMPORTER = "system-importer"
+WORKSPACE_TEMPLATE = "kfp-workspace"
+
+_PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
+_SUCCEEDED = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z]+)?")
+_METADATA = re.compile(r"^pod-metadata-(label|annotation)-key(-\d+)?$")
+
+Arguments = dict[str, str]
+
+
+def is_kfp_workflow(spec: dict[str, Any]) -> bool:
+    """Whether a Workflow spec was made by KFP's compiler."""
+    arguments = spec.get("arguments")
+    parameters = arguments.get("parameters") if isinstance(arguments, dict) else None
+    return isinstance(parameters, list) and any(
+        isinstance(entry, dict) and entry.get("name") == "components-root" for entry in parameters
+    )
+
+
+def kfp_workflow_tree(spec: dict[str, Any], metadata: dict[str, Any], name: str) -> TaskTree:
+    """Read a Workflow made by KFP.
+
+    Args:
+        spec: the Workflow's spec.
+        metadata: the Workflow's metadata.
+        name: the file's name, for messages.
+
+    Raises:
+        InputError: malformed.
+        LimitError: nested too deep.
+    """
+    reader = _WorkflowReader(spec, name)
+    component, runtime, template = reader.entry()
+    values = as_mapping(runtime.get("parameterValues"), f"{name}: runtime-config")
+    defaults, missing = pipeline_arguments(component, {}, name)
+    root = reader.dag(template, component)
+    labels = as_mapping(metadata.get("labels"), f"{name}: metadata.labels")
+    missing = [parameter for parameter in missing if parameter not in values]
+    return TaskTree(
+        name=reader.pipeline_name() or _display_name(metadata, name),
+        source=SOURCE,
+        root=root,
+        arguments={**defaults, **values},
+        missing_arguments=tuple(missing),
+        has_drivers=True,
+        workspace=reader.workspace(),
+        notices=tuple(missing_notices(missing)),
+        workflow=as_text(metadata.get("name"), f"{name}: metadata.name"),
+        namespace=as_text(metadata.get("namespace"), f"{name}: metadata.namespace"),
+        run_id=as_text(labels.get("pipeline/runid"), f"{name}: metadata.labels"),
+    )
+
+
+def _display_name(metadata: dict[str, Any], name: str) -> str:
+    generated = as_text(metadata.get("generateName"), f"{name}: metadata.generateName")
+    return generated.rstrip("-") or as_text(metadata.get("name"), name) or name
+
+
+def named_parameters(value: Any, place: str) -> Arguments:
+    """Argo's list of parameters as name -> text; those without a value are left out.
+
+    Raises:
+        InputError: malformed.
+    """
+    fields = as_mapping(value, place)
+    found: Arguments = {}
+    for entry in as_list(fields.get("parameters"), place):
+        parameter = as_mapping(entry, place)
+        name = as_name(parameter.get("name"), f"{place}: parameter name")
+        text = parameter.get("value", parameter.get("default"))
+        if text is not None:
+            found[name] = as_text(text, f"{place}: parameter {name:.80}")
+    return found
+
+
+class _WorkflowReader:
+    def __init__(self, spec: dict[str, Any], name: str) -> None:
+        self._name = name
+        self._spec = spec
+        self._arguments = named_parameters(spec.get("arguments"), f"{name}: spec.arguments")
+        self._templates: dict[str, dict[str, Any]] = {}
+        for entry in as_list(spec.get("templates"), f"{name}: spec.templates"):
+            template = as_mapping(entry, f"{name}: spec.templates")
+            key = as_name(template.get("name"), f"{name}: spec.templates: name")
+            if key in self._templates:
+                raise InputError(f"{name}: two templates are called {key:.80}")
+            self._templates[key] = template
+        self._dags: dict[str, Dag] = {}
+        self._open: list[str] = []
+        self._parsed: dict[str, dict[str, Any]] = {}
+        self._caching = not self._cache_disabled()
+
+    def entry(self) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """The root component, the runtime config and the root DAG's template."""
+        entrypoint = as_name(self._spec.get("entrypoint"), f"{self._name}: spec.entrypoint")
+        tasks = self._dag_tasks(entrypoint)
+        place = f"{self._name}: template {entrypoint:.80}"
+        drivers = [task for task in tasks.values() if task.get("template") == DAG_DRIVER]
+        others = [task for task in tasks.values() if task.get("template") != DAG_DRIVER]
+        if len(drivers) != 1 or len(others) != 1:
+            raise InputError(f"{place}: must hold the root driver and the root DAG")
+        arguments = named_parameters(drivers[0].get("arguments"), place)
+        runtime = self._json(arguments.get("runtime-config", "{}") or "{}", place)
+        template = as_name(others[0].get("template"), f"{place}: template")
+        return self._json(arguments.get("component", "{}"), place), runtime, template
+
+    def pipeline_name(self) -> str:
+        """The pipeline's own name, which the drivers are told."""
+        return self._driver_option("--pipeline_name")
+
+    def workspace(self) -> Workspace | None:
+        """The run's workspace, if it has one."""
+        place = f"{self._name}: spec.volumeClaimTemplates"
+        for entry in as_list(self._spec.get("volumeClaimTemplates"), place):
+            claim = as_mapping(entry, place)
+            metadata = as_mapping(claim.get("metadata"), place)
+            if metadata.get("name") == WORKSPACE_TEMPLATE:
+                spec = as_mapping(claim.get("spec"), place)
+                return Workspace(as_texts(spec.get("accessModes"), f"{place}: accessModes"))
+        return None
+
+    def dag(self, template: str, component: dict[str, Any]) -> Dag:
+        """The DAG of a template; one object however often it is used."""
+        if template in self._dags:
+            return self._dags[template]
+        place = f"{self._name}: template {template:.80}"
+        if template in self._open:
+            raise InputError(f"{place}: contains itself")
+        if len(self._open) > MAX_TREE_DEPTH:
+            raise LimitError(f"{self._name}: pipelines nested deeper than {MAX_TREE_DEPTH} levels")
+        self._open.append(template)
+        parameters, artifacts = dag_outputs(component, place)
+        defaults = input_defaults(component, place)
+        dag = Dag(self._tasks(template, place), parameters, artifacts, defaults, place)
+        self._dags[template] = dag
+        self._open.pop()
+        return dag
+
+    def _tasks(self, template: str, place: str) -> dict[str, Task]:
+        found = self._dag_tasks(template)
+        drivers = _drivers(found)
+        exits: dict[str, list[str]] = {}
+        tasks: dict[str, Task] = {}
+        names = [name for name in found if name not in drivers]
+        for name in names:
+            hook = _exit_hook(found[name], place)
+            if hook:
+                exits.setdefault(hook, []).append(name)
+        exit_names = {key: self._exit_names(key) for key in exits}
+        known = {*names, *(name for listed in exit_names.values() for name in listed)}
+        for name in names:
+            driver = found.get(f"{name}-driver") if f"{name}-driver" in drivers else None
+            tasks[name] = self._task(found[name], driver, known, (), place)
+        for key, after in exits.items():
+            inside = self._dag_tasks(key)
+            for name in exit_names[key]:
+                driver = inside.get(f"{name}-driver")
+                targets = tuple(sorted(after))
+                if name in tasks:
+                    raise InputError(f"{place}: two tasks are called {name:.80}")
+                tasks[name] = self._task(inside[name], driver, known, targets, place)
+        return tasks
+
+    def _exit_names(self, template: str) -> list[str]:
+        found = self._dag_tasks(template)
+        drivers = _drivers(found)
+        return [name for name in found if name not in drivers]
+
+    def _task(
+        self,
+        task: dict[str, Any],
+        driver: dict[str, Any] | None,
+        known: set[str],
+        exit_of: tuple[str, ...],
+        dag_place: str,
+    ) -> Task:
+        name = as_name(task.get("name"), f"{dag_place}: task name")
+        place = f"{dag_place}: task {name:.80}"
+        waits = _depends((driver or task).get("depends"), place)
+        waits = tuple(other for other in waits if other != f"{name}-driver")
+        loop = self._loop_tasks(task, place)
+        if loop is not None:
+            iteration_driver, item, item_driver, parallelism = loop
+            arguments = self._task_arguments(iteration_driver, place)
+            body, inputs = self._body(item, item_driver, place)
+        else:
+            parallelism = 0
+            arguments = self._task_arguments(driver or task, place)
+            body, inputs = self._body(task, driver, place)
+        spec = self._json(arguments.get("task", "{}"), place)
+        if parallelism:
+            # What Argo obeys, should it differ from what the pipeline said.
+            spec = {**spec, "iteratorPolicy": {"parallelismLimit": parallelism}}
+        listed = (other for other in dependencies(spec, place) if other in known)
+        return read_task(
+            name,
+            spec,
+            body,
+            place,
+            depends_on=() if exit_of else tuple(dict.fromkeys((*waits, *listed))),
+            exit_of=exit_of,
+            extra_inputs=inputs,
+        )
+
+    def _body(
+        self, task: dict[str, Any], driver: dict[str, Any] | None, place: str
+    ) -> tuple[Leaf | Dag, dict[str, Expression]]:
+        template = as_name(task.get("template"), f"{place}: template")
+        own = named_parameters(task.get("arguments"), place)
+        arguments = self._task_arguments(driver or task, place)
+        component = self._json(arguments.get("component", "{}"), place)
+        if template.startswith(IMPORTER):
+            importer = self._json(arguments.get("importer", "{}"), place)
+            if template != IMPORTER:
+                importer = {**importer, "downloadToWorkspace": True}
+            return importer_leaf(importer, component, place), {}
+        if template != CONTAINER_DRIVER and not template.endswith(EXECUTOR):
+            return self.dag(template, component), {}
+        container = self._json(arguments.get("container", "{}"), place)
+        config = self._json(arguments.get("kubernetes-config") or "{}", place)
+        metadata = _pod_metadata(own)
+        if metadata:
+            config = {**config, "podMetadata": metadata}
+        spec = self._json(arguments.get("task", "{}"), place)
+        if not self._caching:
+            spec = {**spec, "cachingOptions": {}}
+        found = container_leaf(container, config, component, spec, place)
+        return found.leaf, dict(found.inputs)
+
+    def _loop_tasks(
+        self, task: dict[str, Any], place: str
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None, int] | None:
+        """Driver, body task and body driver of a loop's iterations, and its parallelism."""
+        template = self._templates.get(as_text(task.get("template"), place), {})
+        if "dag" not in template:
+            return None
+        tasks = self._dag_tasks(str(task.get("template")))
+        iterations = tasks.get("iteration-iterations")
+        if iterations is None or "withSequence" not in iterations:
+            return None
+        driver = tasks.get("iteration-driver")
+        inside = self._dag_tasks(as_name(iterations.get("template"), f"{place}: template"))
+        item = inside.get("iteration-item")
+        if driver is None or item is None:
+            raise InputError(f"{place}: loop without iteration-driver or iteration-item")
+        limit = as_count(template.get("parallelism"), f"{place}: parallelism")
+        return driver, item, inside.get("iteration-item-driver"), limit
+
+    def _dag_tasks(self, template: str) -> dict[str, dict[str, Any]]:
+        place = f"{self._name}: template {template:.80}"
+        if template not in self._templates:
+            raise InputError(f"{place}: does not exist")
+        dag = as_mapping(self._templates[template].get("dag"), f"{place}: dag")
+        tasks: dict[str, dict[str, Any]] = {}
+        for entry in as_list(dag.get("tasks"), f"{place}: tasks"):
+            task = as_mapping(entry, f"{place}: tasks")
+            name = as_name(task.get("name"), f"{place}: task name")
+            if name in tasks:
+                raise InputError(f"{place}: two tasks are called {name:.80}")
+            tasks[name] = task
+        return tasks
+
+    def _task_arguments(self, task: dict[str, Any], place: str) -> Arguments:
+        return named_parameters(task.get("arguments"), f"{place}: arguments")
+
+    def _json(self, text: str, place: str) -> dict[str, Any]:
+        """JSON text, or that of the Workflow's argument that it names."""
+        match = _PARAMETER.match(text.strip())
+        if match is None:
+            return as_mapping(parse_json(text, place=place), place)
+        name = match.group(1)
+        if name not in self._parsed:
+            if name not in self._arguments:
+                raise InputError(f"{place}: Workflow argument {name:.80} does not exist")
+            where = f"{self._name}: argument {name:.80}"
+            value = parse_json(self._arguments[name], place=where)
+            self._parsed[name] = as_mapping(value, where)
+        return self._parsed[name]
+
+    def _driver_arguments(self) -> list[Any]:
+        for name in (DAG_DRIVER, CONTAINER_DRIVER):
+            container = self._templates.get(name, {}).get("container")
+            if isinstance(container, dict) and isinstance(container.get("args"), list):
+                return list(container["args"])
+        return []
+
+    def _driver_option(self, option: str) -> str:
+        arguments = self._driver_arguments()
+        for index, argument in enumerate(arguments[:-1]):
+            if argument == option and isinstance(arguments[index + 1], str):
+                return str(arguments[index + 1])
+        return ""
+
+    def _cache_disabled(self) -> bool:
+        # A bare flag up to KFP 2.17, later always with a value.
+        flags = ("--cache_disabled", "--cache_disabled=true")
+        return any(argument in flags for argument in self._driver_arguments())
+
+
+def _drivers(tasks: dict[str, dict[str, Any]]) -> set[str]:
+    """Names of the tasks that only prepare another one of the same DAG."""
+    return {
+        name
+        for name, task in tasks.items()
+        if task.get("template") in (CONTAINER_DRIVER, DAG_DRIVER)
+        and name.endswith("-driver")
+        and name.removesuffix("-driver") in tasks
+    }
+
+
+def _depends(value: Any, place: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_SUCCEEDED.findall(as_text(value, f"{place}: depends"))))
+
+
+def _exit_hook(task: dict[str, Any], place: str) -> str:
+    hooks = as_mapping(task.get("hooks"), f"{place}: hooks")
+    hook = as_mapping(hooks.get("exit"), f"{place}: hooks.exit")
+    return as_text(hook.get("template"), f"{place}: hooks.exit")
+
+
+def _pod_metadata(arguments: Arguments) -> dict[str, dict[str, str]]:
+    """Labels and annotations as the executor's arguments carry them."""
+    metadata: dict[str, dict[str, str]] = {}
+    for name, key in arguments.items():
+        match = _METADATA.match(name)
+        if match:
+            value = arguments.get(name.replace("-key", "-val", 1), "")
+            metadata.setdefault(f"{match.group(1)}s", {})[key] = value
+    return metadata
