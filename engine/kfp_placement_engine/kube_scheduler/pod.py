@@ -117,7 +117,8 @@ class Pod:
         node_selector: labels a node must have.
         affinity: node affinity.
         tolerations: tolerated taints.
-        images: references of init containers, containers and image volumes, repeated ones repeated.
+        images: image references of init containers and containers, repeated ones repeated.
+        image_volumes: references of image volumes; scored since 1.36.
         containers: number of init containers and containers.
         host_ports: ports of the node that it needs.
         spread: topology spread constraints.
@@ -136,6 +137,7 @@ class Pod:
     affinity: NodeAffinity = field(default_factory=NodeAffinity)
     tolerations: tuple[Toleration, ...] = ()
     images: tuple[str, ...] = ()
+    image_volumes: tuple[str, ...] = ()
     containers: int = 1
     host_ports: tuple[HostPort, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()

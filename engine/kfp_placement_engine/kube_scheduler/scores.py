@@ -13,8 +13,8 @@ from kfp_placement_engine.kube_scheduler.pod import Pod
 from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.kube_scheduler.topology_spread import spread_scores
 
-BALANCE_CHANGED = (1, 36)
-"""First version whose NodeResourcesBalancedAllocation scores the improvement."""
+CHANGED = (1, 36)
+"""Since then NodeResourcesBalancedAllocation scores the improvement, ImageLocality image volumes."""
 
 
 def weighted_scores(
@@ -40,7 +40,10 @@ def weighted_scores(
             _balanced(pod, feasible, version),
             kube_scores.BALANCED_ALLOCATION_WEIGHT,
         ),
-        "ImageLocality": (_images(pod, state, feasible), kube_scores.IMAGE_LOCALITY_WEIGHT),
+        "ImageLocality": (
+            _images(pod, state, feasible, version),
+            kube_scores.IMAGE_LOCALITY_WEIGHT,
+        ),
     }
     active = {name: (column, weight) for name, (column, weight) in columns.items() if column}
     return [
@@ -88,14 +91,17 @@ def _balanced(
             memory,
             node.node.allocatable.get("cpu", 0),
             node.node.allocatable.get("memory", 0),
-            version >= BALANCE_CHANGED,
+            version >= CHANGED,
         )
         for node in feasible
     ]
 
 
-def _images(pod: Pod, state: SchedulerState, feasible: Sequence[NodeState]) -> list[int]:
-    wanted = [normalised(image) for image in pod.images]
+def _images(
+    pod: Pod, state: SchedulerState, feasible: Sequence[NodeState], version: tuple[int, int]
+) -> list[int]:
+    scored = pod.images + (pod.image_volumes if version >= CHANGED else ())
+    wanted = [normalised(image) for image in scored]
     return [
         kube_scores.image_locality(
             sum(state.image_scores[name] for name in wanted if name in each.node.images),

@@ -92,7 +92,11 @@ def read_pod(pod: Mapping[str, Any], place: str) -> Pod:
         node_selector=as_text_mapping(spec.get("nodeSelector"), f"{place}: nodeSelector"),
         affinity=read_node_affinity(affinity.get("nodeAffinity"), f"{place}: nodeAffinity"),
         tolerations=read_tolerations(spec.get("tolerations"), f"{place}: tolerations"),
-        images=_images([*init, *main], spec, place),
+        images=tuple(
+            as_text(as_mapping(each, place).get("image"), f"{place}: image")
+            for each in (*init, *main)
+        ),
+        image_volumes=_image_volumes(spec, place),
         containers=len(init) + len(main),
         host_ports=_host_ports(init, main, place),
         spread=read_spread(spec.get("topologySpreadConstraints"), labels, f"{place}: spread"),
@@ -206,17 +210,13 @@ def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
         total[name] = max(total.get(name, 0), amount)
 
 
-def _images(containers: Iterable[object], spec: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    names = [
-        as_text(as_mapping(each, place).get("image"), f"{place}: image") for each in containers
-    ]
+def _image_volumes(spec: Mapping[str, Any], place: str) -> tuple[str, ...]:
+    found = []
     for item in as_list(spec.get("volumes"), f"{place}: volumes"):
-        volume = as_mapping(item, f"{place}: volumes").get("image")
-        if volume is not None:
-            names.append(
-                as_text(as_mapping(volume, place).get("reference"), f"{place}: image volume")
-            )
-    return tuple(names)
+        image = as_mapping(item, f"{place}: volumes").get("image")
+        if image is not None:
+            found.append(as_text(as_mapping(image, place).get("reference"), f"{place}: image"))
+    return tuple(found)
 
 
 def _host_ports(init: Iterable[object], main: Iterable[object], place: str) -> tuple[HostPort, ...]:
