@@ -14,7 +14,7 @@ from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.kube_scheduler.topology_spread import spread_scores
 
 CHANGED = (1, 36)
-"""Since then NodeResourcesBalancedAllocation scores the improvement, ImageLocality image volumes."""
+"""From here on BalancedAllocation scores the improvement, and ImageLocality image volumes too."""
 
 
 def weighted_scores(
