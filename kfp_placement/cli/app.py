@@ -1,0 +1,45 @@
+"""The group of all commands and the entry point of both programs."""
+
+import sys
+from typing import Any
+
+import click
+
+from kfp_placement.cli.bench_command import bench
+from kfp_placement.cli.check_command import check
+from kfp_placement.cli.cluster_command import cluster
+from kfp_placement.cli.completion_command import completion
+from kfp_placement.cli.demo_command import demo
+from kfp_placement.cli.group import PlacementGroup, debug_option, program_name
+from kfp_placement.cli.plan_command import plan
+
+_EPILOG = """\b
+Examples:
+  kfp-placement demo
+  kfp-placement plan pipeline.yaml --cluster cluster.yaml
+  kfp-placement plan pipelines:taxi --cluster cluster.yaml -o html --output plan.html
+
+\b
+Exit codes: 0 ok, 1 unreadable input or failure, 2 usage, 3 file, module or data not found,
+4 a step is unschedulable (the output is still printed).
+"""
+
+
+@click.group(
+    cls=PlacementGroup,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="kfp-placement", message="kfp-placement %(version)s")
+@debug_option
+def cli() -> None:
+    """Plan where the steps of a Kubeflow Pipelines run go, before it starts."""
+
+
+for _command in (plan, check, cluster, demo, bench, completion):
+    cli.add_command(_command)
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Run the command line; exits."""
+    return cli.main(args, prog_name=program_name(sys.argv[0]))

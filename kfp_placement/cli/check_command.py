@@ -1,0 +1,125 @@
+"""`check`: what would surprise about a run."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.parameters import pairs
+
+if TYPE_CHECKING:
+    from kfp_placement.findings import CheckReport
+
+_EPILOG = """\b
+RUN and CLUSTER are as for `plan`.
+
+\b
+Examples:
+  kfp-placement check pipeline.yaml
+  kfp-placement check pipelines:taxi --cluster cluster.yaml
+  kfp-placement check pipeline.yaml -o json
+
+\b
+Exit codes: 0 nothing but warnings and notes; 4 a step fits no node of the cluster; 1 another error
+was found, or the input cannot be read.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("run", metavar="RUN", type=click.Path(allow_dash=True))
+@click.option(
+    "-c",
+    "--cluster",
+    metavar="CLUSTER",
+    type=click.Path(allow_dash=True),
+    help="Also check what depends on the cluster: room, locations, volumes.",
+)
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=pairs("rows=5000", last=False),
+    help="A pipeline parameter, typed by the pipeline. Repeatable.",
+)
+@click.option(
+    "-o",
+    "output_format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Format.",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE, whole or not at all, instead of stdout.",
+)
+@debug_option
+def check(
+    run: str,
+    cluster: str | None,
+    arguments: dict[str, str],
+    output_format: str,
+    output: Path | None,
+) -> int:
+    """List what would surprise about a run.
+
+    Unknown locations, marks that get lost, steps that fit nowhere, retries that are ignored.
+    """
+    from kfp_placement.cli.inputs import check_sources
+    from kfp_placement.cli.output import check_target, emit
+
+    check_sources(run, cluster)
+    check_target(output)
+    report = _report(run, cluster, arguments)
+    emit(_json(report) if output_format == "json" else f"{report}\n", output)
+    return _exit_code(report)
+
+
+def _report(run: str, cluster: str | None, arguments: dict[str, str]) -> "CheckReport":
+    from kfp_placement.cli.inputs import read_cluster_source, read_package
+    from kfp_placement.cli.progress import LiveLine
+
+    with LiveLine() as progress:
+        package = read_package(run)
+        from kfp_placement.check_rules import check_run
+        from kfp_placement_engine.readers import read_run
+        from kfp_placement_engine.readers.options import ReadOptions
+
+        options = ReadOptions(arguments=arguments)
+        graph = read_run(package.data, name=package.name, options=options)
+        known = None if cluster is None else read_cluster_source(cluster, progress)
+        return check_run(graph, package=package.data, cluster=known)
+
+
+def _json(report: "CheckReport") -> str:
+    from kfp_placement_engine.contract.keys import API_VERSION
+
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": "CheckReport",
+        "run": {"name": report.run_name},
+        "ok": report.ok,
+        "findings": [
+            {
+                "level": str(finding.level),
+                "code": finding.code,
+                "step": finding.step,
+                "message": finding.message,
+            }
+            for finding in report.findings
+        ],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _exit_code(report: "CheckReport") -> ExitCode:
+    errors = {finding.code for finding in report.findings if finding.level == "error"}
+    if "unschedulable" in errors:
+        return ExitCode.UNSCHEDULABLE
+    return ExitCode.FAILURE if errors else ExitCode.OK

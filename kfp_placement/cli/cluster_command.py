@@ -1,0 +1,48 @@
+"""`cluster`: a small clean Cluster file from a kubectl dump."""
+
+from pathlib import Path
+
+import click
+
+from kfp_placement.cli.group import debug_option
+
+_EPILOG = """\b
+A dump of pods holds their environment, often with secrets in it; a Cluster file holds nodes, the
+room taken on them, latencies and claims, no more. It is what an admin hands to authors.
+
+\b
+Examples:
+  kubectl get nodes,pods,pvc,pv -A -o json > dump.json
+  kfp-placement cluster dump.json --output cluster.yaml
+  kubectl get nodes,pods,pvc,pv -A -o json | kfp-placement cluster - > cluster.yaml
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("dump", metavar="DUMP", type=click.Path(allow_dash=True))
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE, whole or not at all, instead of stdout.",
+)
+@debug_option
+def cluster(dump: str, output: Path | None) -> None:
+    """Make a short Cluster file from what kubectl prints.
+
+    DUMP is a kubectl dump, a Cluster file, or - for stdin.
+    """
+    from kfp_placement.cli.inputs import read_cluster_source, refuse_live
+    from kfp_placement.cli.output import check_target, emit
+    from kfp_placement.cli.progress import LiveLine
+
+    refuse_live(dump)
+    check_target(output)
+    with LiveLine() as progress:
+        known = read_cluster_source(dump, progress)
+    from kfp_placement.report.visible import visible
+    from kfp_placement_engine.readers.cluster_writer import write_cluster_file
+
+    emit(write_cluster_file(known), output)
+    for notice in known.notices:
+        click.echo(f"Warning: {visible(notice.message)}", err=True)

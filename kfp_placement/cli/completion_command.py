@@ -1,0 +1,26 @@
+"""`completion`: the script that teaches a shell to complete our commands."""
+
+import click
+
+from kfp_placement.cli.group import COMPLETE_VARIABLE, debug_option
+
+_EPILOG = """\b
+Examples:
+  source <(kfp-placement completion bash)              # this shell; or into ~/.bashrc
+  kfp-placement completion zsh > "${fpath[1]}/_kfp-placement"
+  kfp-placement completion fish > ~/.config/fish/completions/kfp-placement.fish
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@debug_option
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(context.find_root().command, {}, "kfp-placement", COMPLETE_VARIABLE)
+    click.echo(script.source())

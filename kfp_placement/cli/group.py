@@ -1,0 +1,134 @@
+"""How commands end: errors become one line on stderr and an exit code, never a traceback."""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.exceptions import PlacementError
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
+
+COMPLETE_VARIABLE = "_KFP_PLACEMENT_COMPLETE"
+_DEBUG = "kfp_placement.debug"
+
+
+class CommandError(click.ClickException):
+    """A failure with its exit code."""
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message)
+        # click has one code for each class; ours depends on the cause.
+        self.exit_code = code  # type: ignore[misc]
+
+
+def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--debug`, before or after the name of a command."""
+
+    def remember(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value:
+            context.meta[_DEBUG] = True
+
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=remember,
+        help="Show the traceback of an error.",
+    )(command)
+
+
+class PlacementGroup(click.Group):
+    """The group of all commands."""
+
+    # `typing.override` is there from Python 3.12 on.
+    def main(  # type: ignore[explicit-override, override]
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> int:
+        """Run a command; exits with its code unless told not to."""
+        code = self._run(args, prog_name, complete_var or COMPLETE_VARIABLE, extra)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def _run(
+        self,
+        args: Sequence[str] | None,
+        prog_name: str | None,
+        complete_variable: str,
+        extra: dict[str, Any],
+    ) -> int:
+        try:
+            code = super().main(args, prog_name, complete_variable, standalone_mode=False, **extra)
+        except click.Abort:
+            click.echo("Interrupted.", err=True)
+            return ExitCode.INTERRUPTED
+        except click.UsageError as error:
+            if error.ctx is not None:
+                click.echo(error.ctx.get_usage(), err=True)
+            _print_error(error.format_message())
+            return error.exit_code
+        except click.ClickException as error:
+            _print_error(error.format_message())
+            return error.exit_code
+        return code if isinstance(code, int) else ExitCode.OK
+
+    # `typing.override` is there from Python 3.12 on.
+    def invoke(self, ctx: click.Context) -> Any:  # type: ignore[explicit-override]
+        """Run the command within `ctx`; what it raises becomes a `CommandError`."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise self._failure(ctx, error) from error
+            raise
+        except Exception as error:
+            raise self._failure(ctx, error) from error
+
+    def _failure(self, ctx: click.Context, error: Exception) -> CommandError:
+        if ctx.meta.get(_DEBUG):
+            traceback.print_exception(error)
+        return CommandError(_message(error), _exit_code(error))
+
+
+def program_name(program: str) -> str:
+    """The name people called us by: kubectl finds its plugins by their file names."""
+    stem = Path(program).name
+    if stem.startswith("kubectl-"):
+        return f"kubectl {stem.removeprefix('kubectl-').replace('_', '-')}"
+    return "kfp-placement"
+
+
+def _print_error(message: str) -> None:
+    lines = message.splitlines() or [""]
+    click.echo("\n".join(["Error: " + visible(lines[0]), *map(visible, lines[1:])]), err=True)
+
+
+def _message(error: Exception) -> str:
+    """One line: lists of choices that click formats keep their lines, our messages have none."""
+    if isinstance(error, EngineError | PlacementError):
+        return visible(str(error))
+    if isinstance(error, MemoryError):
+        return "not enough memory for this input"
+    kind = type(error).__name__
+    detail = visible(str(error))[:500]
+    return f"this should not have happened: {kind}: {detail} (run again with --debug for details)"
+
+
+def _exit_code(error: BaseException | None) -> ExitCode:
+    if isinstance(error, InputNotFoundError):
+        return ExitCode.NOT_FOUND
+    if isinstance(error, PlacementError):
+        # The SDK wraps the engine's errors: what was not found is still not found.
+        return _exit_code(error.__cause__)
+    return ExitCode.FAILURE

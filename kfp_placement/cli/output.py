@@ -1,0 +1,72 @@
+"""Where results go: stdout, or a file that is written whole or not at all."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from kfp_placement._files import write_whole
+from kfp_placement.report.table import TableStyle
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+
+_SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+
+
+def check_target(target: Path | None) -> None:
+    """Refuse a file that cannot be written before any work is done for it.
+
+    Raises:
+        InputNotFoundError: its folder does not exist.
+        InputError: it is a folder, or cannot be written.
+    """
+    if target is None:
+        return
+    if target.is_dir():
+        raise InputError(f"{target}: is a folder; name a file to write")
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        raise InputNotFoundError(f"{target}: there is no folder {folder} to write it in")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{target}: the folder {folder} cannot be written to")
+
+
+def format_for(chosen: str | None, target: Path | None) -> str:
+    """The format asked for, else the one that the file's ending names, else a table."""
+    if chosen is not None:
+        return chosen
+    return _SUFFIXES.get(target.suffix.lower(), "table") if target is not None else "table"
+
+
+def emit(text: str, target: Path | None) -> None:
+    """Write a result.
+
+    Raises:
+        RunError: the file cannot be written; what was there before is still there.
+    """
+    if target is None:
+        # Names that the terminal's encoding lacks are shown as escapes instead of failing.
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
+        # Now, while a reader that has gone away is still noticed.
+        sys.stdout.flush()
+    elif target.exists() and not target.is_file():
+        # /dev/stderr, a named pipe: nothing that could be replaced.
+        with target.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+    else:
+        # A link stays a link: what it points to is replaced.
+        write_whole(target.resolve(), text)
+
+
+def table_style(target: Path | None, *, wide: bool) -> TableStyle:
+    """Width and colours of a terminal; neither for files and pipes."""
+    if target is not None or not sys.stdout.isatty():
+        return TableStyle(wide=wide)
+    return TableStyle(
+        wide=wide,
+        columns=shutil.get_terminal_size().columns,
+        # https://no-color.org: present and not empty.
+        colour=not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb",
+    )

@@ -1,0 +1,133 @@
+"""Types of options: what people write on a command line -> values."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kfp_placement_engine.exceptions import EngineError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
+"""Schedulers that `--compare` knows."""
+
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
+
+FORMATS = ("table", "wide", "json", "yaml", "html")
+
+
+class DurationType(click.ParamType):  # type: ignore[type-arg]
+    """`20m`, `1h30m`, `500ms` or seconds."""
+
+    name = "duration"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds."""
+        from kfp_placement_engine.contract.quantities import parse_duration
+
+        try:
+            return parse_duration(value)
+        except EngineError as error:
+            self.fail(str(error), param, ctx)
+
+
+class KubeVersionType(click.ParamType):  # type: ignore[type-arg]
+    """`1.36`, also `v1.36.3`."""
+
+    name = "version"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Major and minor."""
+        if isinstance(value, tuple):
+            return value[0], value[1]
+        match = _VERSION.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{value!r} is no Kubernetes version; write for example 1.36", param, ctx)
+        return int(match[1]), int(match[2])
+
+
+class NamesType(click.ParamType):  # type: ignore[type-arg]
+    """Names with commas between them, or `none`."""
+
+    name = "names"
+
+    def __init__(self, choices: Iterable[str]) -> None:
+        self.choices = tuple(choices)
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """The names, each once, in the order given."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+        if names in (("none",), ("",)):
+            return ()
+        for name in names:
+            if name not in self.choices:
+                known = ", ".join(self.choices)
+                self.fail(f"{name!r} is not known; choose from {known}, or none", param, ctx)
+        return names
+
+    # `typing.override` is there from Python 3.12 on.
+    def shell_complete(  # type: ignore[explicit-override]
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Names not given yet, after those that are."""
+        from click.shell_completion import CompletionItem
+
+        done, comma, start = incomplete.rpartition(",")
+        given = done.split(",")
+        rest = [name for name in self.choices if name.startswith(start) and name not in given]
+        return [CompletionItem(f"{done}{comma}{name}") for name in rest]
+
+
+def pairs(
+    what: str, convert: Callable[[str], Any] = str, *, last: bool = True
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, Any]]:
+    """A callback for a repeatable option `NAME=VALUE`.
+
+    Args:
+        what: an example, for messages: `train=20m`.
+        convert: value from its text; raises `ValueError` or `EngineError` with a message.
+        last: split at the last `=` (names of steps) instead of the first (values of arguments).
+    """
+
+    def read(
+        _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+    ) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for value in values:
+            name, equals, text = value.rpartition("=") if last else value.partition("=")
+            if not equals or not name:
+                raise click.BadParameter(f"{value!r}: write it as {what}", param=param)
+            if name in result:
+                raise click.BadParameter(f"{name!r} is given twice", param=param)
+            try:
+                result[name] = convert(text)
+            except (ValueError, EngineError) as error:
+                raise click.BadParameter(f"{name}: {error}", param=param) from error
+        return result
+
+    return read
+
+
+def width(text: str) -> int:
+    """A loop's width.
+
+    Raises:
+        ValueError: no whole number from 0 on.
+    """
+    if text.isascii() and text.isdigit() and len(text) <= 9:
+        return int(text)
+    raise ValueError(f"{text!r} is no number of iterations; write for example 5")

@@ -1,0 +1,274 @@
+"""`plan`: where every step of a run would go, when and why."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.parameters import (
+    BASELINES,
+    FORMATS,
+    DurationType,
+    KubeVersionType,
+    NamesType,
+    pairs,
+    width,
+)
+
+if TYPE_CHECKING:
+    from kfp_placement_engine.plan import Plan
+    from kfp_placement_engine.planning import PlanOptions
+    from kfp_placement_engine.run_graph import RunGraph
+
+_EPILOG = """\b
+RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
+a pipeline in Python (module:pipeline or file.py:pipeline), or - for stdin.
+CLUSTER is what kubectl prints, a Cluster file (see `cluster`), or - for stdin:
+  kubectl get nodes,pods,pvc,pv -A -o json > cluster.json
+
+\b
+Examples:
+  kfp-placement plan pipeline.yaml --cluster cluster.json
+  kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide --arg rows=5000
+  kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
+  kfp-placement plan run.yaml --cluster cluster.yaml --output plan.html
+
+\b
+Exit code 4: a step fits no node; the plan is printed all the same.
+"""
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """What was asked for, as click parsed it; the fields are the options of `plan`."""
+
+    run: str
+    cluster: str
+    arguments: dict[str, str]
+    durations: dict[str, float]
+    durations_file: Path | None
+    loop_widths: dict[str, int]
+    assume_cached: tuple[str, ...]
+    seed: int
+    budget: float
+    generations: int | None
+    objective: str
+    dispatch: str
+    kube_version: tuple[int, int]
+    compare: tuple[str, ...]
+    marked_only: bool
+
+
+def _duration(text: str) -> float:
+    from kfp_placement_engine.contract.quantities import parse_duration
+
+    return parse_duration(text)
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("run", metavar="RUN", type=click.Path(allow_dash=True))
+@click.option(
+    "-c",
+    "--cluster",
+    required=True,
+    metavar="CLUSTER",
+    type=click.Path(allow_dash=True),
+    help="Where the run shall go: a kubectl dump, a Cluster file, or - for stdin.",
+)
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=pairs("rows=5000", last=False),
+    help="A pipeline parameter, typed by the pipeline. Repeatable.",
+)
+@click.option(
+    "--duration",
+    "durations",
+    multiple=True,
+    metavar="STEP=TIME",
+    callback=pairs("train=20m", _duration),
+    help="Run time of a step (20m, 1h30m), instead of its hint. Repeatable.",
+)
+@click.option(
+    "--durations",
+    "durations_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Run times of many steps: a YAML or JSON mapping of steps to times.",
+)
+@click.option(
+    "--loop-width",
+    "loop_widths",
+    multiple=True,
+    metavar="LOOP=N",
+    callback=pairs("for-loop-1=5", width),
+    help="Iterations of a loop whose width is known only at run time. Repeatable.",
+)
+@click.option(
+    "--assume-cached",
+    multiple=True,
+    metavar="STEP",
+    help="A step whose result is taken to be in KFP's cache. Repeatable.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**63 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the search.",
+)
+@click.option(
+    "--budget",
+    type=DurationType(),
+    metavar="TIME",
+    default="2s",
+    show_default=True,
+    help="Time for the search.",
+)
+@click.option(
+    "--generations",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Stop the search after N generations instead; replays a plan exactly.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["completion", "paper", "packing"]),
+    default="completion",
+    show_default=True,
+    help="What makes a plan better, after placed steps and latency rules.",
+)
+@click.option(
+    "--dispatch",
+    type=click.Choice(["auto", "ready", "ordered"]),
+    default="auto",
+    show_default=True,
+    help="ready: pods start when they can; ordered: a step may wait for its node.",
+)
+@click.option(
+    "--kube-version",
+    type=KubeVersionType(),
+    metavar="X.Y",
+    default="1.36",
+    show_default=True,
+    help="Version of the default scheduler that kube-default imitates.",
+)
+@click.option(
+    "--compare",
+    type=NamesType(BASELINES),
+    metavar="NAMES",
+    default="kube-default,heft",
+    show_default=True,
+    help=f"Schedulers to simulate as well, with commas: {', '.join(BASELINES)}; or none.",
+)
+@click.option(
+    "--marked-only",
+    is_flag=True,
+    help="Plan only marked steps, as the cluster does; others go where the default sends them.",
+)
+@click.option(
+    "-o",
+    "output_format",
+    type=click.Choice(FORMATS),
+    help="Format.  [default: table, or what the ending of --output names]",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE, whole or not at all, instead of stdout.",
+)
+@debug_option
+def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
+    """Show where every step of a run would go.
+
+    Which node, when, why, and how that compares with the default scheduler. Contacts no cluster.
+    """
+    from kfp_placement.cli.output import check_target, emit, format_for
+
+    check_target(output)
+    chosen = format_for(output_format, output)
+    made = make_plan(PlanRequest(**asked))
+    emit(rendered(made, chosen, output), output)
+    if output is not None:
+        click.echo(f"Wrote {output}", err=True)
+    return finish(made)
+
+
+def make_plan(request: PlanRequest) -> "Plan":
+    """Read, override, plan; with a live line on a terminal."""
+    from kfp_placement.cli.inputs import check_sources, read_cluster_source
+    from kfp_placement.cli.progress import LiveLine
+
+    check_sources(request.run, request.cluster)
+    with LiveLine() as progress:
+        graph = _graph(request)
+        cluster = read_cluster_source(request.cluster, progress)
+        from kfp_placement_engine.planning import plan_run
+
+        return plan_run(graph, cluster, _options(request), progress)
+
+
+def _graph(request: PlanRequest) -> "RunGraph":
+    from kfp_placement.cli.inputs import read_durations, read_package
+    from kfp_placement.overrides import with_overrides
+    from kfp_placement_engine.readers import read_run
+    from kfp_placement_engine.readers.options import ReadOptions
+
+    package = read_package(request.run)
+    options = ReadOptions(arguments=request.arguments, loop_widths=request.loop_widths)
+    graph = read_run(package.data, name=package.name, options=options)
+    if request.durations_file is not None:
+        graph = with_overrides(graph, read_durations(request.durations_file))
+    return with_overrides(graph, request.durations, request.assume_cached)
+
+
+def _options(request: PlanRequest) -> "PlanOptions":
+    from kfp_placement_engine.planning import PlanOptions
+
+    return PlanOptions(
+        budget_seconds=request.budget,
+        generations=request.generations,
+        seed=request.seed,
+        dispatch=request.dispatch,
+        objective=request.objective,
+        kube_version=request.kube_version,
+        compare=request.compare,
+        marked_only=request.marked_only,
+    )
+
+
+def rendered(made: "Plan", chosen: str, target: Path | None) -> str:
+    """The plan in the format asked for."""
+    from kfp_placement.cli.output import table_style
+    from kfp_placement.report.document import plan_json, plan_yaml
+    from kfp_placement.report.html import plan_html
+    from kfp_placement.report.table import plan_table
+
+    if chosen == "json":
+        return plan_json(made)
+    if chosen == "yaml":
+        return plan_yaml(made)
+    if chosen == "html":
+        return plan_html(made)
+    return plan_table(made, table_style(target, wide=chosen == "wide"))
+
+
+def finish(made: "Plan") -> int:
+    """The exit code; steps that fit nowhere are named on stderr, whatever the format."""
+    if not made.unschedulable:
+        return ExitCode.OK
+    from kfp_placement.report.summary import counted
+    from kfp_placement.report.visible import shown
+
+    names = ", ".join(shown(name, 60) for name, _ in made.unschedulable[:5])
+    more = ", ..." if len(made.unschedulable) > 5 else ""
+    count = counted(len(made.unschedulable), "step")
+    verb = "fits" if len(made.unschedulable) == 1 else "fit"
+    click.echo(f"{count} of {len(made.steps):,} {verb} no node: {names}{more}", err=True)
+    return ExitCode.UNSCHEDULABLE
