@@ -128,6 +128,10 @@ def is_label_value(value: str) -> bool:
 
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
     """The error for an option that does not exist, with the closest one that does."""
+    if name in _OPTIONS:
+        return UnknownOptionError(
+            f"{subject}: {name!r} is said of single steps, with place() or @placed"
+        )
     close = difflib.get_close_matches(name, known, n=1)
     advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
     return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")

@@ -10,7 +10,7 @@ from kfp_placement.exceptions import MarkValueError
 from kfp_placement.overrides import unknown_step
 from kfp_placement.report import summary
 from kfp_placement.report.document import plan_json, plan_yaml
-from kfp_placement.report.html import html_report, notebook_html
+from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.plan import Plan, PlannedStep
 from kfp_placement_engine.run_graph import Notice
@@ -107,7 +107,7 @@ def _explanation(step: PlannedStep) -> str:
 
 
 def _rendered(plan: Plan, target: Path) -> str:
-    renderers = {".html": html_report, ".json": plan_json, ".yaml": plan_yaml, ".yml": plan_yaml}
+    renderers = {".html": plan_html, ".json": plan_json, ".yaml": plan_yaml, ".yml": plan_yaml}
     renderer = renderers.get(target.suffix.lower())
     if renderer is None:
         raise MarkValueError(f"{target}: cannot tell the format; end it in {', '.join(renderers)}")

@@ -1,0 +1,58 @@
+"""Every sample compiles to the package beside it; `REGENERATE=1` writes the packages anew."""
+
+import os
+from importlib import resources
+from pathlib import Path
+
+import kfp
+import pytest
+from kfp import compiler
+
+from tests.support.samples import SAMPLES, load_sample
+
+DEMO = Path(str(resources.files("kfp_placement"))) / "demo"
+LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
+PIPELINES = {"01_first_hints": "first_hints", "06_taxi": "taxi"}
+
+
+def compare(pipeline, golden, folder):
+    """The compiled pipeline is the golden package, letter by letter."""
+    compiled = folder / "pipeline.yaml"
+    compiler.Compiler().compile(pipeline, str(compiled))
+    if os.environ.get("REGENERATE") == "1" and not os.environ.get("CI"):
+        golden.write_bytes(compiled.read_bytes())
+    expected = golden.read_text()
+    version = f"sdkVersion: kfp-{kfp.__version__}\n"
+    if version not in expected:
+        pytest.skip(f"the golden packages are not made with kfp {kfp.__version__}")
+    assert compiled.read_text() == expected, f"REGENERATE=1 writes {golden.name} anew"
+
+
+def test_every_sample_is_known_here():
+    found = {path.parent.name for path in SAMPLES.glob("*/pipeline.py")}
+    assert found == set(PIPELINES)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_sample_compiles_to_the_package_beside_it(name, tmp_path):
+    pipeline = getattr(load_sample(name), PIPELINES[name])
+    compare(pipeline, SAMPLES / name / "pipeline.yaml", tmp_path)
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
+def test_the_demo_holds_the_taxi_sample_for_every_location(location, tmp_path):
+    pipeline = load_sample("06_taxi").taxi_for(location)
+    compare(pipeline, DEMO / f"taxi-{location.lower()}.yaml", tmp_path)
+
+
+def test_the_demo_holds_the_sample_s_cluster():
+    golden = DEMO / "cluster.yaml"
+    expected = (SAMPLES / "06_taxi" / "cluster.yaml").read_bytes()
+    if os.environ.get("REGENERATE") == "1" and not os.environ.get("CI"):
+        golden.write_bytes(expected)
+    assert golden.read_bytes() == expected
+
+
+def test_the_demo_s_first_package_is_the_sample_s():
+    sample = SAMPLES / "06_taxi" / "pipeline.yaml"
+    assert (DEMO / "taxi-home-edge.yaml").read_bytes() == sample.read_bytes()

@@ -1,0 +1,47 @@
+"""The samples run on this machine with kfp.local, and do what they say."""
+
+import json
+
+import pytest
+
+from tests.support.local_runs import local_runner
+from tests.support.samples import load_sample
+
+# What kfp says where a pipeline asks for CPU, and the local runner has but this machine's.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Task .* no effect in the current local runner:UserWarning"
+)
+
+
+@pytest.fixture
+def artifacts(tmp_path, monkeypatch):
+    """Pipelines that are called run here; the folder is where their artifacts go."""
+    with local_runner(tmp_path, monkeypatch):
+        yield tmp_path / "artifacts"
+
+
+def test_first_hints_finds_the_slope(artifacts):
+    assert load_sample("01_first_hints").first_hints(rows=50).output == pytest.approx(2.0)
+
+
+def test_taxi_predicts_better_than_the_mean(artifacts):
+    run = load_sample("06_taxi").taxi()
+    outputs = {path.parent.name: path for path in artifacts.glob("*/*/executor_output.json")}
+    assert set(outputs) == {
+        "fetch",
+        "fetch-2",
+        "train",
+        "drop-header",
+        "true-values",
+        "predict",
+        "evaluate",
+    }
+    result = json.loads(outputs["evaluate"].read_text())
+    metrics = result["artifacts"]["metrics"]["artifacts"][0]["metadata"]
+    assert run.output == metrics["rmse"]
+    assert metrics["rmse"] < 0.9 * metrics["rmse_of_the_mean"]
+
+
+def test_taxi_gives_the_same_result_every_time(artifacts):
+    taxi = load_sample("06_taxi").taxi
+    assert len({taxi(rows=50, iterations=5).output for _ in range(2)}) == 1

@@ -1,0 +1,46 @@
+"""Marked components and pipelines still run under kfp.local."""
+
+import pytest
+from kfp import dsl
+
+from kfp_placement import place, placed, placed_pipeline
+from tests.support.local_runs import local_runner
+from tests.support.pipelines import fetch, predict, train, work
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Task .* no effect in the current local runner:UserWarning"
+)
+
+
+@pytest.fixture(autouse=True)
+def _local(tmp_path, monkeypatch):
+    with local_runner(tmp_path, monkeypatch):
+        yield
+
+
+def test_a_marked_pipeline_runs():
+    training = placed(type="Training", duration="20m", cpu=1, outputs={"model": "1Mi"})(train)
+
+    @dsl.pipeline(name="local")
+    @placed_pipeline(location="HOME-EDGE")
+    def pipeline(rows: int = 3) -> int:
+        table = fetch(rows=rows).outputs["table"]
+        model = place(training(table=table), priority=1).outputs["model"]
+        with dsl.ParallelFor(items=[1, 2]) as item:
+            work(item=item)
+        with dsl.If(rows > 1):
+            work(item=rows)
+        return place(predict(model=model), type="Predict", max_latency=20).output
+
+    assert pipeline(rows=5).output == 5
+
+
+def test_a_marked_component_runs_alone():
+    task = placed(type="Transform", cpu=1)(work)(item=4)
+    assert task.output == 4
+    assert place(task, type="Predict", location="HOME-EDGE") is task
+
+
+def test_wrong_values_fail_for_what_runs_locally_too():
+    with pytest.raises(ValueError, match="location = 'A B'"):
+        place(work(item=1), location="A B")

@@ -1,0 +1,273 @@
+"""Values that authors give, without kfp."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement import MarkValueError, NotConstantError, PlacementError, UnknownOptionError
+from kfp_placement._marks import Marks, is_label_value
+from kfp_placement_engine.contract.codec import decode_hints, encode_hints
+from kfp_placement_engine.contract.hints import StepHints
+
+CHANNEL = "{{channel:task=;name=where;type=String;}}"
+
+
+def checked(**options):
+    return Marks.checked("step 'train'", options)
+
+
+class Channel:
+    """Looks like a channel of KFP where only its text is looked at."""
+
+    def __str__(self):
+        return CHANNEL
+
+
+@pytest.mark.parametrize("value", ["HOME-EDGE", "a", "A.b_c-9", "x" * 63])
+@pytest.mark.parametrize("option", ["type", "location", "scheduler"])
+def test_label_values_are_kept_as_written(option, value):
+    assert getattr(checked(**{option: value}), option) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ("HOME EDGE", "for example 'HOME-EDGE'"),
+        ("-edge", "for example 'edge'"),
+        ("édge", "for example 'dge'"),
+        ("<b>", "for example 'b'"),
+        ("", "is no Kubernetes label value"),
+        ("   ", "is no Kubernetes label value"),
+        ("edge\n", "is no Kubernetes label value"),
+        ("x" * 64, "has 64 characters"),
+        ("x" * 5000, "has 5000 characters"),
+        (7, "is no text"),
+        (True, "is no text"),
+    ],
+)
+@pytest.mark.parametrize("option", ["type", "location", "scheduler"])
+def test_label_unsafe_values_are_refused_with_a_remedy(option, value, part):
+    with pytest.raises(MarkValueError) as failure:
+        checked(**{option: value})
+    message = str(failure.value)
+    assert message.startswith(f"step 'train': {option} = ")
+    assert part in message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("20m", 1200),
+        ("1h30m", 5400),
+        ("500ms", 0.5),
+        ("2d", 172800),
+        (90, 90),
+        (1.5, 1.5),
+        ("0", 0),
+    ],
+)
+def test_durations_are_seconds(value, seconds):
+    assert checked(duration=value).duration_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "20 minutes", "-5m", "1m-2s", "inf", "nan", float("nan"), "11y", "9999d", True, []],
+)
+def test_bad_durations_are_refused(value):
+    with pytest.raises(MarkValueError, match=r"^step 'train': duration: "):
+        checked(duration=value)
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"), [("0.8ms", 0.8), ("300us", 0.3), ("1s", 1000), (20, 20), ("20", 20)]
+)
+def test_bare_latencies_are_milliseconds(value, milliseconds):
+    assert checked(max_latency=value).max_latency_ms == pytest.approx(milliseconds)
+
+
+def test_bad_latency_is_refused():
+    with pytest.raises(MarkValueError, match=r"^step 'train': max_latency: 'near' is no latency"):
+        checked(max_latency="near")
+
+
+def test_sizes_are_bytes_by_name():
+    marks = checked(outputs={"model": "50Mi", "log": 10}, inputs={"table": "1e6"})
+    assert marks.output_bytes == {"model": 50 * 2**20, "log": 10}
+    assert marks.input_bytes == {"table": 10**6}
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ({"model": "50Q"}, r"outputs\['model'\]: '50Q' is no quantity"),
+        ({"model": "-1"}, r"outputs\['model'\]: '-1' is negative"),
+        ({"model": None}, r"outputs\['model'\]: None is no quantity"),
+        ({1: "1Mi"}, "outputs = 1 is no name"),
+        ({"": "1Mi"}, "outputs = '' is no name"),
+        ("50Mi", "outputs = '50Mi' is no mapping"),
+        (["model"], "is no mapping"),
+    ],
+)
+def test_bad_sizes_are_refused(value, part):
+    with pytest.raises(MarkValueError, match=part):
+        checked(outputs=value)
+
+
+@pytest.mark.parametrize("value", [1.0, "1", True, 1_000_001, -1_000_001])
+def test_bad_priorities_are_refused(value):
+    with pytest.raises(MarkValueError, match=r"priority = .* is no whole number in range"):
+        checked(priority=value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("500m", "500m"), (2, "2"), (0.5, "500m"), ("2.5", "2500m"), ("0.1m", "1m")]
+)
+def test_cpu_is_written_as_kfp_takes_it(value, text):
+    assert checked(cpu=value).cpu == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("4Gi", "4Gi"),
+        ("4G", "4G"),
+        (1024, "1024"),
+        ("0.5Gi", "512Mi"),
+        ("1e9", "1000000000"),
+        ("100k", "100000"),
+    ],
+)
+def test_memory_is_written_as_kfp_takes_it(value, text):
+    assert checked(memory=value).memory == text
+
+
+@pytest.mark.parametrize("value", ["4GB", "512K", "-1Gi", "", "a lot", True, "1e99"])
+@pytest.mark.parametrize("option", ["cpu", "memory"])
+def test_bad_quantities_are_refused(option, value):
+    with pytest.raises(MarkValueError, match=f"^step 'train': {option}: "):
+        checked(**{option: value})
+
+
+@pytest.mark.parametrize("option", ["cpu", "memory"])
+def test_asking_for_nothing_is_refused(option):
+    with pytest.raises(MarkValueError, match=f"asks for nothing; leave {option} out"):
+        checked(**{option: 0})
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "two", True, "9" * 400, 1001, "²"])
+def test_bad_accelerator_numbers_are_refused(value):
+    with pytest.raises(MarkValueError, match="is no whole number of accelerators"):
+        checked(gpu=value)
+
+
+@pytest.mark.parametrize("value", ["", "nvidia.com/gpu!", 1, "a b"])
+def test_bad_accelerator_types_are_refused(value):
+    with pytest.raises(MarkValueError, match="is no resource name"):
+        checked(accelerator_type=value)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("typ", "did you mean 'type'"),
+        ("max_latncy", "did you mean 'max_latency'"),
+        ("zzz", "options: "),
+    ],
+)
+def test_unknown_options_name_the_closest(name, part):
+    with pytest.raises(UnknownOptionError, match=part) as failure:
+        checked(**{name: 1})
+    assert isinstance(failure.value, TypeError)
+    assert isinstance(failure.value, PlacementError)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"type": Channel()},
+        {"location": Channel()},
+        {"location": f"edge-{CHANNEL}"},
+        {"scheduler": Channel()},
+        {"duration": Channel()},
+        {"max_latency": Channel()},
+        {"priority": Channel()},
+        {"outputs": {"model": Channel()}},
+        {"outputs": Channel()},
+        {"inputs": {CHANNEL: "1Mi"}},
+        {"cpu": f"{CHANNEL}m"},
+    ],
+)
+def test_pipeline_parameters_are_refused_where_kfp_takes_constants(options):
+    with pytest.raises(NotConstantError, match=r"pipeline parameter or output 'where'.*constant"):
+        checked(**options)
+
+
+def test_channels_are_kept_where_kfp_takes_them():
+    channel = Channel()
+    marks = checked(cpu=channel, memory=channel, gpu=channel, accelerator_type=channel)
+    assert marks.cpu is marks.memory is marks.gpu is marks.accelerator_type is channel
+
+
+def test_channels_are_refused_outside_pipelines():
+    with pytest.raises(NotConstantError):
+        Marks.checked("component 'train'", {"cpu": Channel()}, constants_only=True)
+
+
+def test_refining_keeps_what_is_not_said_again():
+    first = checked(type="Training", duration="20m", outputs={"model": "50Mi", "log": 1}, cpu=1)
+    second = checked(duration="1h", outputs={"log": 2}, priority=3)
+    refined = first.refined_by(second)
+    assert refined == checked(
+        type="Training",
+        duration="1h",
+        outputs={"model": "50Mi", "log": 2},
+        cpu=1,
+        priority=3,
+    )
+
+
+def test_a_given_type_is_no_guess():
+    assert checked(type="X").refine_hints(StepHints(type_guessed=True)).type_guessed is False
+
+
+def test_unknown_and_newer_hints_survive_refining():
+    hints, _ = decode_hints('{"v":2,"duration":"5m","colour":"blue"}')
+    text = encode_hints(checked(priority=4).refine_hints(hints))
+    assert json.loads(text) == {"v": 2, "duration": "5m", "colour": "blue", "priority": 4}
+
+
+@given(st.text(max_size=70))
+def test_a_label_is_refused_or_valid(text):
+    try:
+        checked(location=text)
+    except PlacementError:
+        assert not is_label_value(text)
+    else:
+        assert is_label_value(text)
+        assert text.isascii()
+        assert 1 <= len(text) <= 63
+        assert text[0].isalnum()
+        assert text[-1].isalnum()
+
+
+sizes = st.dictionaries(st.text(min_size=1, max_size=20), st.integers(0, 2**63 - 1), max_size=4)
+
+
+@given(
+    duration=st.none() | st.integers(0, 10**8) | st.integers(1, 10**6).map(lambda n: f"{n}ms"),
+    outputs=st.none() | sizes,
+    inputs=st.none() | sizes,
+    max_latency=st.none() | st.integers(0, 3_600_000),
+    priority=st.none() | st.integers(-1_000_000, 1_000_000),
+)
+def test_hints_survive_the_annotation(**options):
+    """What the author says is read back equal, whatever it is."""
+    hints = checked(**options).refine_hints(StepHints())
+    decoded, warnings = decode_hints(encode_hints(hints))
+    assert decoded == hints
+    assert warnings == []
+    assert encode_hints(decoded) == encode_hints(hints)

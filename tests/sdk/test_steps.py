@@ -1,0 +1,450 @@
+"""`place(task, ...)`: what lands in the package, and what is refused."""
+
+import copy
+import re
+
+import pytest
+from kfp import dsl, kubernetes
+
+from kfp_placement import (
+    ConflictError,
+    MarkValueError,
+    NotConstantError,
+    PlacementError,
+    PlacementWarning,
+    UnknownOptionError,
+    UsageError,
+    place,
+)
+from kfp_placement_engine.contract.codec import MAX_ANNOTATION_CHARACTERS
+from tests.support.pipelines import (
+    echo,
+    fetch,
+    metadata,
+    one_step,
+    platform_spec,
+    resources,
+    train,
+    work,
+)
+
+HINTS = "kfp-placement.dev/hints"
+MARK = {"kfp-placement.dev/scheduler": "kfp-placement"}
+
+
+def placed_once(**options):
+    return one_step(lambda task: place(task, **options))
+
+
+def compiled_metadata(*marks):
+    def mark(task):
+        for options in marks:
+            place(task, **options)
+
+    return metadata(one_step(mark))["exec-work"]
+
+
+def test_place_without_options_marks_the_step():
+    assert platform_spec(placed_once()) == {
+        "platforms": {
+            "kubernetes": {
+                "deploymentSpec": {"executors": {"exec-work": {"podMetadata": {"labels": MARK}}}}
+            }
+        }
+    }
+
+
+def test_place_writes_exactly_the_contract():
+    @dsl.pipeline(name="two-steps")
+    def pipeline():
+        place(
+            train(table=fetch(rows=1).outputs["table"]),
+            type="Training",
+            location="HOME-EDGE",
+            duration="1h30m",
+            outputs={"model": "50Mi"},
+            inputs={"table": 1000},
+            max_latency="20ms",
+            priority=5,
+            scheduler="other",
+        )
+
+    hints = (
+        '{"duration":"1h30m","inputs":{"table":"1000"},"maxLatency":"20ms",'
+        '"outputs":{"model":"50Mi"},"priority":5,"v":1}'
+    )
+    labels = {
+        "OurLocation": "HOME-EDGE",
+        "kfp-placement.dev/scheduler": "other",
+        "typeOfComponent": "Training",
+    }
+    pod_metadata = {"annotations": {HINTS: hints}, "labels": labels}
+    assert platform_spec(pipeline) == {
+        "platforms": {
+            "kubernetes": {
+                "deploymentSpec": {"executors": {"exec-train": {"podMetadata": pod_metadata}}}
+            }
+        }
+    }
+
+
+def test_place_returns_the_task_for_chaining():
+    def mark(task):
+        assert place(task, duration=1) is task
+        place(task, priority=1).set_caching_options(False)
+
+    assert metadata(one_step(mark))["exec-work"]["annotations"] == {
+        HINTS: '{"duration":"1s","priority":1,"v":1}'
+    }
+
+
+def test_other_labels_and_settings_of_the_author_stay():
+    def mark(task):
+        kubernetes.add_pod_label(task, "team", "a")
+        kubernetes.add_pod_annotation(task, "note", "b")
+        kubernetes.add_node_selector(task, "disk", "ssd")
+        place(task, type="Training", duration=1)
+
+    executors = platform_spec(one_step(mark))["platforms"]["kubernetes"]["deploymentSpec"]
+    assert executors["executors"]["exec-work"] == {
+        "nodeSelector": {"labels": {"disk": "ssd"}},
+        "podMetadata": {
+            "annotations": {"note": "b", HINTS: '{"duration":"1s","v":1}'},
+            "labels": {"team": "a", "typeOfComponent": "Training", **MARK},
+        },
+    }
+
+
+def test_twice_merges_and_the_later_value_wins():
+    twice = compiled_metadata(
+        {"type": "A", "location": "X", "duration": "1m", "priority": 1, "scheduler": "one"},
+        {"type": "B", "duration": "2m", "max_latency": 3, "scheduler": "two"},
+    )
+    assert twice == {
+        "annotations": {HINTS: '{"duration":"2m","maxLatency":"3ms","priority":1,"v":1}'},
+        "labels": {
+            "OurLocation": "X",
+            "kfp-placement.dev/scheduler": "two",
+            "typeOfComponent": "B",
+        },
+    }
+
+
+def test_sizes_are_merged_by_name():
+    def mark(task):
+        place(task, outputs={"Output": "1Mi"}, inputs={"item": 1})
+        place(task, inputs={"item": 2})
+
+    annotation = metadata(one_step(mark))["exec-work"]["annotations"][HINTS]
+    assert annotation == '{"inputs":{"item":"2"},"outputs":{"Output":"1Mi"},"v":1}'
+
+
+def test_default_scheduler_takes_the_mark_off_and_leaves_nothing_behind():
+    assert (
+        platform_spec(one_step(lambda task: place(place(task), scheduler="default-scheduler")))
+        == {}
+    )
+
+
+def test_default_scheduler_keeps_other_labels():
+    assert compiled_metadata(
+        {"type": "A", "scheduler": "default-scheduler"}, {"location": "X"}
+    ) == {"labels": {"OurLocation": "X", "typeOfComponent": "A"}}
+
+
+def test_a_step_can_opt_in_again():
+    marks = ({"scheduler": "default-scheduler"}, {"scheduler": "kfp-placement"})
+    assert compiled_metadata(*marks) == {"labels": MARK}
+
+
+def test_a_mark_by_the_author_is_kept():
+    def mark(task):
+        kubernetes.add_pod_label(task, "kfp-placement.dev/scheduler", "mine")
+        place(task, type="A")
+
+    assert metadata(one_step(mark))["exec-work"]["labels"] == {
+        "kfp-placement.dev/scheduler": "mine",
+        "typeOfComponent": "A",
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "options"),
+    [
+        ("OurLocation", {"location": "X"}),
+        ("typeOfComponent", {"type": "X"}),
+        ("kfp-placement.dev/scheduler", {"scheduler": "X"}),
+        ("kfp-placement.dev/scheduler", {"scheduler": "default-scheduler"}),
+    ],
+)
+def test_a_label_of_the_author_is_never_overwritten(label, options):
+    def mark(task):
+        kubernetes.add_pod_label(task, label, "Y")
+        with pytest.raises(ConflictError, match=f"^step 'work': .*{re.escape(label)}: Y"):
+            place(task, duration=1, **options)
+
+    assert metadata(one_step(mark))["exec-work"] == {"labels": {label: "Y"}}
+
+
+def test_the_same_label_by_the_author_is_no_conflict():
+    def mark(task):
+        kubernetes.add_pod_label(task, "OurLocation", "X")
+        place(task, location="X")
+
+    assert metadata(one_step(mark))["exec-work"] == {"labels": {"OurLocation": "X", **MARK}}
+
+
+def test_what_the_author_sets_later_wins():
+    def mark(task):
+        place(task, location="X", cpu=1)
+        kubernetes.add_pod_label(task, "OurLocation", "Y")
+        task.set_cpu_request("3")
+
+    pipeline = one_step(mark)
+    assert metadata(pipeline)["exec-work"]["labels"]["OurLocation"] == "Y"
+    assert resources(pipeline, "exec-work") == {"resourceCpuRequest": "3"}
+
+
+def test_resources_become_requests():
+    pipeline = placed_once(cpu="1500m", memory="2Gi", gpu=2, accelerator_type="amd.com/gpu")
+    assert resources(pipeline, "exec-work") == {
+        "accelerator": {
+            "count": "2",
+            "resourceCount": "2",
+            "resourceType": "amd.com/gpu",
+            "type": "amd.com/gpu",
+        },
+        "resourceCpuRequest": "1500m",
+        "resourceMemoryRequest": "2Gi",
+    }
+
+
+def test_a_gpu_is_nvidia_unless_said_otherwise():
+    accelerator = resources(placed_once(gpu=1), "exec-work")["accelerator"]
+    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("nvidia.com/gpu", "1")
+
+
+def test_an_accelerator_type_alone_is_one_of_it():
+    pipeline = one_step(lambda task: place(place(task, accelerator_type="a.b/c"), gpu=3))
+    accelerator = resources(pipeline, "exec-work")["accelerator"]
+    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("a.b/c", "3")
+
+
+def test_a_number_of_accelerators_keeps_the_author_s_type():
+    def mark(task):
+        task.container_spec.resources = dsl.structures.ResourceSpec(accelerator_type="a.b/c")
+        place(task, gpu=2)
+
+    accelerator = resources(one_step(mark), "exec-work")["accelerator"]
+    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("a.b/c", "2")
+
+
+def test_resources_may_be_pipeline_parameters():
+    @dsl.pipeline(name="parameters")
+    def pipeline(cpu: str = "1", memory: str = "1Gi", gpu: str = "1"):
+        place(work(item=1), cpu=cpu, memory=memory, gpu=gpu)
+
+    assert resources(pipeline, "exec-work") == {
+        "accelerator": {
+            "resourceCount": "{{$.inputs.parameters['pipelinechannel--gpu']}}",
+            "resourceType": "nvidia.com/gpu",
+            "type": "nvidia.com/gpu",
+        },
+        "resourceCpuRequest": "{{$.inputs.parameters['pipelinechannel--cpu']}}",
+        "resourceMemoryRequest": "{{$.inputs.parameters['pipelinechannel--memory']}}",
+    }
+
+
+SETTERS = {
+    "cpu": ("set_cpu_request", "2", "3"),
+    "memory": ("set_memory_request", "2Gi", "3Gi"),
+    "gpu": ("set_accelerator_limit", "2", "3"),
+    "accelerator_type": ("set_accelerator_type", "a.b/c", "nvidia.com/gpu"),
+}
+
+
+@pytest.mark.parametrize("option", SETTERS)
+def test_resources_of_the_author_are_never_overwritten(option):
+    setter, value, other = SETTERS[option]
+
+    def mark(task):
+        getattr(task, setter)(value)
+        with pytest.raises(ConflictError, match=f"^step 'work': {option} = {other!r} contradicts"):
+            place(task, type="A", **{option: other})
+
+    assert metadata(one_step(mark)) == {}
+
+
+@pytest.mark.parametrize("option", SETTERS)
+def test_the_same_resources_are_no_conflict(option):
+    setter, value, _ = SETTERS[option]
+    pipeline = one_step(lambda task: place(getattr(task, setter)(value), **{option: value}))
+    assert metadata(pipeline)["exec-work"] == {"labels": MARK}
+
+
+def test_equal_amounts_written_differently_are_no_conflict():
+    pipeline = one_step(lambda task: place(task.set_cpu_request("1500m"), cpu="1.5"))
+    assert resources(pipeline, "exec-work") == {"resourceCpuRequest": "1500m"}
+
+
+@pytest.mark.parametrize(
+    ("setter", "limit", "options"),
+    [("set_cpu_limit", "1", {"cpu": 2}), ("set_memory_limit", "1Gi", {"memory": "2Gi"})],
+)
+def test_a_request_beyond_the_limit_is_refused(setter, limit, options):
+    def mark(task):
+        getattr(task, setter)(limit)
+        with pytest.raises(ConflictError, match="is more than the limit"):
+            place(task, **options)
+
+    one_step(mark)
+
+
+def test_a_request_within_the_limit_is_set_beside_it():
+    pipeline = one_step(lambda task: place(task.set_cpu_limit("2"), cpu=2))
+    assert resources(pipeline, "exec-work") == {
+        "resourceCpuLimit": "2",
+        "resourceCpuRequest": "2",
+    }
+
+
+def test_our_own_resources_are_refined():
+    pipeline = one_step(lambda task: place(place(task, cpu=1, memory="1Gi"), cpu=2))
+    assert resources(pipeline, "exec-work") == {
+        "resourceCpuRequest": "2",
+        "resourceMemoryRequest": "1Gi",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "part"),
+    [
+        ({"location": "HOME EDGE"}, MarkValueError, "step 'work': location = 'HOME EDGE'"),
+        ({"duration": "soon"}, MarkValueError, "step 'work': duration: 'soon' is no duration"),
+        ({"cpu": "much"}, MarkValueError, "step 'work': cpu: 'much' is no quantity"),
+        ({"typ": "A"}, UnknownOptionError, "step 'work': there is no option 'typ'; did you mean"),
+        ({"outputs": {"outptu": 1}}, MarkValueError, r"outputs\['outptu'\].*no such output"),
+        ({"outputs": {"Outputs": 1}}, MarkValueError, "did you mean 'Output'"),
+        ({"inputs": {"x": 1}}, MarkValueError, r"no such input; it has: \['item'\]"),
+    ],
+)
+def test_wrong_values_fail_at_once_and_change_nothing(options, error, part):
+    def mark(task):
+        with pytest.raises(error, match=part):
+            place(task, **{"type": "Training", "priority": 1, **options})
+
+    assert platform_spec(one_step(mark)) == {}
+
+
+def test_pipeline_parameters_are_refused_where_kfp_takes_constants():
+    @dsl.pipeline(name="parameters")
+    def pipeline(where: str = "X"):
+        first, second = work(item=1), work(item=2)
+        for value in (where, f"edge-{where}", first.output):
+            with pytest.raises(NotConstantError, match=r"^step 'work-2': location is taken from"):
+                place(second, location=value)
+        with pytest.raises(NotConstantError, match=r"^step 'work-2': duration is taken from"):
+            place(second, duration=first.output)
+        with (
+            dsl.ParallelFor(items=["a", "b"]) as item,
+            pytest.raises(NotConstantError, match=r"^step 'work-3': type is taken from"),
+        ):
+            place(work(item=1), type=item)
+
+    assert platform_spec(pipeline) == {}
+
+
+@pytest.mark.parametrize("thing", [work, "work", None, 7])
+def test_what_is_no_step_is_refused(thing):
+    with pytest.raises(UsageError, match=r"place\(\) takes a step"):
+        place(thing, type="A")
+
+
+def test_an_output_is_no_step():
+    def mark(task):
+        with pytest.raises(UsageError, match="not PipelineParameterChannel Output"):
+            place(task.output)
+
+    one_step(mark)
+
+
+def test_a_nested_pipeline_is_refused_with_advice():
+    inner = one_step(lambda task: task)
+
+    @dsl.pipeline(name="outer")
+    def outer():
+        with pytest.raises(
+            UsageError, match=r"step 'one-step' is a pipeline itself.*@placed_pipel"
+        ):
+            place(inner(), type="A")
+
+    assert platform_spec(outer) == {}
+
+
+def test_an_importer_is_left_as_it_is_with_a_warning():
+    @dsl.pipeline(name="importing")
+    def pipeline():
+        task = dsl.importer(artifact_uri="gs://a/b", artifact_class=dsl.Dataset)
+        with pytest.warns(PlacementWarning, match="step 'importer' runs in no pod.*an importer"):
+            assert place(task, type="Fetch") is task
+
+    assert platform_spec(pipeline) == {}
+
+
+def test_a_claim_made_by_the_driver_is_left_as_it_is_with_a_warning():
+    @dsl.pipeline(name="claiming")
+    def pipeline():
+        task = kubernetes.CreatePVC(
+            pvc_name_suffix="-x", access_modes=["ReadWriteOnce"], size="1Gi"
+        )
+        with pytest.warns(PlacementWarning, match="step 'createpvc' runs in no pod.*KFP's driver"):
+            place(task, type="Fetch")
+
+    assert platform_spec(pipeline) == {}
+
+
+def test_container_components_are_steps_too():
+    pipeline = one_step(lambda task: place(task, type="A"), echo, text="hello")
+    assert metadata(pipeline)["exec-echo"] == {"labels": {"typeOfComponent": "A", **MARK}}
+
+
+def test_steps_in_loops_conditions_and_exit_handlers_are_placed():
+    @dsl.pipeline(name="control-flow")
+    def pipeline(x: int = 1):
+        last = place(work(item=0), type="E")
+        with dsl.ExitHandler(last):
+            with dsl.ParallelFor(items=[1, 2]) as item:
+                place(work(item=item), type="L")
+            with dsl.If(x > 1):
+                place(work(item=2), type="C")
+
+    types = [item["labels"]["typeOfComponent"] for item in metadata(pipeline).values()]
+    assert sorted(types) == ["C", "E", "L"]
+
+
+def test_unreadable_hints_by_other_means_are_named():
+    def mark(task):
+        kubernetes.add_pod_annotation(task, HINTS, "{")
+        with pytest.raises(MarkValueError, match=f"step 'work': the annotation {HINTS} .* no JSON"):
+            place(task, duration=1)
+
+    one_step(mark)
+
+
+def test_hints_beyond_what_readers_take_are_refused():
+    outputs = [f"{'o' * 60}{index}" for index in range(MAX_ANNOTATION_CHARACTERS // 60)]
+
+    talkative = copy.deepcopy(work)
+    spec = talkative.component_spec
+    spec.outputs = dict.fromkeys(outputs, spec.outputs["Output"])
+
+    def mark(task):
+        with pytest.raises(MarkValueError, match=r"hints have .* characters; at most 16384"):
+            place(task, outputs=dict.fromkeys(outputs, "1Mi"))
+
+    one_step(mark, talkative, item=1)
+
+
+def test_all_errors_have_one_base():
+    for error in (ConflictError, MarkValueError, NotConstantError, UnknownOptionError, UsageError):
+        assert issubclass(error, PlacementError)
