@@ -11,17 +11,30 @@ PYTEST_ARGS ?=
 PUBLIC_INDEX := https://pypi.org/simple
 DISTRIBUTIONS := pyproject.toml engine/pyproject.toml controller/pyproject.toml
 
-.PHONY: help setup demo format lint typecheck imports test verify bench-paper bench-scheduler lock build clean
+KERNEL := engine/kfp_placement_engine/_kernel.$(if $(filter Darwin,$(shell uname)),dylib,so)
+KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
+# Compiling again takes half a second when Zig keeps what it has made.
+COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
+
+.PHONY: help setup kernel demo format lint typecheck imports test verify bench-paper bench-scheduler lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.complete ## make .venv with everything (finds or fetches uv)
+	@$(MAKE) --silent $(KERNEL)
 
 # Written last, so that an interrupted setup is done again.
 .venv/.complete: uv.lock $(DISTRIBUTIONS) scripts/bootstrap.sh
 	@scripts/bootstrap.sh
 	@touch $@
+
+# After .venv, which brings the library along: only then make sees whether it is up to date.
+$(KERNEL): $(KERNEL_SOURCES)
+	@$(COMPILE)
+
+kernel: .venv/.complete ## compile the engine's C kernel in place (CC and CFLAGS are respected)
+	@$(COMPILE)
 
 demo: setup ## set up, then plan the taxi pipeline and write its report
 	@$(BIN)/kfp-placement demo
