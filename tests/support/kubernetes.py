@@ -1,0 +1,78 @@
+"""Kubernetes objects and their counterparts in the model, with only what matters to a test."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kfp_placement_engine.cluster import Node, Taint
+from kfp_placement_engine.kube_scheduler.pod import Pod
+
+MEBIBYTE = 2**20
+GIBIBYTE = 2**30
+
+
+def a_node(name: str = "n1", **changes: Any) -> Node:
+    """A node of 8 CPU, 16 GiB and 110 pods; `allocatable` adds to these."""
+    allocatable = {"cpu": 8_000, "memory": 16 * GIBIBYTE, "pods": 110}
+    allocatable |= changes.pop("allocatable", {})
+    labels = {"kubernetes.io/hostname": name} | changes.pop("labels", {})
+    return Node(name=name, allocatable=allocatable, labels=labels, **changes)
+
+
+def a_pod(name: str = "p1", **changes: Any) -> Pod:
+    """A pod of one container that requests 1 CPU and 1 GiB."""
+    requests = changes.pop("requests", {"cpu": 1_000, "memory": GIBIBYTE})
+    scored = changes.pop("scored_requests", requests)
+    return Pod(name=name, requests=requests, scored_requests=scored, **changes)
+
+
+def a_taint(text: str) -> Taint:
+    """A taint from `key=value:Effect` or `key:Effect`."""
+    pair, effect = text.rsplit(":", 1)
+    key, _, value = pair.partition("=")
+    return Taint(key, value, effect)
+
+
+def node_object(name: str = "n1", **status: Any) -> dict[str, Any]:
+    """A Node as the API server prints it; `labels`, `spec` and parts of the status may be given."""
+    labels = {"kubernetes.io/hostname": name} | status.pop("labels", {})
+    allocatable = {"cpu": "8", "memory": "16Gi", "pods": "110"} | status.pop("allocatable", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": status.pop("spec", {}),
+        "status": {
+            "allocatable": allocatable,
+            "conditions": [{"type": "Ready", "status": "True"}],
+            **status,
+        },
+    }
+
+
+def container(
+    requests: Mapping[str, Any] | None = None, name: str = "main", **fields: Any
+) -> dict[str, Any]:
+    """A container with these requests, or none."""
+    resources = {} if requests is None else {"requests": dict(requests)}
+    return {"name": name, "image": "busybox:1", "resources": resources, **fields}
+
+
+def pod_object(
+    name: str = "p1", node: str | None = None, phase: str = "Running", **spec: Any
+) -> dict[str, Any]:
+    """A Pod as the API server prints it, bound where `node` is given."""
+    bound = {} if node is None else {"nodeName": node}
+    metadata = {"name": name, "namespace": spec.pop("namespace", "default")}
+    metadata["labels"] = spec.pop("labels", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container()], **bound, **spec},
+        "status": {"phase": phase},
+    }
+
+
+def a_list(*items: Any) -> dict[str, Any]:
+    """What `kubectl get -o yaml` wraps several objects in."""
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
