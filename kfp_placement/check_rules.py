@@ -26,6 +26,9 @@ from kfp_placement_engine.run_graph import (
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
+_SAID_BETTER = frozenset({"unmarked-steps"})
+"""Notices of the planner that a rule here gives step by step."""
+
 _CHECK_SECONDS = 0.05
 """Search time of a check on a cluster: what fits nowhere is known before the search begins."""
 
@@ -287,4 +290,4 @@ def _on_cluster(graph: RunGraph, cluster: Cluster) -> Iterator[Finding]:
     tasks = {step.name: step.task for step in graph.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
-    yield from _notices(plan.notices)
+    yield from _notices(notice for notice in plan.notices if notice.code not in _SAID_BETTER)

@@ -45,7 +45,7 @@ def preview(
         compare: schedulers to simulate beside the plan.
         kube_version: of the default scheduler that is simulated.
         marked_only: plan only the marked steps, as the cluster does.
-        assumptions: stand-ins for what nobody said.
+        assumptions: stand-ins for what nobody said; the cluster file's, else the defaults.
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
@@ -60,13 +60,11 @@ def preview(
     from kfp_placement._planned import Preview
     from kfp_placement._reading import cluster_of, engine_errors, graph_of
     from kfp_placement.overrides import with_overrides
-    from kfp_placement_engine.assumptions import Assumptions
     from kfp_placement_engine.contract.quantities import parse_duration
-    from kfp_placement_engine.planning import PlanOptions, plan_run
+    from kfp_placement_engine.planning import PlanOptions, assumptions_of, plan_run
 
     for name in unknown:
         raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))
-    assumed = assumptions or Assumptions()
     with engine_errors():
         options = PlanOptions(
             budget_seconds=parse_duration(budget),
@@ -77,15 +75,15 @@ def preview(
             kube_version=kube_version,
             compare=tuple(compare),
             marked_only=marked_only,
-            assumptions=assumed,
+            assumptions=assumptions,
         )
+    known = cluster_of(cluster)
     graph = graph_of(
         package_of(pipeline),
         arguments=arguments,
         loop_widths=loop_widths,
-        default_loop_width=assumed.loop_width,
+        default_loop_width=assumptions_of(known, options).loop_width,
     )
     graph = with_overrides(graph, durations, assume_cached)
-    known = cluster_of(cluster)
     with engine_errors():
         return Preview(plan_run(graph, known, options))

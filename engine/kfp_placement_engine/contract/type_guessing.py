@@ -14,6 +14,7 @@ follow the latency rule; so plurals such as `predictions`, mostly a table, are n
 """
 
 import re
+from itertools import pairwise
 
 _COMMANDS = {
     "Fetch": "fetch download load import ingest extract read collect pull query gather scrape",
@@ -77,6 +78,6 @@ def _without_things(words: list[str]) -> list[str]:
     """Drop words that only say what data is for: the first of `training data`, of `test set`."""
     return [
         word
-        for word, following in zip(words, [*words[1:], ""], strict=True)
+        for word, following in pairwise([*words, ""])
         if not (word in _PURPOSES and following in _THINGS)
     ]

@@ -1,0 +1,228 @@
+"""Each rule of `check` on graphs made by hand: what it finds, and what it leaves alone."""
+
+import pytest
+
+from kfp_placement.check_rules import check_run
+from kfp_placement.findings import Level
+from kfp_placement_engine.run_graph import (
+    DurationSource,
+    Group,
+    GroupKind,
+    Notice,
+    RunGraph,
+    Step,
+    StepKind,
+)
+
+MARKED = {"scheduler": "kfp-placement", "duration_source": DurationSource.HINT}
+
+
+def a_graph(*steps, groups=(), source="argo-workflow", notices=()):
+    return RunGraph("run", source, tuple(steps), groups=tuple(groups), notices=tuple(notices))
+
+
+def a_step(name="work", **changes):
+    return Step(name, changes.pop("task", name), **{"image": "a/b:1", **MARKED, **changes})
+
+
+def found(*steps, **graph):
+    report = check_run(a_graph(*steps, **graph))
+    return [(str(item.level), item.code, item.step) for item in report]
+
+
+def message(*steps, **graph):
+    (finding,) = check_run(a_graph(*steps, **graph))
+    return finding.message
+
+
+def test_nothing_is_said_about_a_run_that_holds_no_surprise():
+    report = check_run(a_graph(a_step(type="Predict", location="X", max_latency_ms=20.0)))
+    assert report.findings == ()
+    assert report.ok
+    assert str(report) == "run: nothing to report"
+
+
+def test_a_run_without_any_mark_is_one_finding():
+    steps = (a_step("one", scheduler=""), a_step("two", scheduler=""))
+    assert found(*steps) == [("warning", "unmarked", "")]
+
+
+def test_single_steps_without_a_mark_are_named_once_for_all_iterations():
+    loop = [
+        a_step(f"for-loop-1[{i}].work", task="for-loop-1[*].work", scheduler="") for i in range(3)
+    ]
+    assert found(a_step("one"), *loop) == [("warning", "unmarked", "for-loop-1[*].work")]
+
+
+def test_importers_and_claims_need_no_mark():
+    steps = (a_step(), a_step("claim", kind=StepKind.CREATE_PVC, scheduler=""))
+    assert found(*steps) == []
+
+
+def test_a_nested_pipeline_without_marks_is_one_finding():
+    groups = (
+        Group("", GroupKind.ROOT),
+        Group("inner", GroupKind.DAG),
+        Group("inner.condition-1", GroupKind.DAG, parent="inner"),
+        Group("condition-1", GroupKind.DAG),
+    )
+    steps = (
+        a_step("outer"),
+        a_step("inner.one", group="inner", scheduler=""),
+        a_step("inner.condition-1.two", group="inner.condition-1", scheduler=""),
+        a_step("condition-1.three", group="condition-1", scheduler=""),
+    )
+    assert found(*steps, groups=groups) == [
+        ("warning", "unmarked-pipeline", "inner"),
+        ("warning", "unmarked", "condition-1.three"),
+    ]
+
+
+def test_a_nested_pipeline_with_some_marks_is_told_step_by_step():
+    groups = (Group("", GroupKind.ROOT), Group("inner", GroupKind.DAG))
+    steps = (a_step("inner.one", group="inner"), a_step("inner.two", group="inner", scheduler=""))
+    assert found(*steps, groups=groups) == [("warning", "unmarked", "inner.two")]
+
+
+def test_a_nested_pipeline_in_a_loop_is_named_without_indexes():
+    groups = (
+        Group("", GroupKind.ROOT),
+        Group("for-loop-1", GroupKind.LOOP, width=2),
+        Group("for-loop-1[0]", GroupKind.ITERATION, parent="for-loop-1"),
+        Group("for-loop-1[0].inner", GroupKind.DAG, parent="for-loop-1[0]"),
+    )
+    inside = a_step(
+        "for-loop-1[0].inner.a",
+        task="for-loop-1[*].inner.a",
+        group="for-loop-1[0].inner",
+        scheduler="",
+    )
+    assert found(a_step("b"), inside, groups=groups) == [
+        ("warning", "unmarked-pipeline", "for-loop-1[*].inner")
+    ]
+
+
+def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
+    steps = (
+        a_step("load", type="Fetch", type_guessed=True),
+        a_step("guess", type="Predict", type_guessed=True),
+        a_step("near", type="Predict", type_guessed=True, location="X"),
+    )
+    assert found(*steps) == [
+        ("warning", "guessed-type", "near"),
+        ("note", "guessed-type", "load"),
+        ("note", "guessed-type", "guess"),
+    ]
+
+
+def test_a_location_no_type_follows_is_told():
+    step = a_step(type="Training", location="X")
+    assert found(step) == [("warning", "location-unused", "")]
+    assert "location X changes nothing" in message(step)
+    assert found(step, a_step("p", type="Predict", location="X")) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        ({"type": "Predict"}, "a location"),
+        ({"type": "Training", "location": "X"}, "type='Predict'"),
+    ],
+)
+def test_a_latency_limit_without_its_rule_is_told(options, missing):
+    report = check_run(a_graph(a_step(max_latency_ms=20.0, **options)))
+    (finding,) = report.of("max-latency-unused")
+    assert missing.removeprefix("a ") in finding.message
+
+
+def test_missing_durations_are_told_once():
+    known, unknown = a_step("a"), a_step("b", duration_source=DurationSource.ASSUMED)
+    assert found(unknown) == [("warning", "no-durations", "")]
+    assert found(known, unknown) == [("note", "some-durations", "")]
+    assert found(known) == []
+
+
+def test_retries_that_do_nothing_are_told():
+    assert found(a_step(attempt_limit=3)) == [("warning", "retry-ineffective", "work")]
+    assert "set_retry(2)" in message(a_step(attempt_limit=3))
+
+
+@pytest.mark.parametrize(
+    "image", ["python", "python:latest", "host:5000/a/python", "host:5000/a/python:latest"]
+)
+def test_images_without_a_fixed_tag_are_told(image):
+    assert found(a_step(image=image)) == [("note", "floating-image", "work")]
+
+
+@pytest.mark.parametrize(
+    "image", ["python:3.12", "host:5000/a/b:1", "a/b@sha256:0", "{{$.inputs.x}}", ""]
+)
+def test_images_with_a_fixed_tag_or_unknown_are_left_alone(image):
+    assert found(a_step(image=image)) == []
+
+
+def test_the_same_image_is_told_once():
+    assert len(found(a_step("a", image="python"), a_step("b", image="python"))) == 1
+
+
+def test_labels_kubernetes_refuses_are_errors():
+    labels = {"OurLocation": "HOME EDGE", "empty": "", "fine": "a"}
+    report = check_run(a_graph(a_step(labels=labels)))
+    (finding,) = report
+    assert (finding.level, finding.code) == (Level.ERROR, "bad-label")
+    assert "OurLocation = 'HOME EDGE'" in finding.message
+    assert not report.ok
+
+
+def test_what_runs_in_no_pod_is_told():
+    steps = (
+        a_step("claim", kind=StepKind.CREATE_PVC, labels={"OurLocation": "X"}),
+        a_step("plain", kind=StepKind.DELETE_PVC),
+        a_step("import", kind=StepKind.IMPORTER),
+    )
+    assert found(*steps) == [
+        ("warning", "mark-without-pod", "claim"),
+        ("note", "importer", "import"),
+    ]
+
+
+def test_packages_with_marks_name_the_backend_they_need():
+    assert found(a_step(), source="kfp-package") == [("note", "backend-version", "")]
+    assert ("note", "backend-version", "") not in found(a_step(scheduler=""), source="kfp-package")
+
+
+def test_what_the_reader_noticed_is_passed_on():
+    notices = (Notice("missing-argument", "rows has no value"),)
+    assert found(a_step(), notices=notices) == [("warning", "missing-argument", "")]
+
+
+def test_the_gravest_come_first():
+    report = check_run(a_graph(a_step(image="a", attempt_limit=2, labels={"x": "-"})))
+    assert [item.level for item in report] == [Level.ERROR, Level.WARNING, Level.NOTE]
+
+
+PACKAGE = """
+pipelineInfo: {name: run}
+root:
+  inputDefinitions:
+    parameters:
+%s
+"""
+
+
+@pytest.mark.parametrize("name", ["y", "n", "Y", "N", "yes", "no", "on", "off", "ON"])
+def test_parameters_that_go_reads_as_booleans_are_errors(name):
+    package = PACKAGE % f"      {name}:\n        parameterType: STRING"
+    report = check_run(a_graph(a_step(), source="kfp-package"), package=package.encode())
+    (finding,) = report.of("parameter-name")
+    assert finding.level is Level.ERROR
+    assert f"parameter {name!r}" in finding.message
+
+
+@pytest.mark.parametrize(
+    "line", ["'n':", '"yes":', "number:", "rows: {n: 1}", "x: |\n        n: 1"]
+)
+def test_other_parameters_are_left_alone(line):
+    package = PACKAGE % f"      {line}"
+    report = check_run(a_graph(a_step(), source="kfp-package"), package=package.encode())
+    assert report.of("parameter-name") == ()

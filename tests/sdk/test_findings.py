@@ -1,0 +1,64 @@
+"""How findings are shown."""
+
+from kfp_placement import CheckReport, Finding
+from kfp_placement.findings import Level
+
+REPORT = CheckReport(
+    "taxi",
+    (
+        Finding(Level.ERROR, "unschedulable", "needs 9 CPU", "train"),
+        Finding(Level.WARNING, "unmarked", "is not marked", "load"),
+        Finding(Level.WARNING, "unmarked", "is not marked", "drop"),
+        Finding(Level.NOTE, "backend-version", "needs 2.14"),
+    ),
+)
+
+
+def test_print_shows_one_line_each():
+    assert str(REPORT).splitlines() == [
+        "taxi: 1 error, 2 warnings, 1 note",
+        "  error: train: needs 9 CPU [unschedulable]",
+        "  warning: load: is not marked [unmarked]",
+        "  warning: drop: is not marked [unmarked]",
+        "  note: needs 2.14 [backend-version]",
+    ]
+
+
+def test_repr_is_one_plain_line():
+    assert repr(REPORT) == "<CheckReport taxi: 1 error, 2 warnings, 1 note>"
+
+
+def test_a_report_is_a_collection_that_is_never_false():
+    empty = CheckReport("taxi", ())
+    assert len(REPORT) == 4
+    assert len(REPORT.of("unmarked")) == 2
+    assert list(empty) == []
+    assert empty
+    assert empty.ok
+    assert not REPORT.ok
+
+
+def test_notes_alone_are_fine():
+    assert CheckReport("taxi", REPORT.findings[3:]).ok
+
+
+def test_html_escapes_what_strangers_wrote():
+    script = "<script>alert(1)</script>"
+    report = CheckReport(script, (Finding(Level.ERROR, "x", script, script),))
+    page = report._repr_html_()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 3
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    report = CheckReport("a\x1b[31m", (Finding(Level.ERROR, "x", "\x1b]0;b\x07", "c\nd"),))
+    assert "\x1b" not in str(report) + repr(report) + report._repr_html_()
+    assert "c\\nd" in str(report)
+
+
+def test_html_has_a_size_cap():
+    many = tuple(Finding(Level.NOTE, "x", "m" * 5000, f"s{i}") for i in range(1000))
+    page = CheckReport("taxi", many)._repr_html_()
+    assert page.count("<tr>") == 201
+    assert "800 more" in page
+    assert len(page) < 200_000
