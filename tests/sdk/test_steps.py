@@ -2,6 +2,7 @@
 
 import copy
 import re
+from typing import Any
 
 import pytest
 from kfp import dsl, kubernetes
@@ -255,7 +256,7 @@ def test_resources_may_be_pipeline_parameters():
     }
 
 
-SETTERS = {
+SETTERS: dict[str, tuple[str, Any, Any]] = {
     "cpu": ("set_cpu_request", "2", "3"),
     "memory": ("set_memory_request", "2Gi", "3Gi"),
     "gpu": ("set_accelerator_limit", "2", "3"),
@@ -266,11 +267,12 @@ SETTERS = {
 @pytest.mark.parametrize("option", SETTERS)
 def test_resources_of_the_author_are_never_overwritten(option):
     setter, value, other = SETTERS[option]
+    options: Any = {option: other}
 
     def mark(task):
         getattr(task, setter)(value)
         with pytest.raises(ConflictError, match=f"^step 'work': {option} = {other!r} contradicts"):
-            place(task, type="A", **{option: other})
+            place(task, type="A", **options)
 
     assert metadata(one_step(mark)) == {}
 
@@ -278,7 +280,8 @@ def test_resources_of_the_author_are_never_overwritten(option):
 @pytest.mark.parametrize("option", SETTERS)
 def test_the_same_resources_are_no_conflict(option):
     setter, value, _ = SETTERS[option]
-    pipeline = one_step(lambda task: place(getattr(task, setter)(value), **{option: value}))
+    options: Any = {option: value}
+    pipeline = one_step(lambda task: place(getattr(task, setter)(value), **options))
     assert metadata(pipeline)["exec-work"] == {"labels": MARK}
 
 
