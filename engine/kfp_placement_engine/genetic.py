@@ -21,7 +21,7 @@ from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.priorities import priority_rules
 from kfp_placement_engine.problem import Floats, PlacementProblem
 from kfp_placement_engine.simulation import Schedule, simulate, simulate_list, simulate_policy
-from kfp_placement_engine.stop import SearchProgress, StoppingCriterion
+from kfp_placement_engine.stop import SearchProgress, StoppingCriterion, share_done
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ class GeneticSearch:
         ]
 
     def run(
-        self, stop: StoppingCriterion, warm_start: Placement | None, report: Callable[[int, Schedule], None]
+        self, stop: StoppingCriterion, warm_start: Placement | None, report: Callable[[int, float], None]
     ) -> tuple[Candidate, int]:
         """Search until the criterion says so; returns the best plan and the generations done.
 
-        The first plan is there after one simulation; `report` hears of the best after every generation.
+        The first plan is there after one simulation; `report` is called after every generation.
         """
         best, held = self._seed(stop, warm_start)
         parameters, trials = self._params.kernel_parameters(), trials_per_generation(self._problem)
@@ -167,7 +167,7 @@ class GeneticSearch:
                 since = 0 if any(improved) else since + 1
                 if generation % self._params.migration_interval == 0:
                     self._migrate()
-                report(generation, best.schedule)
+                report(generation, share_done(stop))
         found = self._best_of_islands()
         for candidate in (found, held):
             if candidate is not None and better(candidate.schedule.terms, best.schedule.terms):

@@ -16,7 +16,7 @@ import numpy as np
 from kfp_placement_engine.genetic import Candidate, GeneticParams
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import Floats, Integers, PlacementProblem
-from kfp_placement_engine.simulation import Schedule, simulate, simulate_planned
+from kfp_placement_engine.simulation import simulate, simulate_planned
 from kfp_placement_engine.stop import SearchProgress, StoppingCriterion
 
 
@@ -69,13 +69,12 @@ class PaperSearch:
         self._rng = np.random.default_rng(seed)
         self._values = gene_values(problem)
 
-    def run(self, stop: StoppingCriterion, report: Callable[[int, Schedule], None]) -> tuple[Candidate, int]:
+    def run(self, stop: StoppingCriterion, report: Callable[[int, float], None]) -> tuple[Candidate, int]:
         """Evolve for the parameters' generations or until the criterion says so."""
         population = self._random_nodes(self._params.population_size)
         fitness = self._fitness(population)
         best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
         generation = 0
-        shown = self._decoded(best)
         while generation < self._params.generations and not stop(SearchProgress(generation, 0)):
             population = self._next(population, fitness)
             population[0] = best
@@ -83,7 +82,7 @@ class PaperSearch:
             if float(fitness.max()) > best_fitness:
                 best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
             generation += 1
-            report(generation, shown.schedule)
+            report(generation, generation / self._params.generations)
         return self._decoded(best), generation
 
     def _next(self, population: Integers, fitness: Floats) -> Integers:

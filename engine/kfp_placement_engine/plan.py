@@ -28,6 +28,8 @@ class PlannedStep:
         requests: what the planner reserves for it.
         image, labels, attempt_limit, depends_on: as in `run_graph.Step`.
         reason: why there, in one sentence.
+        type_guessed: the type was guessed from the name.
+        cached: taken to come from the cache; it has times but no node.
     """
 
     name: str
@@ -53,6 +55,7 @@ class PlannedStep:
     depends_on: tuple[str, ...]
     reason: str
     type_guessed: bool = False
+    cached: bool = False
 
 
 @dataclass(frozen=True)

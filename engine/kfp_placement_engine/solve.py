@@ -14,13 +14,14 @@ from kfp_placement_engine.paper_genetic import PaperSearch
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.result import Result
-from kfp_placement_engine.simulation import Schedule, simulate
+from kfp_placement_engine.simulation import simulate
 from kfp_placement_engine.stop import MaxRuntime, StoppingCriterion
 
-Report = Callable[[int, Schedule], None]
+Report = Callable[[int, float], None]
+"""Called with the generation and the share of a running time that is spent."""
 
 
-def _silent(generation: int, schedule: Schedule) -> None:
+def _silent(generation: int, share: float) -> None:
     """Report nothing."""
 
 
@@ -47,7 +48,7 @@ def solve(
         params: of the search.
         warm_start: a plan to start from as well.
         threads: how many to use; 0 = one per core.
-        report: called with the generation and the first plan's schedule, for progress.
+        report: called after every generation, for progress.
 
     Raises:
         PlanningError: a negative seed, or a warm start of another problem.

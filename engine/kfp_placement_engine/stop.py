@@ -47,6 +47,12 @@ class MaxRuntime:
         if not self.seconds >= 0:
             raise PlanningError(f"budget of {self.seconds!r} s; it must be 0 or more")
 
+    def share(self) -> float:
+        """How much of the budget is spent, 0 to 1."""
+        if self._start is None or self.seconds <= 0:
+            return 0.0
+        return min(1.0, (self.clock() - self._start) / self.seconds)
+
     def __call__(self, progress: SearchProgress) -> bool:
         """Whether the budget is spent."""
         if self._start is None:
@@ -90,3 +96,12 @@ class AnyOf:
     def __call__(self, progress: SearchProgress) -> bool:
         """Whether any criterion holds; all are asked, so that every clock starts."""
         return any([criterion(progress) for criterion in self.criteria])
+
+
+def share_done(criterion: StoppingCriterion) -> float:
+    """How much of a running time is spent, 0 to 1; 0 for criteria without one."""
+    if isinstance(criterion, MaxRuntime):
+        return criterion.share()
+    if isinstance(criterion, AnyOf):
+        return max((share_done(each) for each in criterion.criteria), default=0.0)
+    return 0.0

@@ -13,14 +13,16 @@ from kfp_placement_engine.simulation import Schedule, simulate
 MAX_PLANS = 50_000_000
 """More plans than this are refused: it would take minutes."""
 
+_MANY = 700.0
+"""Logarithm from which on a number of plans is called infinite: it would overflow."""
+
 
 def count_plans(problem: PlacementProblem) -> float:
     """An upper limit of the number of plans: assignments times, if ordered, all orders."""
-    assignments = float(np.prod(problem.arrays.allowed.sum(axis=1).astype(np.float64)))
-    deciders = int((problem.arrays.gene >= 0).sum())
-    if problem.dispatch == "ready":
-        return assignments
-    return assignments * float(math.factorial(deciders)) if deciders <= 100 else math.inf
+    logarithm = float(np.log(problem.arrays.allowed.sum(axis=1)).sum())
+    if problem.dispatch == "ordered":
+        logarithm += math.lgamma(1 + int((problem.arrays.gene >= 0).sum()))
+    return math.exp(logarithm) if logarithm < _MANY else math.inf
 
 
 def best_of_all(problem: PlacementProblem) -> Placement:

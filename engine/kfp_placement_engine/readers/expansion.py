@@ -80,7 +80,7 @@ class _Expander:
         self._notices = NoticeBook(tree.notices)
         self._widths = LoopWidths(options, self._notices)
         self._facts = LeafFactsReader()
-        self._claims = ClaimBook(tree.workspace, self._notices)
+        self._claims = ClaimBook(tree.run_claims, self._notices)
         self._data = DataBook()
         self._steps: dict[str, Step] = {}
         self._groups: dict[str, Group] = {}

@@ -22,10 +22,10 @@ from kfp_placement_engine.readers.kfp_tasks import (
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.task_tree import (
     MAX_TREE_DEPTH,
+    WORKSPACE_CLAIM,
     Dag,
     Task,
     TaskTree,
-    Workspace,
 )
 from kfp_placement_engine.run_graph import Notice
 
@@ -66,7 +66,7 @@ def package_tree(
         arguments=arguments,
         missing_arguments=tuple(missing),
         has_drivers=True,
-        workspace=reader.workspace(),
+        run_claims=reader.run_claims(),
         notices=(
             *_version_notices(pipeline, name),
             *missing_notices(missing),
@@ -97,16 +97,17 @@ class _PackageReader:
         self._open: list[str] = []
         self.notices: list[Notice] = []
 
-    def workspace(self) -> Workspace | None:
+    def run_claims(self) -> dict[str, tuple[str, ...]]:
         """The run's workspace, if the package asks for one."""
         place = f"{self._name}: platforms.kubernetes.pipelineConfig"
         config = as_mapping(self._platform.get("pipelineConfig"), place)
         if config.get("workspace") is None:
-            return None
+            return {}
         workspace = as_mapping(config["workspace"], f"{place}.workspace")
         kubernetes = as_mapping(workspace.get("kubernetes"), f"{place}.workspace")
         patch = as_mapping(kubernetes.get("pvcSpecPatch"), f"{place}.workspace")
-        return Workspace(as_texts(patch.get("accessModes"), f"{place}.workspace: accessModes"))
+        modes = as_texts(patch.get("accessModes"), f"{place}.workspace: accessModes")
+        return {WORKSPACE_CLAIM: modes}
 
     def dag(self, name: str, component: dict[str, Any]) -> Dag:
         """The DAG of a component; one object however often it is used."""

@@ -28,7 +28,6 @@ from kfp_placement_engine.readers.task_tree import (
     Leaf,
     Task,
     TaskTree,
-    Workspace,
 )
 
 SOURCE = "argo-workflow"
@@ -36,7 +35,6 @@ CONTAINER_DRIVER = "system-container-driver"
 DAG_DRIVER = "system-dag-driver"
 EXECUTOR = "system-container-executor"
 IMPORTER = "system-importer"
-WORKSPACE_TEMPLATE = "kfp-workspace"
 
 _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
 _SUCCEEDED = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z]+)?")
@@ -80,7 +78,7 @@ def kfp_workflow_tree(spec: dict[str, Any], metadata: dict[str, Any], name: str)
         arguments={**defaults, **values},
         missing_arguments=tuple(missing),
         has_drivers=True,
-        workspace=reader.workspace(),
+        run_claims=run_claims(spec, name),
         notices=tuple(missing_notices(missing)),
         workflow=as_text(metadata.get("name"), f"{name}: metadata.name"),
         namespace=as_text(metadata.get("namespace"), f"{name}: metadata.namespace"),
@@ -107,6 +105,22 @@ def named_parameters(value: Any, place: str) -> Arguments:
         text = parameter.get("value", parameter.get("default"))
         if text is not None:
             found[name] = as_text(text, f"{place}: parameter {name:.80}")
+    return found
+
+
+def run_claims(spec: dict[str, Any], name: str) -> dict[str, tuple[str, ...]]:
+    """Claims that Argo makes for the run, by the name of their template, with access modes.
+
+    Raises:
+        InputError: malformed.
+    """
+    place = f"{name}: spec.volumeClaimTemplates"
+    found = {}
+    for entry in as_list(spec.get("volumeClaimTemplates"), place):
+        claim = as_mapping(entry, place)
+        key = as_name(as_mapping(claim.get("metadata"), place).get("name"), f"{place}: name")
+        claim_spec = as_mapping(claim.get("spec"), place)
+        found[key] = as_texts(claim_spec.get("accessModes"), f"{place}: accessModes")
     return found
 
 
@@ -144,17 +158,6 @@ class _WorkflowReader:
     def pipeline_name(self) -> str:
         """The pipeline's own name, which the drivers are told."""
         return self._driver_option("--pipeline_name")
-
-    def workspace(self) -> Workspace | None:
-        """The run's workspace, if it has one."""
-        place = f"{self._name}: spec.volumeClaimTemplates"
-        for entry in as_list(self._spec.get("volumeClaimTemplates"), place):
-            claim = as_mapping(entry, place)
-            metadata = as_mapping(claim.get("metadata"), place)
-            if metadata.get("name") == WORKSPACE_TEMPLATE:
-                spec = as_mapping(claim.get("spec"), place)
-                return Workspace(as_texts(spec.get("accessModes"), f"{place}: accessModes"))
-        return None
 
     def dag(self, template: str, component: dict[str, Any]) -> Dag:
         """The DAG of a template; one object however often it is used."""

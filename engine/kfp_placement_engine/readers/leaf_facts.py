@@ -180,11 +180,13 @@ def _requests(
                 break
             if text and name:
                 try:
-                    requests[name] = parse_resource(name, text)
+                    amount = parse_resource(name, text)
                 except QuantityError as error:
                     raise QuantityError(f"{place}: {error}") from error
+                # Containers of one pod add up.
+                requests[name] = requests.get(name, 0) + amount
                 break
-    return requests, unknown
+    return requests, list(dict.fromkeys(unknown))
 
 
 def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -13,10 +13,9 @@ from kfp_placement_engine.readers.expressions import (
     known_text,
 )
 from kfp_placement_engine.readers.notice_book import NoticeBook
-from kfp_placement_engine.readers.task_tree import Leaf, Workspace
+from kfp_placement_engine.readers.task_tree import WORKSPACE_CLAIM, Leaf
 from kfp_placement_engine.run_graph import ClaimUse, RunClaim
 
-WORKSPACE_CLAIM = "kfp-workspace"
 _WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")
 """KFP's driver mounts the workspace where an input value contains one of these."""
 
@@ -24,15 +23,14 @@ _WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")
 class ClaimBook:
     """Gives every claim one name that is unique in the run."""
 
-    def __init__(self, workspace: Workspace | None, notices: NoticeBook) -> None:
+    def __init__(self, run_claims: Mapping[str, tuple[str, ...]], notices: NoticeBook) -> None:
         self._notices = notices
-        self._claims: dict[str, RunClaim] = {}
+        self._claims = {
+            name: RunClaim(name, modes, is_workspace=True) for name, modes in run_claims.items()
+        }
         self._created: dict[str, str] = {}
         self._fillers: set[str] = set()
-        self._workspace = workspace is not None
-        if workspace is not None:
-            claim = RunClaim(WORKSPACE_CLAIM, workspace.access_modes, is_workspace=True)
-            self._claims[WORKSPACE_CLAIM] = claim
+        self._workspace = WORKSPACE_CLAIM in run_claims
 
     def claims(self) -> tuple[RunClaim, ...]:
         """All claims, in the order in which they came up."""

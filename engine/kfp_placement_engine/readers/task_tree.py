@@ -132,11 +132,8 @@ class Task:
     display_name: str = ""
 
 
-@dataclass(frozen=True)
-class Workspace:
-    """The volume that KFP makes for a whole run."""
-
-    access_modes: tuple[str, ...] = ()
+WORKSPACE_CLAIM = "kfp-workspace"
+"""The volume claim that KFP makes for a whole run, if the pipeline asks for one."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ class TaskTree:
         arguments: values of the run's parameters.
         missing_arguments: parameters without a value.
         has_drivers: KFP driver pods run before DAGs, loops and iterations.
-        workspace: the run's workspace, if it has one.
+        run_claims: volume claims made for the run before its first step, with their access modes.
         notices: what the reader wants people to know.
         workflow, namespace, run_id: as in `RunGraph`.
     """
@@ -161,7 +158,7 @@ class TaskTree:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     missing_arguments: tuple[str, ...] = ()
     has_drivers: bool = False
-    workspace: Workspace | None = None
+    run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     workflow: str = ""
     namespace: str = ""

@@ -1,0 +1,71 @@
+"""Argo Workflow objects -> run graph, whoever made them."""
+
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.expansion import expand
+from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.kfp_workflow import is_kfp_workflow, kfp_workflow_tree
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.plain_workflow import plain_workflow_tree
+from kfp_placement_engine.run_graph import Notice, RunGraph
+
+KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+GROUP = "argoproj.io"
+VERSION = "v1alpha1"
+
+
+def is_workflow(document: dict[str, Any]) -> bool:
+    """Whether a document is an Argo object that holds a run."""
+    version = document.get("apiVersion")
+    return document.get("kind") in KINDS and (
+        not isinstance(version, str) or version.startswith(f"{GROUP}/")
+    )
+
+
+def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
+    """Read a Workflow object, before any pod of it exists.
+
+    Args:
+        document: the object.
+        name: what to call it in messages.
+        options: what the user says about the run.
+
+    Raises:
+        InputError: malformed, or steps that stand elsewhere.
+        LimitError: more steps than allowed.
+    """
+    metadata = as_mapping(document.get("metadata"), f"{name}: metadata")
+    spec = _spec(document, name)
+    if is_kfp_workflow(spec):
+        if options.arguments:
+            raise InputError(
+                f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
+                "pipeline package instead"
+            )
+        tree = kfp_workflow_tree(spec, metadata, name)
+    else:
+        tree = plain_workflow_tree(spec, metadata, name, options)
+    version = as_text(document.get("apiVersion"), f"{name}: apiVersion")
+    if version not in ("", f"{GROUP}/{VERSION}"):
+        message = f"API version {version:.60} is not {GROUP}/{VERSION}; read as far as it is known"
+        tree = replace(tree, notices=(Notice("unknown-version", message), *tree.notices))
+    return expand(tree, options)
+
+
+def _spec(document: dict[str, Any], name: str) -> dict[str, Any]:
+    spec = as_mapping(document.get("spec"), f"{name}: spec")
+    if document.get("kind") == "CronWorkflow":
+        spec = as_mapping(spec.get("workflowSpec"), f"{name}: spec.workflowSpec")
+    if spec.get("workflowTemplateRef") is None:
+        return spec
+    status = as_mapping(document.get("status"), f"{name}: status")
+    stored = as_mapping(status.get("storedWorkflowTemplateSpec"), f"{name}: status")
+    if not stored:
+        reference = as_mapping(spec["workflowTemplateRef"], f"{name}: spec.workflowTemplateRef")
+        raise InputError(
+            f"{name}: its steps stand in WorkflowTemplate {reference.get('name')!r:.80}; give that "
+            "template, or the Workflow as Argo stores it once it runs"
+        )
+    return stored
