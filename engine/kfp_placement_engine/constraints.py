@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from kfp_placement_engine.cluster import Node, Taint
+from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.contract.quantities import Resources
 from kfp_placement_engine.run_graph import (
     NodeAffinity,
@@ -26,6 +27,7 @@ NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _FILTERING_EFFECTS = ("NoSchedule", "NoExecute")
 
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
@@ -141,7 +143,12 @@ def lacking(requests: Resources, free: Resources) -> list[str]:
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`)."""
+    """Whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`).
+
+    One whose values are no label values cannot be parsed and never holds, not even NotIn.
+    """
+    if not all(_is_label_value(value) for value in requirement.values):
+        return False
     present = requirement.key in labels
     label = labels.get(requirement.key, "")
     match requirement.operator:
@@ -157,6 +164,10 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return present and _compares(requirement, label)
         case _:
             return False
+
+
+def _is_label_value(text: str) -> bool:
+    return len(text) <= MAX_LABEL_VALUE_LENGTH and _LABEL_VALUE.fullmatch(text) is not None
 
 
 def _holds_on_node(requirement: Requirement, node: Node) -> bool:

@@ -113,6 +113,8 @@ class Pod:
         requests: what it requests in all (containers, sidecars, init peaks, overhead), in canonical
             units.
         scored_requests: CPU and memory as the resource scores count them, with defaults.
+        arrival_requests: the same while the pod itself is being placed; None = the same. The scorer
+            of NodeResourcesFit then leaves out resources given to the pod as a whole.
         node_name: node it is bound to, or "".
         node_selector: labels a node must have.
         affinity: node affinity.
@@ -132,6 +134,7 @@ class Pod:
     labels: Mapping[str, str] = field(default_factory=dict)
     requests: Resources = field(default_factory=dict)
     scored_requests: Resources = field(default_factory=dict)
+    arrival_requests: Resources | None = None
     node_name: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: NodeAffinity = field(default_factory=NodeAffinity)

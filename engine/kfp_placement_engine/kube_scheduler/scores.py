@@ -68,9 +68,10 @@ def _affinity(pod: Pod, feasible: Sequence[NodeState]) -> list[int] | None:
 
 def _least_allocated(pod: Pod, node: NodeState) -> int:
     allocatable = node.node.allocatable
+    arriving = pod.scored_requests if pod.arrival_requests is None else pod.arrival_requests
     return kube_scores.least_allocated(
-        node.scored_cpu + pod.scored_requests.get("cpu", 0),
-        node.scored_memory + pod.scored_requests.get("memory", 0),
+        node.scored_cpu + arriving.get("cpu", 0),
+        node.scored_memory + arriving.get("memory", 0),
         allocatable.get("cpu", 0),
         allocatable.get("memory", 0),
     )

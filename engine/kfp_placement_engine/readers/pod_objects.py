@@ -34,10 +34,18 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 class PodRequests(NamedTuple):
-    """What a pod requests: in truth, and as the resource scores count it."""
+    """What a pod requests.
+
+    Attributes:
+        real: in truth.
+        scored: CPU and memory as the resource scores count them once it is bound.
+        arrival: the same while the pod itself is being placed: without what is given to the pod as
+            a whole, as NodeResourcesFit's scorer is made without it (`noderesources/fit.go`).
+    """
 
     real: dict[str, int]
     scored: dict[str, int]
+    arrival: dict[str, int]
 
 
 class _Container(NamedTuple):
@@ -62,9 +70,11 @@ def read_requests(pod: Mapping[str, Any], place: str) -> PodRequests:
     if pod_level:
         missing = {name: each for name, each in _SCORED_DEFAULTS.items() if name not in real}
     scored = _total(containers, missing, pod_level, overhead)
+    arrival = _total(containers, _SCORED_DEFAULTS, {}, overhead) if pod_level else scored
     return PodRequests(
         {name: amount for name, amount in real.items() if is_schedulable(name)},
         {name: scored.get(name, 0) for name in _SCORED_DEFAULTS},
+        {name: arrival.get(name, 0) for name in _SCORED_DEFAULTS},
     )
 
 
@@ -88,6 +98,7 @@ def read_pod(pod: Mapping[str, Any], place: str) -> Pod:
         labels=labels,
         requests=requests.real,
         scored_requests=requests.scored,
+        arrival_requests=requests.arrival,
         node_name=as_text(spec.get("nodeName"), f"{place}: nodeName"),
         node_selector=as_text_mapping(spec.get("nodeSelector"), f"{place}: nodeSelector"),
         affinity=read_node_affinity(affinity.get("nodeAffinity"), f"{place}: nodeAffinity"),

@@ -49,7 +49,10 @@ def term(*requirements: Requirement) -> NodeSelectorTerm:
         ("cores", "Gt", ("many",), False),
         ("cores", "Gt", ("1", "2"), False),
         ("cores", "Gt", (), False),
-        ("signed", "Gt", ("-8",), True),
+        ("signed", "Lt", ("1",), True),
+        ("signed", "Gt", ("-8",), False),
+        ("disk", "NotIn", ("no label value",), False),
+        ("disk", "In", ("ssd", "x" * 64), False),
         ("plus", "Lt", ("4",), True),
         ("underscored", "Gt", ("0",), False),
         ("spaced", "Gt", ("0",), False),
@@ -60,7 +63,7 @@ def term(*requirements: Requirement) -> NodeSelectorTerm:
     ],
 )
 def test_operators(key, operator, values, holds):
-    """Comparison needs one int64 on both sides, read as strconv.ParseInt does."""
+    """Values must be label values (`-8` is none); Gt and Lt need one int64 on both sides."""
     node = a_node(
         labels={
             "disk": "ssd",

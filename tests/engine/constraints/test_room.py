@@ -7,7 +7,10 @@ def test_what_is_requested_and_not_free_is_named():
     """Every resource that lacks is named, extended ones too."""
     free = {"pods": 5, "cpu": 500, "memory": 100, "nvidia.com/gpu": 1}
     assert lacking({"cpu": 500, "memory": 100, "nvidia.com/gpu": 1}, free) == []
-    assert lacking({"cpu": 501, "memory": 99, "nvidia.com/gpu": 2}, free) == ["cpu", "nvidia.com/gpu"]
+    assert lacking({"cpu": 501, "memory": 99, "nvidia.com/gpu": 2}, free) == [
+        "cpu",
+        "nvidia.com/gpu",
+    ]
     assert lacking({"example.com/dongle": 1}, free) == ["example.com/dongle"]
 
 

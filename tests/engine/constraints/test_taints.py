@@ -39,7 +39,9 @@ def test_one_toleration(toleration, taint, tolerated):
 
 def test_every_filtering_taint_needs_a_toleration():
     """Of several taints the first untolerated one is named, in the node's order."""
-    node = a_node(taints=(a_taint("a:NoSchedule"), a_taint("b:NoExecute"), a_taint("c=1:NoExecute")))
+    node = a_node(
+        taints=(a_taint("a:NoSchedule"), a_taint("b:NoExecute"), a_taint("c=1:NoExecute"))
+    )
     both = [Toleration("a", "Exists"), Toleration("b", "Exists")]
     assert untolerated_taint(both, node.taints) == a_taint("c=1:NoExecute")
     assert untolerated_taint(both[:1], node.taints) == a_taint("b:NoExecute")
@@ -68,10 +70,12 @@ def test_preferred_taints_are_counted_one_by_one():
 
 
 def test_only_tolerations_of_that_effect_count_for_preferred_taints():
-    """A toleration for NoSchedule does not help against PreferNoSchedule; one without effect does."""
+    """A toleration for NoSchedule does not help; one without effect does."""
     node = a_node(taints=(a_taint("a:PreferNoSchedule"),))
     assert untolerated_preferred_taints([Toleration("a", "Exists", "", "NoSchedule")], node) == 1
-    assert untolerated_preferred_taints([Toleration("a", "Exists", "", "PreferNoSchedule")], node) == 0
+    assert (
+        untolerated_preferred_taints([Toleration("a", "Exists", "", "PreferNoSchedule")], node) == 0
+    )
     assert untolerated_preferred_taints([Toleration("a", "Exists")], node) == 0
 
 
