@@ -1,10 +1,12 @@
 """Resource hints: KFP's own requests and limits, filled only where the author left them empty."""
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kfp_placement._task_metadata import remember, remembered
-from kfp_placement.exceptions import ConflictError
+from kfp_placement.exceptions import ConflictError, MarkValueError
 from kfp_placement_engine.contract.quantities import parse_resource
 from kfp_placement_engine.exceptions import QuantityError
 
@@ -16,9 +18,16 @@ if TYPE_CHECKING:
 DEFAULT_ACCELERATOR = "nvidia.com/gpu"
 
 
-def resource_writes(
-    task: "dsl.PipelineTask", subject: str, marks: "Marks"
-) -> list[Callable[[], None]]:
+@dataclass(frozen=True)
+class ResourceWrite:
+    """One call of one of KFP's setters."""
+
+    option: str
+    value: Any
+    setter: Callable[[Any], Any]
+
+
+def resource_writes(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> list[ResourceWrite]:
     """What to do so that the task asks for the resources given; nothing is written yet.
 
     Raises:
@@ -31,11 +40,31 @@ def resource_writes(
         "gpu": (gpu, "accelerator_count", task.set_accelerator_limit),
         "accelerator_type": (accelerator_type, "accelerator_type", task.set_accelerator_type),
     }
-    writes: list[Callable[[], None]] = []
-    for option, (value, attribute, setter) in wanted.items():
-        if value is not None and _must_write(task, subject, option, attribute, value):
-            writes.append(_write(task, option, value, setter))
-    return writes
+    return [
+        ResourceWrite(option, value, setter)
+        for option, (value, attribute, setter) in wanted.items()
+        if value is not None and _must_write(task, subject, option, attribute, value)
+    ]
+
+
+def write_resources(
+    task: "dsl.PipelineTask", subject: str, writes: Iterable[ResourceWrite]
+) -> None:
+    """Carry the writes out: all or none.
+
+    Raises:
+        MarkValueError: KFP refuses a value; 2.14 takes 1, 2, 4, 8 or 16 accelerators only.
+    """
+    before = copy.copy(task.container_spec.resources)
+    try:
+        for write in writes:
+            write.setter(write.value)
+    except ValueError as error:
+        task.container_spec.resources = before
+        message = f"{subject}: {write.option} = {write.value!r} is refused by KFP: {error}"
+        raise MarkValueError(message) from error
+    for write in writes:
+        remember(task, write.option, str(write.value))
 
 
 def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
@@ -46,16 +75,6 @@ def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
     if kind is not None and gpu is None and _current(task, "accelerator_count") is None:
         gpu = "1"
     return gpu, kind
-
-
-def _write(
-    task: "dsl.PipelineTask", option: str, value: Any, setter: Callable[[Any], Any]
-) -> Callable[[], None]:
-    def write() -> None:
-        setter(value)
-        remember(task, option, str(value))
-
-    return write
 
 
 def _must_write(

@@ -10,7 +10,7 @@ from kfp.dsl import pipeline_task
 
 from kfp_placement import _scheduler
 from kfp_placement._marks import Marks
-from kfp_placement._resources import resource_writes
+from kfp_placement._resources import resource_writes, write_resources
 from kfp_placement._task_metadata import (
     annotations_of,
     labels_of,
@@ -137,6 +137,7 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
     check_names(subject, task.component_spec, marks)
     annotation = _annotation(task, subject, marks)
     writes = resource_writes(task, subject, marks)
+    write_resources(task, subject, writes)
     # From here on nothing can fail: a refused mark leaves the task as it was.
     for key, value in labels.items():
         if key != SCHEDULER_LABEL:
@@ -144,8 +145,6 @@ def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.Pipel
     _scheduler.mark(task, marks.scheduler)
     if annotation:
         set_annotation(task, HINTS_ANNOTATION, annotation)
-    for write in writes:
-        write()
     return task
 
 

@@ -26,13 +26,24 @@ def test_a_marked_pipeline_runs():
     def pipeline(rows: int = 3) -> int:
         table = fetch(rows=rows).outputs["table"]
         model = place(training(table=table), priority=1).outputs["model"]
-        with dsl.ParallelFor(items=[1, 2]) as item:
-            work(item=item)
-        with dsl.If(rows > 1):
-            work(item=rows)
         return place(predict(model=model), type="Predict", max_latency=20).output
 
     assert pipeline(rows=5).output == 5
+
+
+def test_marked_loops_and_conditions_run():
+    pytest.importorskip("kfp.local.orchestrator", reason="kfp runs no loops here before 2.15")
+
+    @dsl.pipeline(name="local")
+    @placed_pipeline
+    def pipeline(rows: int = 3) -> int:
+        with dsl.ParallelFor(items=[1, 2]) as item:
+            place(work(item=item), type="Transform")
+        with dsl.If(rows > 1):
+            work(item=rows)
+        return work(item=rows).output
+
+    assert pipeline(rows=2).output == 2
 
 
 def test_a_marked_component_runs_alone():

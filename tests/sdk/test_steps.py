@@ -226,9 +226,9 @@ def test_a_gpu_is_nvidia_unless_said_otherwise():
 
 
 def test_an_accelerator_type_alone_is_one_of_it():
-    pipeline = one_step(lambda task: place(place(task, accelerator_type="a.b/c"), gpu=3))
+    pipeline = one_step(lambda task: place(place(task, accelerator_type="a.b/c"), gpu=4))
     accelerator = resources(pipeline, "exec-work")["accelerator"]
-    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("a.b/c", "3")
+    assert (accelerator["resourceType"], accelerator["resourceCount"]) == ("a.b/c", "4")
 
 
 def test_a_number_of_accelerators_keeps_the_author_s_type():
@@ -308,6 +308,26 @@ def test_a_request_within_the_limit_is_set_beside_it():
     assert resources(pipeline, "exec-work") == {
         "resourceCpuLimit": "2",
         "resourceCpuRequest": "2",
+    }
+
+
+def test_what_kfp_itself_refuses_changes_nothing(monkeypatch):
+    def refuse(task, value):
+        raise ValueError("only 1, 2 or 4")
+
+    monkeypatch.setattr(dsl.PipelineTask, "set_accelerator_limit", refuse)
+
+    def mark(task):
+        place(task, cpu=1)
+        with pytest.raises(MarkValueError, match="step 'work': gpu = '3' is refused by KFP: only"):
+            place(task, cpu=2, gpu=3, type="A")
+        place(task, memory="1Gi")
+
+    pipeline = one_step(mark)
+    assert metadata(pipeline)["exec-work"] == {"labels": MARK}
+    assert resources(pipeline, "exec-work") == {
+        "resourceCpuRequest": "1",
+        "resourceMemoryRequest": "1Gi",
     }
 
 
