@@ -1,7 +1,7 @@
 """The grammar of Argo node names, as pods carry them in an annotation.
 
 `<workflow>(0).root(0).for-loop-1(0).iteration-iterations(1:1)(0).iteration-item.work.executor(0)`:
-names joined by dots; `(1:...)` after a name is a loop index with its item, a last `(0)` the attempt,
+names joined by dots; `(1:...)` after a name is a loop index and its item, a last `(0)` the attempt,
 `[2]` a group of parallel steps.
 """
 
