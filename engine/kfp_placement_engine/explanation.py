@@ -76,7 +76,9 @@ class Explainer:
 
     def _default_scheduler(self, step: Step) -> str:
         if step.kind is not StepKind.CONTAINER:
-            return f"{step.kind.value} pods carry no labels; where the default scheduler would put it"
+            return (
+                f"{step.kind.value} pods carry no labels; where the default scheduler would put it"
+            )
         return "carries no scheduler mark; where the default scheduler would put it"
 
     def _volume(self, index: int) -> str:
@@ -96,9 +98,12 @@ class Explainer:
             if shared & self.lowered.volumes.binding:
                 claims &= shared
                 names.append(problem.activity_names[other])
-        claim = sorted(claims & self.lowered.volumes.binding) or sorted(own & self.lowered.volumes.binding)
+        claim = sorted(claims & self.lowered.volumes.binding) or sorted(
+            own & self.lowered.volumes.binding
+        )
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        return f"shares volume {claim[0]} with {names[0] if names else problem.activity_names[others[0]]}{more}"
+        first = names[0] if names else problem.activity_names[others[0]]
+        return f"shares volume {claim[0]} with {first}{more}"
 
     def _latency(self, index: int) -> str:
         """Prediction steps go to the node of least round trip."""
@@ -108,7 +113,9 @@ class Explainer:
             return ""
         location = self._step(index).location
         trips, room = problem.latency_ms[kind], self.lowered.tables.usable[kind]
-        known = [int(node) for node in np.argsort(trips) if room[node] and not np.isnan(trips[node])]
+        known = [
+            int(node) for node in np.argsort(trips) if room[node] and not np.isnan(trips[node])
+        ]
         node = int(self.schedule.node[index])
         if not known:
             return f"no node with room states a latency to {location}"
@@ -116,12 +123,18 @@ class Explainer:
         if problem.arrays.latency_excess_ms[kind, node] > 0:
             here = "unknown latency" if np.isnan(own) else f"{_ms(own)}"
             return (
-                f"{here} to {location}: {self._name(best)} ({_ms(trips[best])}) had no room when the step was ready"
+                f"{here} to {location}: {self._name(best)} ({_ms(trips[best])}) "
+                "had no room when the step was ready"
             )
         others = [float(trips[other]) for other in known if other != node]
         following = f", next {_ms(min(others))}" if others else ""
-        rank = "lowest round trip" if own <= trips[best] else "round trip within the tolerance of the lowest"
-        return f"{rank} to {location} of {_count(int(room.sum()), 'node')} with room: {_ms(own)}{following}"
+        rank = (
+            "lowest round trip"
+            if own <= trips[best]
+            else "round trip within the tolerance of the lowest"
+        )
+        nodes = _count(int(room.sum()), "node")
+        return f"{rank} to {location} of {nodes} with room: {_ms(own)}{following}"
 
     def _only_node(self, index: int) -> str:
         if self._allowed(index).sum() != 1:
@@ -139,20 +152,29 @@ class Explainer:
         for number, node in enumerate(self.cluster.nodes):
             if number == skip:
                 continue
-            free = {name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()}
+            free = {
+                name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()
+            }
             static = why_not(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
             short = lacking(requests, free)
             if static:
                 counts[static] += 1
             elif short:
                 short_nodes.setdefault(short[0], []).append(free.get(short[0], 0))
-            elif any(node.name not in self.lowered.volumes.pinned.get(claim, {node.name}) for claim in shape.claims):
+            elif any(
+                node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
+                for claim in shape.claims
+            ):
                 counts["its volume is elsewhere"] += 1
             elif trips is not None and not trips[number] <= (shape.max_latency_ms or np.inf):
-                counts[f"round trip to {step.location} beyond {_ms(shape.max_latency_ms or 0.0)}"] += 1
+                counts[
+                    f"round trip to {step.location} beyond {_ms(shape.max_latency_ms or 0.0)}"
+                ] += 1
         for name, amounts in short_nodes.items():
             counts[_shortage(name, requests.get(name, 1), max(amounts))] += len(amounts)
-        return ", ".join(f"{_count(number, 'node')}: {text}" for text, number in counts.most_common(3))
+        return ", ".join(
+            f"{_count(number, 'node')}: {text}" for text, number in counts.most_common(3)
+        )
 
     def _unschedulable(self, index: int) -> str:
         total = len(self.cluster.nodes)
@@ -162,7 +184,9 @@ class Explainer:
         """[N] download, run and upload time on each node."""
         arrays = self.lowered.problem.arrays
         run = arrays.duration_seconds[index] / (arrays.speed if arrays.scales[index] else 1.0)
-        return np.asarray(run + (arrays.download_bytes[index] + arrays.upload_bytes[index]) / arrays.store_rate)
+        return np.asarray(
+            run + (arrays.download_bytes[index] + arrays.upload_bytes[index]) / arrays.store_rate
+        )
 
     def _quickest(self, index: int) -> str:
         seconds, node = self._occupied(index), int(self.schedule.node[index])
@@ -171,13 +195,18 @@ class Explainer:
         if seconds[node] < others.min() - 1e-9:
             rest = f"{format_duration(float(others.min()))} on {self._name(int(others.argmin()))}"
             return f"takes {format_duration(float(seconds[node]))} here, {rest}"
-        return f"one of {_count(int(self._allowed(index).sum()), 'node')} that take it; the search chose it for the whole run"
+        nodes = _count(int(self._allowed(index).sum()), "node")
+        return f"one of {nodes} that take it; the search chose it for the whole run"
 
     def _comparison(self, index: int) -> tuple[str, int]:
         """Try the step on other nodes and say what that would cost."""
-        problem, node = self.lowered.problem, int(self.schedule.node[index])
-        order = np.argsort(np.where(self._allowed(index), self._occupied(index), np.inf), kind="stable")
-        others = [int(other) for other in order if self._allowed(index)[other] and other != node][:ALTERNATIVES]
+        node = int(self.schedule.node[index])
+        order = np.argsort(
+            np.where(self._allowed(index), self._occupied(index), np.inf), kind="stable"
+        )
+        others = [int(other) for other in order if self._allowed(index)[other] and other != node][
+            :ALTERNATIVES
+        ]
         played = [self._moved(index, other) for other in others]
         ends = np.array([schedule.makespan_seconds for schedule in played])
         finishes = np.array([float(schedule.end[index]) for schedule in played])
@@ -185,22 +214,31 @@ class Explainer:
         if ends.min() > own_end + max(0.5, 1e-3 * own_end):
             later = format_duration(float(ends.min() - own_end))
             next_best = self._name(others[int(ends.argmin())])
-            return f"the run would end {later} later with this step on {next_best}, the next best", len(others)
+            return (
+                f"the run would end {later} later with this step on {next_best}, the next best",
+                len(others),
+            )
         if finishes.min() > own_finish + 0.5:
             second = int(finishes.argmin())
             own = format_duration(own_finish - float(self.schedule.start[index]))
+            later = format_duration(float(finishes[second]) - own_finish)
             return (
                 f"ends first here ({own} after its start), "
-                f"{format_duration(float(finishes[second]) - own_finish)} later on {self._name(others[second])}",
+                f"{later} later on {self._name(others[second])}",
                 len(others),
             )
         nodes = _count(int(self._allowed(index).sum()), "node")
-        return f"one of {nodes} that end the run equally early; chosen for an even use of the nodes", len(others)
+        return (
+            f"one of {nodes} that end the run equally early; chosen for an even use of the nodes",
+            len(others),
+        )
 
     def _moved(self, index: int, node: int) -> Schedule:
         nodes = self.placement.gene_nodes.copy()
         nodes[self.lowered.problem.arrays.gene[index]] = node
-        return simulate(self.lowered.problem, Placement(nodes, self.placement.priority, np.empty(0)))
+        return simulate(
+            self.lowered.problem, Placement(nodes, self.placement.priority, np.empty(0))
+        )
 
 
 def _ms(latency: float) -> str:

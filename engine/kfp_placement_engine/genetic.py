@@ -69,7 +69,9 @@ class GeneticParams:
                 raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be 1 or more")
         for name in ("crossover_rate", "elite_share", "critical_share", "mutation_rate"):
             if not 0 <= getattr(self, name) <= 1:
-                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1")
+                raise PlanningError(
+                    f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1"
+                )
         if not 0 <= self.greedy_share + self.backfill_share <= 1:
             raise PlanningError("greedy_share and backfill_share together must lie between 0 and 1")
 
@@ -77,9 +79,10 @@ class GeneticParams:
     def paper(cls) -> "GeneticParams":
         """The genetic algorithm of the paper on ML tasks on Kubernetes, by name.
 
-        What the paper leaves open is ours: population 50, 1,000 generations, mutation rate (alpha) 0.2,
-        binary tournaments, the best individual kept, random repair of nodes a step may not take, and
-        a decoder (list scheduling in gene order with capacity), without which it has no time.
+        What the paper leaves open is ours: population 50, 1,000 generations, mutation rate (alpha)
+        0.2, binary tournaments, the best individual kept, random repair of nodes a step may not
+        take, and a decoder (list scheduling in gene order with capacity), without which it has no
+        time.
         """
         return cls(variant="paper", population_size=50, islands=1, exact_below=0)
 
@@ -140,7 +143,9 @@ def _replays(problem: PlacementProblem, schedule: Schedule, ordered: bool) -> It
 class GeneticSearch:
     """One search of one problem."""
 
-    def __init__(self, problem: PlacementProblem, params: GeneticParams, seed: int, threads: int) -> None:
+    def __init__(
+        self, problem: PlacementProblem, params: GeneticParams, seed: int, threads: int
+    ) -> None:
         self._problem = problem
         self._params = params
         self._threads = max(1, min(threads, params.islands))
@@ -151,7 +156,10 @@ class GeneticSearch:
         ]
 
     def run(
-        self, stop: StoppingCriterion, warm_start: Placement | None, report: Callable[[int, float], None]
+        self,
+        stop: StoppingCriterion,
+        warm_start: Placement | None,
+        report: Callable[[int, float], None],
     ) -> tuple[Candidate, int]:
         """Search until the criterion says so; returns the best plan and the generations done.
 
@@ -162,7 +170,9 @@ class GeneticSearch:
         generation, since = 0, 0
         with ThreadPoolExecutor(self._threads) as pool:
             while not stop(SearchProgress(generation, since)):
-                improved = list(pool.map(lambda island: island.improve(parameters, trials), self._islands))
+                improved = list(
+                    pool.map(lambda island: island.improve(parameters, trials), self._islands)
+                )
                 generation += 1
                 since = 0 if any(improved) else since + 1
                 if generation % self._params.migration_interval == 0:
@@ -174,7 +184,9 @@ class GeneticSearch:
                 best = candidate
         return best, generation
 
-    def _seed(self, stop: StoppingCriterion, warm_start: Placement | None) -> tuple[Candidate, Candidate | None]:
+    def _seed(
+        self, stop: StoppingCriterion, warm_start: Placement | None
+    ) -> tuple[Candidate, Candidate | None]:
         """Fill the islands with the seeds, best first; plans with held starts are kept aside."""
         free: list[Candidate] = []
         held: Candidate | None = None
@@ -198,22 +210,36 @@ class GeneticSearch:
     def _store(self, island: native.Population, slot: int, candidate: Candidate) -> None:
         schedule = candidate.schedule
         island.genes[slot] = candidate.placement.gene_nodes
-        island.keys[slot] = np.where(np.isfinite(schedule.start), schedule.start, candidate.placement.priority)
+        island.keys[slot] = np.where(
+            np.isfinite(schedule.start), schedule.start, candidate.placement.priority
+        )
         island.terms[slot] = schedule.terms
         island.cause[slot] = schedule.cause
         island.last[slot] = int(np.where(schedule.finished, schedule.end, -1.0).argmax())
 
     def _migrate(self) -> None:
-        """Give each island's best to the next one: into its last slot, and its first if it is better."""
+        """Give each island's best to the next one's last slot, and to its first if better."""
         bests = [
-            (island.genes[0].copy(), island.keys[0].copy(), island.terms[0].copy(), island.cause[0].copy(), island.last[0])
+            (
+                island.genes[0].copy(),
+                island.keys[0].copy(),
+                island.terms[0].copy(),
+                island.cause[0].copy(),
+                island.last[0],
+            )
             for island in self._islands
         ]
         for number, best in enumerate(bests):
             other = self._islands[(number + 1) % len(self._islands)]
             slots = [len(other.last) - 1] + ([0] if better(best[2], other.terms[0]) else [])
             for slot in slots:
-                other.genes[slot], other.keys[slot], other.terms[slot], other.cause[slot], other.last[slot] = best
+                (
+                    other.genes[slot],
+                    other.keys[slot],
+                    other.terms[slot],
+                    other.cause[slot],
+                    other.last[slot],
+                ) = best
 
     def _best_of_islands(self) -> Candidate:
         best = self._islands[0]

@@ -73,9 +73,13 @@ def critical_path_seconds(problem: PlacementProblem, usable: Booleans) -> float:
     arrays = problem.arrays
     end = arrays.release_seconds + shortest_seconds(problem, usable)
     for activity in problem.topological:
-        before = arrays.predecessors[arrays.predecessors_start[activity] : arrays.predecessors_start[activity + 1]]
+        before = arrays.predecessors[
+            arrays.predecessors_start[activity] : arrays.predecessors_start[activity + 1]
+        ]
         if before.size:
-            end[activity] += max(0.0, float(end[before].max()) - float(arrays.release_seconds[activity]))
+            end[activity] += max(
+                0.0, float(end[before].max()) - float(arrays.release_seconds[activity])
+            )
     return float(end.max(initial=0.0))
 
 

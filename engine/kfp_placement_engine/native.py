@@ -1,8 +1,8 @@
 """The C kernel (`engine/kernel`), loaded once and called through ctypes.
 
 Calls free the GIL, so searches run in threads. Arrays are passed as they are: every field of
-`ProblemArrays` has its twin, in the same order, in `problem.h`; the size of the two is compared when
-the library is loaded.
+`ProblemArrays` has its twin, in the same order, in `problem.h`; the size of the two is compared
+when the library is loaded.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ GREEDY = 5
 TERMS = 4
 """Terms of the objective."""
 
-_POINTERS = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_uint8}
+_ELEMENT_TYPES = ("float64", "int64", "uint64", "bool")
 _OBJECTIVES = {"completion": 0, "packing": 1, "paper": 2}
 _SCALARS = (
     "direct",
@@ -51,11 +51,11 @@ class _Problem(ctypes.Structure):
     ]
 
 
+_SCHEDULE_FIELDS = ("start", "begin", "end", "pull_seconds", "terms", "node", "cause")
+
+
 class _Schedule(ctypes.Structure):
-    _fields_ = [
-        (name, ctypes.c_void_p)
-        for name in ("start", "begin", "end", "pull_seconds", "terms", "node", "cause")
-    ]
+    _fields_ = [(name, ctypes.c_void_p) for name in _SCHEDULE_FIELDS]
 
 
 class _Population(ctypes.Structure):
@@ -92,6 +92,8 @@ _prepared: "weakref.WeakKeyDictionary[PlacementProblem, _Problem]" = weakref.Wea
 
 
 def _address(array: "np.ndarray[Any, Any]") -> int:
+    if not array.flags.c_contiguous or array.dtype.name not in _ELEMENT_TYPES:
+        raise TypeError(f"the kernel takes no {array.dtype.name} array that is not contiguous")
     return int(array.ctypes.data)
 
 
@@ -149,7 +151,7 @@ def play(
     }
     out["terms"] = np.empty(TERMS)
     out["node"], out["cause"] = np.empty(activities, np.int64), np.empty(activities, np.int64)
-    schedule = _Schedule(*(_address(out[name]) for name, _ in _Schedule._fields_))
+    schedule = _Schedule(*(_address(out[name]) for name in _SCHEDULE_FIELDS))
     holds = ctypes.c_void_p(_address(not_before)) if not_before.size else None
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
@@ -230,7 +232,10 @@ class Population:
         )
 
     def improve(self, parameters: Floats, trials: int) -> int:
-        """Try children; returns how many were the best so far. `parameters` as SearchParameters in C."""
+        """Try children; returns how many were the best so far.
+
+        `parameters` are those of `SearchParameters` in `search.h`.
+        """
         return _checked(
             KERNEL.improve(
                 ctypes.byref(_native(self._problem)),

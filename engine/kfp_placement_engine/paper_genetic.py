@@ -23,12 +23,15 @@ from kfp_placement_engine.stop import SearchProgress, StoppingCriterion
 def gene_values(problem: PlacementProblem) -> Floats:
     """[G, N] what Eq. (1) gains from each gene on each node (the constant T left out)."""
     arrays = problem.arrays
-    rows = [arrays.assignment_gain[arrays.class_of[list(members)]].sum(axis=0) for members in problem.gene_activities]
+    rows = [
+        arrays.assignment_gain[arrays.class_of[list(members)]].sum(axis=0)
+        for members in problem.gene_activities
+    ]
     return np.array(rows).reshape(problem.genes, problem.nodes)
 
 
 def is_constant(problem: PlacementProblem) -> bool:
-    """Whether Eq. (1) values all placements alike, so that the paper's search is random placement."""
+    """Whether Eq. (1) values all placements alike: then the search is random placement."""
     values = np.where(problem.arrays.allowed, gene_values(problem), np.nan)
     spread = np.nanmax(values, axis=1) - np.nanmin(values, axis=1) if problem.genes else np.zeros(1)
     return bool((spread < 1e-12).all())
@@ -38,7 +41,8 @@ def exchange(first: Integers, second: Integers, cuts: Integers, lost: Integers) 
     """Children of pairs of parents: nodes behind the cut come from the second parent.
 
     Args:
-        first, second: [P, G] node of each sub-task.
+        first: [P, G] node of each sub-task.
+        second: [P, G] the other parents.
         cuts: [P] cut points; nodes with this index and after it are exchanged.
         lost: [P, G] random nodes for sub-tasks that vanish.
 
@@ -69,7 +73,9 @@ class PaperSearch:
         self._rng = np.random.default_rng(seed)
         self._values = gene_values(problem)
 
-    def run(self, stop: StoppingCriterion, report: Callable[[int, float], None]) -> tuple[Candidate, int]:
+    def run(
+        self, stop: StoppingCriterion, report: Callable[[int, float], None]
+    ) -> tuple[Candidate, int]:
         """Evolve for the parameters' generations or until the criterion says so."""
         population = self._random_nodes(self._params.population_size)
         fitness = self._fitness(population)
@@ -96,17 +102,22 @@ class PaperSearch:
 
     def _tournament(self, fitness: Floats, count: int) -> Integers:
         rivals = self._rng.integers(0, len(fitness), (count, 2))
-        return np.where(fitness[rivals[:, 0]] >= fitness[rivals[:, 1]], rivals[:, 0], rivals[:, 1])
+        first_wins = fitness[rivals[:, 0]] >= fitness[rivals[:, 1]]
+        return np.asarray(np.where(first_wins, rivals[:, 0], rivals[:, 1]), np.int64)
 
     def _random_nodes(self, count: int) -> Integers:
         allowed = self._problem.arrays.allowed
         draws = self._rng.random((count, *allowed.shape))
-        return np.where(allowed[None], draws, -1.0).argmax(axis=2).astype(np.int64)
+        return np.asarray(np.where(allowed[None], draws, -1.0).argmax(axis=2), np.int64)
 
     def _repaired(self, individuals: Integers) -> Integers:
         genes = np.arange(self._problem.genes)
         bad = ~self._problem.arrays.allowed[genes[None, :], individuals]
-        return np.where(bad, self._random_nodes(len(individuals)), individuals) if bad.any() else individuals
+        return (
+            np.where(bad, self._random_nodes(len(individuals)), individuals)
+            if bad.any()
+            else individuals
+        )
 
     def _fitness(self, individuals: Integers) -> Floats:
         genes = np.arange(self._problem.genes)
@@ -121,4 +132,3 @@ class PaperSearch:
             played = simulate_planned(self._problem, nodes, order)
             placement = Placement.of_schedule(self._problem, played.start, played.node)
         return Candidate(placement, simulate(self._problem, placement))
-

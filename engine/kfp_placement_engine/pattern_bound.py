@@ -28,13 +28,14 @@ def pattern_bound_seconds(problem: PlacementProblem, usable: Booleans) -> float 
         return None
     keys = np.concatenate([arrays.requests[steps], usable[steps].astype(np.int64)], axis=1)
     classes, member = np.unique(keys, axis=0, return_inverse=True)
-    work = np.bincount(member.ravel(), weights=arrays.duration_seconds[steps])
+    members = np.bincount(member.ravel())
+    work = np.bincount(member.ravel(), weights=arrays.duration_seconds[steps]).astype(np.float64)
     requests = classes[:, : arrays.requests.shape[1]]
     open_to = classes[:, arrays.requests.shape[1] :].astype(np.bool_)
     columns: list[tuple[int, float, tuple[int, ...]]] = []
     counts: list[int] = []
     for room, speed, fitting, count in _node_types(problem, open_to):
-        for pattern in _maximal_patterns(room, requests, fitting, np.bincount(member.ravel())):
+        for pattern in _maximal_patterns(room, requests, fitting, members):
             columns.append((len(counts), speed, pattern))
             if len(columns) > MAX_PATTERNS:
                 return None
@@ -75,7 +76,9 @@ def _maximal_patterns(
 
     padding = {index: position for position, index in enumerate(classes)}
     for counts in extend(0, room, ()):
-        yield tuple(counts[padding[index]] if index in padding else 0 for index in range(len(requests)))
+        yield tuple(
+            counts[padding[index]] if index in padding else 0 for index in range(len(requests))
+        )
 
 
 def _most(left: Integers, request: Integers, available: int) -> int:
@@ -84,7 +87,10 @@ def _most(left: Integers, request: Integers, available: int) -> int:
 
 
 def _solve(
-    highspy: object, columns: list[tuple[int, float, tuple[int, ...]]], counts: list[int], work: Floats
+    highspy: object,
+    columns: list[tuple[int, float, tuple[int, ...]]],
+    counts: list[int],
+    work: Floats,
 ) -> float | None:
     """Minimise T: each class gets its work; no type of node is busy longer than its nodes x T."""
     solver = highspy.Highs()  # type: ignore[attr-defined]
@@ -95,15 +101,22 @@ def _solve(
     for _ in columns:
         solver.addVar(0.0, infinity)
     for index, amount in enumerate(work):
-        entries = [(number + 1, speed * p[index]) for number, (_, speed, p) in enumerate(columns) if p[index]]
+        entries = [
+            (number + 1, speed * p[index])
+            for number, (_, speed, p) in enumerate(columns)
+            if p[index]
+        ]
         if not entries:
             continue
-        names, values = zip(*entries, strict=True)
-        solver.addRow(float(amount), infinity, len(names), np.array(names, np.int32), np.array(values))
+        indexes = np.array([number for number, _ in entries], np.int32)
+        values = np.array([value for _, value in entries])
+        solver.addRow(float(amount), infinity, len(entries), indexes, values)
     for kind, count in enumerate(counts):
         held = [number + 1 for number, (owner, _, _) in enumerate(columns) if owner == kind]
         names = np.array([0, *held], np.int32)
-        solver.addRow(0.0, infinity, len(names), names, np.array([float(count), *([-1.0] * len(held))]))
+        solver.addRow(
+            0.0, infinity, len(names), names, np.array([float(count), *([-1.0] * len(held))])
+        )
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:  # type: ignore[attr-defined]
         return None

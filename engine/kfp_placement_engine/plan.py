@@ -1,4 +1,4 @@
-"""A finished plan, for people and programs: what the SDK shows, the command line prints, tests read.
+"""A finished plan, for people and programs: what SDK and command line show and tests read.
 
 Time zero is the submission of the run. All figures come from one simulation of the plan; the
 baselines' figures from the same simulation of theirs.
@@ -60,7 +60,7 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class PlannedDriver:
-    """A KFP driver pod on the plan's time line: `step` or group it belongs to, node, start and finish."""
+    """A KFP driver pod on the plan's time line; `name` is the step or group it belongs to."""
 
     name: str
     node: str
@@ -87,7 +87,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Bound:
-    """A makespan no schedule can beat, and how it was found (`pattern-lp`, `area`, `critical-path`)."""
+    """A makespan no schedule can beat, by `kind`: `pattern-lp`, `area` or `critical-path`."""
 
     seconds: float
     kind: str

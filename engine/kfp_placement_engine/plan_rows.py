@@ -26,7 +26,11 @@ def step_rows(
     rows = []
     for index, activity in enumerate(lowered.activities):
         if activity.step is not None:
-            rows.append(_step_row(graph, lowered, schedule, index, activity.step, reasons[index], assumptions))
+            rows.append(
+                _step_row(
+                    graph, lowered, schedule, index, activity.step, reasons[index], assumptions
+                )
+            )
     return tuple(rows)
 
 
@@ -63,7 +67,9 @@ def _step_row(
         image_pull_seconds=pull,
         transfer_seconds=max(0.0, occupied - duration - pull),
         duration_seconds=duration if not step.assumed_cached else 0.0,
-        duration_source=DurationSource.ASSUMED if step.duration_seconds is None else step.duration_source,
+        duration_source=DurationSource.ASSUMED
+        if step.duration_seconds is None
+        else step.duration_source,
         latency_ms=None if np.isnan(latency) else latency,
         requests=requests_of(graph, step),
         image=step.image,
@@ -103,13 +109,21 @@ def notices_of(graph: RunGraph, marked_only: bool) -> list[Notice]:
         else "they are planned as if they did; in a cluster the default scheduler places them "
         "(--marked-only shows that)"
     )
-    return [Notice("unmarked-steps", f"{len(unmarked)} of {len(executors)} steps carry no mark; {effect}")]
+    return [
+        Notice(
+            "unmarked-steps", f"{len(unmarked)} of {len(executors)} steps carry no mark; {effect}"
+        )
+    ]
 
 
-def used_assumptions(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> tuple[str, ...]:
+def used_assumptions(
+    graph: RunGraph, cluster: Cluster, assumptions: Assumptions
+) -> tuple[str, ...]:
     """The assumed values that the plan rests on, each with how often it was used."""
     steps, texts = graph.steps, []
-    without = [step for step in steps if step.duration_seconds is None and step.kind is StepKind.CONTAINER]
+    without = [
+        step for step in steps if step.duration_seconds is None and step.kind is StepKind.CONTAINER
+    ]
     if without:
         seconds = format_duration(duration_of(without[0], assumptions))
         texts.append(f"run time {seconds} for {len(without)} of {len(steps)} steps")
@@ -119,15 +133,24 @@ def used_assumptions(graph: RunGraph, cluster: Cluster, assumptions: Assumptions
     reported = {name for node in cluster.nodes for name in node.images}
     unknown = {step.image for step in steps if step.image and step.image not in reported}
     if unknown:
-        texts.append(f"size {assumptions.image_bytes} B for {len(unknown)} images that no node reports")
+        texts.append(
+            f"size {assumptions.image_bytes} B for {len(unknown)} images that no node reports"
+        )
     drivers = len(graph.groups) + sum(step.has_driver for step in steps)
     if drivers:
-        texts.append(f"{format_duration(assumptions.driver_seconds)} for each of {drivers} driver pods")
+        texts.append(
+            f"{format_duration(assumptions.driver_seconds)} for each of {drivers} driver pods"
+        )
     widths = sum(group.width_assumed for group in graph.groups)
     if widths:
         texts.append(f"the width of {widths} loops")
-    if any(node.store_bytes_per_second is None for node in cluster.nodes) and not graph.direct_transfers:
-        texts.append(f"{assumptions.store_bytes_per_second / 1e6:g} MB/s between a node and the object store")
+    if (
+        any(node.store_bytes_per_second is None for node in cluster.nodes)
+        and not graph.direct_transfers
+    ):
+        texts.append(
+            f"{assumptions.store_bytes_per_second / 1e6:g} MB/s between a node and the object store"
+        )
     if graph.direct_transfers:
         texts.append(f"{assumptions.link_bytes_per_second / 1e6:g} MB/s between two nodes")
     return tuple(texts)

@@ -68,9 +68,13 @@ class PlanOptions:
     def __post_init__(self) -> None:
         """Refuse values that cannot be planned with; the message names the choices."""
         if self.dispatch not in DISPATCHES:
-            raise PlanningError(f"dispatch {self.dispatch!r}; choose one of {', '.join(DISPATCHES)}")
+            raise PlanningError(
+                f"dispatch {self.dispatch!r}; choose one of {', '.join(DISPATCHES)}"
+            )
         if self.objective not in OBJECTIVES:
-            raise PlanningError(f"objective {self.objective!r}; choose one of {', '.join(OBJECTIVES)}")
+            raise PlanningError(
+                f"objective {self.objective!r}; choose one of {', '.join(OBJECTIVES)}"
+            )
         for name in self.compare:
             if name not in BASELINES:
                 raise PlanningError(f"baseline {name!r}; choose from {', '.join(BASELINES)}")
@@ -118,7 +122,8 @@ def plan_run(
     )
     tell(0.85, "comparing with " + ", ".join(options.compare) if options.compare else "explaining")
     baselines = {
-        name: figures_of(lowered.problem, BASELINES[name](lowered.problem, options.seed)) for name in options.compare
+        name: figures_of(lowered.problem, BASELINES[name](lowered.problem, options.seed))
+        for name in options.compare
     }
     tell(0.95, "explaining")
     plan = _plan(graph, cluster, options, lowered, result, baselines)
@@ -196,8 +201,15 @@ def _plan(
         baselines=baselines,
         steps=steps,
         drivers=driver_rows(lowered, result.schedule),
-        unschedulable=tuple((step.name, step.reason) for step in steps if step.node is None and not step.cached),
-        notices=(*graph.notices, *cluster.notices, *lowered.notices, *notices_of(graph, options.marked_only)),
+        unschedulable=tuple(
+            (step.name, step.reason) for step in steps if step.node is None and not step.cached
+        ),
+        notices=(
+            *graph.notices,
+            *cluster.notices,
+            *lowered.notices,
+            *notices_of(graph, options.marked_only),
+        ),
         assumptions=used_assumptions(graph, cluster, assumptions),
         all_durations_assumed=all(step.duration_seconds is None for step in graph.steps),
     )

@@ -12,11 +12,19 @@ from kfp_placement_engine.problem import Floats, PlacementProblem
 def upward_ranks(problem: PlacementProblem) -> Floats:
     """[A] mean time of the longest path from the activity's start to the end of the run (HEFT)."""
     arrays = problem.arrays
-    seconds = np.where(arrays.scales, arrays.duration_seconds * np.mean(1.0 / arrays.speed), arrays.duration_seconds)
-    seconds = seconds + (arrays.download_bytes + arrays.upload_bytes) * np.mean(1.0 / arrays.store_rate)
+    seconds = np.where(
+        arrays.scales,
+        arrays.duration_seconds * np.mean(1.0 / arrays.speed),
+        arrays.duration_seconds,
+    )
+    seconds = seconds + (arrays.download_bytes + arrays.upload_bytes) * np.mean(
+        1.0 / arrays.store_rate
+    )
     rank = seconds.copy()
     for activity in problem.topological[::-1]:
-        after = arrays.successors[arrays.successors_start[activity] : arrays.successors_start[activity + 1]]
+        after = arrays.successors[
+            arrays.successors_start[activity] : arrays.successors_start[activity + 1]
+        ]
         if after.size:
             rank[activity] += rank[after].max()
     return rank

@@ -1,8 +1,9 @@
 """The placement problem as arrays: what the simulation and the search work on.
 
-A run's pods become *activities*: every step and every KFP driver pod. `lowering` makes problems; nothing changes one afterwards. In the shapes below A = activities, N = nodes, R =
-resources, K = classes of activities that look alike to a node, G = genes, I = images, V = volume
-claims, L = limited iterations, M = loops with a limit.
+A run's pods become *activities*: every step and every KFP driver pod. `lowering` makes problems;
+nothing changes one afterwards. In the shapes below A = activities, N = nodes, R = resources, K =
+classes of activities that look alike to a node, G = genes, I = images, V = volume claims, L =
+limited iterations, M = loops with a limit.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """A pipeline run as the planner sees it: steps, groups, claims, and what waits for what.
 
 Readers make a `RunGraph`, whatever the file was; SDK, planner and controller use nothing else.
-Everything here is frozen. Names follow one rule everywhere (SDK, plan, messages, metrics): the dotted
-path of the task in the pipeline without `root`, with concrete loop indexes: `train`,
+Everything here is frozen. Names follow one rule everywhere (SDK, plan, messages, metrics): the
+dotted path of the task in the pipeline without `root`, with concrete loop indexes: `train`,
 `inner.work-2`, `for-loop-1[0].print-text`.
 """
 
@@ -57,7 +57,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Toleration:
-    """A pod's toleration, as in Kubernetes; an empty key with operator Exists matches every taint."""
+    """A pod's toleration, as in Kubernetes; an empty key with Exists matches every taint."""
 
     key: str = ""
     operator: str = "Equal"
@@ -129,8 +129,10 @@ class RunClaim:
 
     Attributes:
         name: claim name; for one that the run creates, a name unique in the graph.
-        access_modes: as written (`ReadWriteOnce`, ...); empty = unknown, to be looked up in the cluster.
-        created_by: the createpvc step that makes it, or "" (an existing claim, or the run's workspace).
+        access_modes: as written (`ReadWriteOnce`, ...); empty = unknown, to be looked up in the
+            cluster.
+        created_by: the createpvc step that makes it, or "" (an existing claim, or the run's
+            workspace).
         is_workspace: the KFP workspace, made for the run before its first step.
     """
 
@@ -155,7 +157,8 @@ class Step:
         exit_task: runs when its group has ended, whatever the outcome; nothing waits for it.
         display_name: the author's name for it, or "".
         image: image of the main container, or "" where unknown.
-        requests: the main container's requests (limits where there are only limits), canonical units.
+        requests: the main container's requests (limits where there are only limits), canonical
+            units.
         unknown_resources: resources whose amount is known only at run time.
         labels: pod labels set by the author.
         annotations: pod annotations set by the author.

@@ -55,10 +55,14 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
     Raises:
         PlanningError: the placement's arrays do not fit the problem.
     """
-    if placement.gene_nodes.shape != (problem.genes,) or placement.priority.shape != (problem.activities,):
+    if placement.gene_nodes.shape != (problem.genes,) or placement.priority.shape != (
+        problem.activities,
+    ):
         raise PlanningError("the placement belongs to another problem")
     policy = DISPATCH_POLICIES[problem.dispatch]
-    played = native.play(problem, policy, placement.gene_nodes, placement.priority, placement.not_before)
+    played = native.play(
+        problem, policy, placement.gene_nodes, placement.priority, placement.not_before
+    )
     return Schedule(**played)
 
 
@@ -69,12 +73,14 @@ def simulate_policy(problem: PlacementProblem, policy: int) -> Schedule:
 
 
 def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
-    """Play list scheduling: most urgent first (smallest priority), on the node where it ends first."""
+    """Play list scheduling: smallest priority first, on the node where it ends first."""
     genes = np.zeros(problem.genes, np.int64)
-    return Schedule(**native.play(problem, native.GREEDY, genes, np.ascontiguousarray(priority), _NONE))
+    return Schedule(
+        **native.play(problem, native.GREEDY, genes, np.ascontiguousarray(priority), _NONE)
+    )
 
 
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
-    """Play backfilling: planned nodes, and on each whatever is ready and fits starts by priority."""
+    """Play backfilling: on its planned node each step that is ready and fits, by priority."""
     nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)
     return Schedule(**native.play(problem, native.BACKFILL, nodes, order, _NONE))

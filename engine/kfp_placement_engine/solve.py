@@ -42,8 +42,8 @@ def solve(
 
     Args:
         problem: the problem.
-        stop: when to stop; two seconds unless given. It is asked between generations, so even a budget
-            of 0 returns a plan.
+        stop: when to stop; two seconds unless given. It is asked between generations, so even a
+            budget of 0 returns a plan.
         seed: of the random generator, 0 or more.
         params: of the search.
         warm_start: a plan to start from as well.
@@ -60,13 +60,17 @@ def solve(
     started = time.monotonic()
     if problem.genes == 0:
         placement = Placement(np.zeros(0, np.int64), np.zeros(problem.activities), np.empty(0))
-        return Result(placement, simulate(problem, placement), 0, seed, time.monotonic() - started, exact=True)
+        return Result(
+            placement, simulate(problem, placement), 0, seed, time.monotonic() - started, exact=True
+        )
     if params.variant == "paper":
         best, generations = PaperSearch(problem, params, seed).run(stop, report)
         return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
     if count_plans(problem) <= params.exact_below:
         best = _exact(problem)
-        return Result(best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True)
+        return Result(
+            best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True
+        )
     search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
     best, generations = search.run(stop, warm_start, report)
     return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)

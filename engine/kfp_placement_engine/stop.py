@@ -95,7 +95,8 @@ class AnyOf:
 
     def __call__(self, progress: SearchProgress) -> bool:
         """Whether any criterion holds; all are asked, so that every clock starts."""
-        return any([criterion(progress) for criterion in self.criteria])
+        answers = [criterion(progress) for criterion in self.criteria]
+        return any(answers)
 
 
 def share_done(criterion: StoppingCriterion) -> float:

@@ -34,7 +34,8 @@ def best_of_all(problem: PlacementProblem) -> Placement:
     plans = count_plans(problem)
     if plans > MAX_PLANS:
         raise PlanningError(
-            f"brute force would try up to {plans:.3g} plans; it is for tiny runs (at most {MAX_PLANS:.3g})"
+            f"brute force would try up to {plans:.3g} plans; "
+            f"it is for tiny runs (at most {MAX_PLANS:.3g})"
         )
     genes, order, _, _ = native.brute_force(problem)
     return Placement(genes, order, np.empty(0))

@@ -9,7 +9,7 @@ from kfp_placement_engine.simulation import Schedule, simulate
 
 
 def heft_placement(problem: PlacementProblem) -> Placement:
-    """HEFT's nodes in the order of HEFT's own starts (decoding by rank would be worse than HEFT)."""
+    """HEFT's nodes in the order of HEFT's own starts; decoded by rank it would be worse."""
     start, node = native.heft(problem)
     return Placement.of_schedule(problem, np.where(np.isfinite(start), start, 1e300), node)
 
@@ -17,8 +17,8 @@ def heft_placement(problem: PlacementProblem) -> Placement:
 def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """HEFT's plan, played under the problem's dispatch.
 
-    Upward ranks, earliest finish over all nodes, insertion into gaps in which all requested resources
-    are free. Under `ready` dispatch no step waits for its node, so the order is lost. The seed is not
-    used.
+    Upward ranks, earliest finish over all nodes, insertion into gaps in which all requested
+    resources are free. Under `ready` dispatch no step waits for its node, so the order is lost.
+    The seed is not used.
     """
     return simulate(problem, heft_placement(problem))

@@ -1,4 +1,4 @@
-"""The run's pods as a graph of activities: driver pods of groups and steps, and the steps themselves."""
+"""The run's pods as a graph of activities: drivers of groups and steps, and the steps."""
 
 from dataclasses import dataclass, field
 

@@ -63,7 +63,8 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions) -> Lowere
     """Lower a run on a cluster to a placement problem.
 
     Raises:
-        PlanningError: a cluster without nodes, a run without steps, a cycle or a dangling dependency.
+        PlanningError: a cluster without nodes, a run without steps, a cycle or a dangling
+            dependency.
     """
     if not cluster.nodes:
         raise PlanningError("the cluster has no nodes; nothing can be placed")
@@ -214,4 +215,5 @@ def _arrays(
         image_present=images.present,
         run_weight=np.ones(1),
     )
-    return ProblemArrays(*(np.ascontiguousarray(array) for array in arrays))
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays._asdict().items()}
+    return arrays._replace(**contiguous)

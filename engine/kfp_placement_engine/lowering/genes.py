@@ -1,4 +1,4 @@
-"""Genes: the placement decisions. Steps that must share a node share one; each other step has its own."""
+"""Genes: the placement decisions. Steps that must share a node share one; others have their own."""
 
 from dataclasses import dataclass
 
@@ -99,6 +99,6 @@ def _split_notice(
     return Notice(
         "volume-split",
         f"no node can take all users of volume claim {', '.join(shared)} ({steps}"
-        f"{', ...' if len(together) > 4 else ''}); they run on different nodes, one after the other, "
-        "as the volume moves",
+        f"{', ...' if len(together) > 4 else ''}); they run on different nodes, "
+        "one after the other, as the volume moves",
     )

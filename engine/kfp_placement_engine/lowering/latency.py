@@ -23,7 +23,7 @@ UNKNOWN_EXCESS_MS = 1e6
 
 
 def round_trips(cluster: Cluster, location: str) -> Floats | None:
-    """[N] round trip of each node to the location in milliseconds, NaN = unknown; None = no such location."""
+    """[N] round trips to the location in milliseconds, NaN = unknown; None = no such location."""
     wanted = location.lower()
     known: Mapping[str, float] | None = None
     for name, latencies in cluster.latencies.items():
@@ -38,7 +38,7 @@ def round_trips(cluster: Cluster, location: str) -> Floats | None:
 
 
 def band_limit_ms(trips: Floats, usable: Booleans) -> float:
-    """The largest round trip that still counts as best among the usable nodes; infinite if none is known."""
+    """The largest round trip that counts as best among usable nodes; infinite if none is known."""
     known = trips[usable & ~np.isnan(trips)]
     if known.size == 0:
         return math.inf

@@ -1,7 +1,7 @@
 """What a pod asks of a node: requests, and how kube-scheduler's scores count them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kfp_placement_engine.contract.quantities import Resources
 from kfp_placement_engine.kube_scores import (
@@ -41,7 +41,7 @@ class PodShape:
     requests: tuple[tuple[str, int], ...]
     scored_requests: tuple[int, int]
     node_selector: tuple[tuple[str, str], ...] = ()
-    affinity: NodeAffinity = NodeAffinity()
+    affinity: NodeAffinity = field(default_factory=NodeAffinity)
     tolerations: tuple[Toleration, ...] = ()
     image: str = ""
     containers: int = 1
@@ -56,7 +56,7 @@ def is_kfp(graph: RunGraph) -> bool:
 
 
 def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
-    """What the planner reserves for the step's pod: its largest need over init and main containers."""
+    """What the planner reserves for the step's pod: the larger of init and main containers."""
     if step.kind is not StepKind.CONTAINER:
         return dict(DRIVER_REQUESTS)
     requests = dict(step.requests)

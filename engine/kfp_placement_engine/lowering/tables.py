@@ -123,7 +123,9 @@ def class_tables(
     ruled = np.array([bool(shape.location) for shape in shapes], np.bool_)
     within = ~ruled[:, None] | np.isinf(limits)[:, None] | (trips <= limits[:, None])
     excess = np.zeros(count)
-    for row in np.flatnonzero(ruled):
+    for row in range(len(shapes)):
+        if not ruled[row]:
+            continue
         excess[row] = excess_ms(trips[row], usable[row])
     return ClassTables(
         feasible=feasible,
@@ -154,7 +156,7 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
 
 
 def _image_scores(cluster: Cluster, shape: PodShape) -> list[int]:
-    """ImageLocality of the main image; the launcher's and Argo's own images are on every node alike."""
+    """ImageLocality of the main image; the launcher's and Argo's images are everywhere alike."""
     holders = [node.images.get(shape.image, 0) for node in cluster.nodes] if shape.image else []
     size = next((held for held in holders if held), 0)
     if not size:
@@ -166,7 +168,7 @@ def _image_scores(cluster: Cluster, shape: PodShape) -> list[int]:
 def _assignment_gain(
     cluster: Cluster, shapes: Sequence[PodShape], requests: Integers, nodes: NodeTables
 ) -> Floats:
-    """The terms of the paper's Eq. (1) that depend on the assignment: utilisation and image locality."""
+    """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
     sizes = np.maximum(nodes.allocatable[:, :2], 1)
     utilisation = (requests[:, None, :2] / sizes[None, :, :]).sum(axis=2)
     locality = np.array(

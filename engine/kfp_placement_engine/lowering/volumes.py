@@ -32,7 +32,7 @@ def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
     binding: set[str] = set()
     pinned: dict[str, frozenset[str]] = {}
     notices: list[Notice] = []
-    users = defaultdict(int)
+    users: defaultdict[str, int] = defaultdict(int)
     for step in graph.steps:
         for use in step.claims:
             users[use.claim] += 1

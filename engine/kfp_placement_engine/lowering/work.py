@@ -34,7 +34,7 @@ class Images:
 
 
 def duration_of(step: Step, assumptions: Assumptions) -> float:
-    """The step's run time on the reference node; importers and createpvc are as quick as drivers."""
+    """The step's run time on the reference node; importers and createpvc are quick as drivers."""
     if step.duration_seconds is not None:
         return step.duration_seconds
     if step.kind is not StepKind.CONTAINER:
@@ -72,7 +72,7 @@ def work_of(graph: RunGraph, activities: Sequence[Activity], assumptions: Assump
 def transfer_edges(
     graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions
 ) -> Floats:
-    """[E] bytes moved directly along each edge (predecessor, activity), in the order of the edges."""
+    """[E] bytes moved directly along each edge (predecessor, activity), in the edges' order."""
     transfers: list[float] = []
     for activity in activities:
         moved: dict[str, int] = {}

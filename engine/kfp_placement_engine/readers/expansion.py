@@ -16,15 +16,7 @@ from kfp_placement_engine.readers.expansion_results import (
     NoResult,
     Result,
 )
-from kfp_placement_engine.readers.expressions import (
-    UNKNOWN,
-    Known,
-    Missing,
-    Scope,
-    Value,
-    item_value,
-    known_list,
-)
+from kfp_placement_engine.readers.expressions import Scope
 from kfp_placement_engine.readers.leaf_facts import LeafFactsReader
 from kfp_placement_engine.readers.loop_widths import LoopWidths
 from kfp_placement_engine.readers.notice_book import NoticeBook
@@ -33,6 +25,14 @@ from kfp_placement_engine.readers.run_claims import ClaimBook
 from kfp_placement_engine.readers.step_inputs import DataBook
 from kfp_placement_engine.readers.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.task_tree import Dag, Leaf, Task, TaskTree
+from kfp_placement_engine.readers.values import (
+    UNKNOWN,
+    Known,
+    Missing,
+    Value,
+    item_value,
+    known_list,
+)
 from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kfp_placement_engine.readers.expressions import UNKNOWN, Produced, Value
 from kfp_placement_engine.readers.task_tree import Dag, OutputSources
+from kfp_placement_engine.readers.values import UNKNOWN, Produced, Value
 
 
 class Result(Protocol):

@@ -4,50 +4,27 @@ Readers translate their format's placeholders into `Expression`s; the expansion 
 iteration, to what is `Known` before the run, what a step produces, or nothing (`UNKNOWN`).
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.documents import parse_json
-from kfp_placement_engine.readers.fields import as_count, scalar_text
+from kfp_placement_engine.readers.fields import as_count
+from kfp_placement_engine.readers.values import (
+    UNKNOWN,
+    Known,
+    Value,
+    item_value,
+    known_text,
+    parsed,
+    plain_value,
+)
 
 MAX_SEQUENCE = 100_000
 """Longest number sequence that is written out; runs are limited to far fewer steps."""
 
 MAX_JOINED = 2**20
 """Longest text put together from parts: text that doubles at each level would fill the memory."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """A value known before the run."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Produced:
-    """Made by steps of the run: (step name, output key) of each of them."""
-
-    sources: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Nothing is known about the value."""
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A pipeline parameter without a value: unknown, but the same wherever it is used."""
-
-    parameter: str
-
-
-Value = Known | Produced | Unknown | Missing
-UNKNOWN: Final = Unknown()
 
 
 def _no_output(_task: str, _key: str) -> Value:
@@ -186,7 +163,7 @@ class Selected:
 
     def evaluate(self, scope: Scope) -> Value:
         """Its value."""
-        entries = _parsed(self.source.evaluate(scope))
+        entries = parsed(self.source.evaluate(scope))
         if not isinstance(entries, dict) or self.key not in entries:
             return UNKNOWN
         return item_value(entries[self.key])
@@ -204,7 +181,7 @@ class Listed:
 
     def evaluate(self, scope: Scope) -> Value:
         """Its value."""
-        return Known([_plain(entry.evaluate(scope)) for entry in self.entries])
+        return Known([plain_value(entry.evaluate(scope)) for entry in self.entries])
 
     def input_names(self) -> Iterator[str]:
         """Those of its parts."""
@@ -220,7 +197,7 @@ class Mapped:
 
     def evaluate(self, scope: Scope) -> Value:
         """Its value."""
-        return Known({key: _plain(entry.evaluate(scope)) for key, entry in self.pairs})
+        return Known({key: plain_value(entry.evaluate(scope)) for key, entry in self.pairs})
 
     def input_names(self) -> Iterator[str]:
         """Those of its parts."""
@@ -255,50 +232,6 @@ class NumberSequence:
         for part in (self.start, self.end, self.count):
             if part is not None:
                 yield from part.input_names()
-
-
-def known_text(value: Value) -> str | None:
-    """The text of a known value, or None; mappings and lists as JSON."""
-    if not isinstance(value, Known):
-        return None
-    if isinstance(value.value, dict | list):
-        return None if has_unknown(value.value) else json.dumps(value.value, sort_keys=True)
-    return "" if value.value is None else scalar_text(value.value)
-
-
-def known_list(value: Value) -> list[Any] | None:
-    """The list of a known value (a list, or JSON text that holds one), or None."""
-    plain = _parsed(value)
-    return plain if isinstance(plain, list) else None
-
-
-def item_value(item: Any) -> Value:
-    """An entry of a list or mapping as a value of its own."""
-    return UNKNOWN if isinstance(item, Unknown) else Known(item)
-
-
-def has_unknown(value: Any) -> bool:
-    """Whether any part of a plain value is known only at run time."""
-    if isinstance(value, dict):
-        return any(has_unknown(entry) for entry in value.values())
-    if isinstance(value, list):
-        return any(has_unknown(entry) for entry in value)
-    return isinstance(value, Unknown)
-
-
-def _plain(value: Value) -> Any:
-    return value.value if isinstance(value, Known) else UNKNOWN
-
-
-def _parsed(value: Value) -> Any:
-    if not isinstance(value, Known):
-        return None
-    if isinstance(value.value, str):
-        try:
-            return parse_json(value.value, place="value")
-        except InputError:
-            return None
-    return value.value
 
 
 def _number(expression: Expression, scope: Scope) -> int | None:

@@ -4,30 +4,21 @@ The rules are those of KFP's container driver, which makes the pod's resources, 
 volumes from the same three pieces at run time.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.readers.expressions import (
-    EMPTY,
-    Constant,
-    Expression,
-    Input,
-    Joined,
-    Runtime,
-    Selected,
-    TaskOutput,
-)
+from kfp_placement_engine.readers.expressions import EMPTY, Constant, Expression, Input
 from kfp_placement_engine.readers.fields import (
     as_count,
     as_flag,
-    as_list,
     as_mapping,
     as_number,
     as_text,
     as_text_mapping,
 )
+from kfp_placement_engine.readers.kfp_kubernetes import KubernetesConfig, on_pod_settings
+from kfp_placement_engine.readers.kfp_values import text_with_inputs
 from kfp_placement_engine.readers.leaf_facts import constant_texts
 from kfp_placement_engine.readers.task_tree import Leaf, ResourceSpec
 from kfp_placement_engine.run_graph import StepKind
@@ -46,9 +37,6 @@ _DRIVER_RESOURCES = (
 
 _MAX_ATTEMPTS = 1000
 
-_INPUT = re.compile(r"""\{\{\$\.inputs\.parameters\[(?:'([^']*)'|"([^"]*)")\]\}\}""")
-_SELECTOR = re.compile(r"""^parseJson\(string_value\)\["(.*)"\]$""", re.DOTALL)
-
 
 @dataclass(frozen=True)
 class LeafWithInputs:
@@ -56,54 +44,6 @@ class LeafWithInputs:
 
     leaf: Leaf
     inputs: Mapping[str, Expression]
-
-
-def text_with_inputs(text: str) -> Expression:
-    """Text in which `{{$.inputs.parameters['x']}}` stands for the task's own input x."""
-    parts: list[Expression] = []
-    position = 0
-    for match in _INPUT.finditer(text):
-        if match.start() > position:
-            parts.append(Constant(text[position : match.start()]))
-        parts.append(Input(match.group(1) if match.group(1) is not None else match.group(2)))
-        position = match.end()
-    if position < len(text) or not parts:
-        parts.append(Constant(text[position:]))
-    return parts[0] if len(parts) == 1 else Joined(tuple(parts))
-
-
-def parameter_source(spec: dict[str, Any], place: str) -> Expression:
-    """Where a task's input parameter comes from, in the enclosing DAG.
-
-    Raises:
-        InputError: malformed.
-    """
-    source: Expression
-    if "componentInputParameter" in spec:
-        source = Input(as_text(spec["componentInputParameter"], place))
-    elif "taskOutputParameter" in spec:
-        output = as_mapping(spec["taskOutputParameter"], place)
-        task = as_text(output.get("producerTask"), place)
-        source = TaskOutput(task, as_text(output.get("outputParameterKey"), place))
-    elif "runtimeValue" in spec:
-        source = _runtime_value(as_mapping(spec["runtimeValue"], place), place)
-    else:
-        source = Runtime()
-    selector = as_text(spec.get("parameterExpressionSelector"), place)
-    if not selector:
-        return source
-    match = _SELECTOR.match(selector)
-    return Selected(source, match.group(1)) if match else Runtime()
-
-
-def _runtime_value(value: dict[str, Any], place: str) -> Expression:
-    if "constant" in value:
-        return Constant(value["constant"])
-    if "runtimeParameter" in value:
-        return Input(as_text(value["runtimeParameter"], place))
-    # Packages of schema 2.0: {"constantValue": {"intValue": "3"}}.
-    constants = list(as_mapping(value.get("constantValue"), place).values())
-    return Constant(constants[0]) if constants else Runtime()
 
 
 def container_leaf(
@@ -121,7 +61,7 @@ def container_leaf(
     image = as_text(container.get("image"), f"{place}: image")
     if image in DRIVER_ONLY_IMAGES:
         return LeafWithInputs(_driver_leaf(image, component, place), {})
-    config = _KubernetesConfig(kubernetes, _on_pod(component, place), place)
+    config = KubernetesConfig(kubernetes, on_pod_settings(component, place), place)
     metadata = as_mapping(kubernetes.get("podMetadata"), f"{place}: podMetadata")
     retry = as_mapping(task.get("retryPolicy"), f"{place}: retryPolicy")
     retries = as_count(retry.get("maxRetryCount"), f"{place}: maxRetryCount")
@@ -227,102 +167,3 @@ def _amount(
 def _either(fields: dict[str, Any], new: str, old: str, place: str) -> Expression:
     text = as_text(fields.get(new), f"{place}: {new}") or as_text(fields.get(old), place)
     return text_with_inputs(text)
-
-
-def _on_pod(component: dict[str, Any], place: str) -> Mapping[str, bool]:
-    """Settings that a component wants for itself (trainer jobs) instead of on its pod."""
-    settings: dict[str, bool] = {}
-    listed = as_list(component.get("taskConfigPassthroughs"), f"{place}: taskConfigPassthroughs")
-    for entry in listed:
-        fields = as_mapping(entry, f"{place}: taskConfigPassthroughs")
-        field = as_text(fields.get("field"), f"{place}: taskConfigPassthroughs")
-        settings[field] = as_flag(fields.get("applyToTask"), f"{place}: applyToTask")
-    return settings
-
-
-class _KubernetesConfig:
-    """KFP's KubernetesExecutorConfig; keys it may get later are ignored.
-
-    Values given by parameters are resolved in the enclosing DAG, so each becomes an extra input of
-    the task (`inputs`), which the leaf then reads.
-    """
-
-    def __init__(self, config: dict[str, Any], on_pod: Mapping[str, bool], place: str) -> None:
-        self._config = config
-        self._on_pod = on_pod
-        self._place = place
-        self.inputs: dict[str, Expression] = {}
-
-    def on_pod(self, field: str) -> bool:
-        """Whether a kind of setting reaches the pod."""
-        return self._on_pod.get(field, True)
-
-    def node_selectors(self) -> tuple[Expression, ...]:
-        """Each evaluates to a mapping of labels."""
-        place = f"{self._place}: nodeSelector"
-        selector = as_mapping(self._config.get("nodeSelector"), place)
-        if not selector or not self.on_pod("KUBERNETES_NODE_SELECTOR"):
-            return ()
-        if selector.get("nodeSelectorJson") is not None:
-            return (self._parameter(selector["nodeSelectorJson"], "nodeSelector", place),)
-        return (Constant(dict(as_text_mapping(selector.get("labels"), place))),)
-
-    def tolerations(self) -> tuple[Expression, ...]:
-        """Each evaluates to one toleration or a list."""
-        found: list[Expression] = []
-        if self.on_pod("KUBERNETES_TOLERATIONS"):
-            for place, entry in self._entries("tolerations"):
-                if entry.get("tolerationJson") is not None:
-                    found.append(self._parameter(entry["tolerationJson"], place, place))
-                else:
-                    found.append(Constant(entry))
-        return tuple(found)
-
-    def affinities(self) -> tuple[Expression, ...]:
-        """Each evaluates to a Kubernetes node affinity."""
-        found: list[Expression] = []
-        if self.on_pod("KUBERNETES_AFFINITY"):
-            for place, entry in self._entries("nodeAffinity"):
-                if entry.get("nodeAffinityJson") is not None:
-                    found.append(self._parameter(entry["nodeAffinityJson"], place, place))
-                elif entry.get("matchExpressions") or entry.get("matchFields"):
-                    found.append(Constant(_affinity(entry)))
-        return tuple(found)
-
-    def claims(self) -> tuple[Expression, ...]:
-        """Each evaluates to the name of a claim."""
-        found: list[Expression] = []
-        if self.on_pod("KUBERNETES_VOLUMES"):
-            for place, entry in self._entries("pvcMount"):
-                if entry.get("pvcNameParameter") is not None:
-                    found.append(self._parameter(entry["pvcNameParameter"], place, place))
-                elif "constant" in entry:
-                    found.append(Constant(as_text(entry["constant"], place)))
-                else:
-                    found.append(self._parameter(entry, place, place))
-        return tuple(found)
-
-    def _entries(self, key: str) -> list[tuple[str, dict[str, Any]]]:
-        place = f"{self._place}: {key}"
-        entries = enumerate(as_list(self._config.get(key), place))
-        return [
-            (f"{place}[{index}]", as_mapping(entry, f"{place}[{index}]"))
-            for index, entry in entries
-        ]
-
-    def _parameter(self, spec: Any, name: str, place: str) -> Expression:
-        source = parameter_source(as_mapping(spec, place), place)
-        if isinstance(source, Constant):
-            return text_with_inputs(source.value) if isinstance(source.value, str) else source
-        self.inputs[name] = source
-        return Input(name)
-
-
-def _affinity(term: dict[str, Any]) -> dict[str, Any]:
-    """KFP's own form of one term, as Kubernetes writes it; a weight makes it a preference."""
-    selector = {key: term[key] for key in ("matchExpressions", "matchFields") if key in term}
-    if term.get("weight") is not None:
-        preferred = [{"weight": term["weight"], "preference": selector}]
-        return {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
-    required = {"nodeSelectorTerms": [selector]}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": required}

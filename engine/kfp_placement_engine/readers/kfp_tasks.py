@@ -22,7 +22,7 @@ from kfp_placement_engine.readers.fields import (
     as_text,
     as_texts,
 )
-from kfp_placement_engine.readers.kfp_leaves import parameter_source, text_with_inputs
+from kfp_placement_engine.readers.kfp_values import parameter_source, text_with_inputs
 from kfp_placement_engine.readers.task_tree import Dag, Leaf, Loop, OutputSources, Task
 
 EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"

@@ -17,15 +17,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.contract.quantities import parse_resource
 from kfp_placement_engine.exceptions import HintsError, QuantityError
 from kfp_placement_engine.readers.documents import parse_json
-from kfp_placement_engine.readers.expressions import (
-    Constant,
-    Expression,
-    Known,
-    Scope,
-    Unknown,
-    Value,
-    known_text,
-)
+from kfp_placement_engine.readers.expressions import Constant, Expression, Scope
 from kfp_placement_engine.readers.fields import as_text_mapping
 from kfp_placement_engine.readers.kubernetes_fields import (
     merge_affinities,
@@ -33,6 +25,7 @@ from kfp_placement_engine.readers.kubernetes_fields import (
     read_tolerations,
 )
 from kfp_placement_engine.readers.task_tree import Leaf, ResourceSpec
+from kfp_placement_engine.readers.values import Known, Unknown, Value, known_text
 from kfp_placement_engine.run_graph import DurationSource, NodeAffinity, Toleration
 
 _LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", re.ASCII)

@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kfp_placement_engine.readers.expressions import (
+from kfp_placement_engine.readers.expressions import Scope
+from kfp_placement_engine.readers.notice_book import NoticeBook
+from kfp_placement_engine.readers.task_tree import WORKSPACE_CLAIM, Leaf
+from kfp_placement_engine.readers.values import (
     Known,
     Missing,
     Produced,
-    Scope,
     Value,
     known_list,
     known_text,
 )
-from kfp_placement_engine.readers.notice_book import NoticeBook
-from kfp_placement_engine.readers.task_tree import WORKSPACE_CLAIM, Leaf
 from kfp_placement_engine.run_graph import ClaimUse, RunClaim
 
 _WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")

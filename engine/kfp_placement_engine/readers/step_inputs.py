@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kfp_placement_engine.readers.expressions import Produced, Value
+from kfp_placement_engine.readers.values import Produced, Value
 from kfp_placement_engine.run_graph import DataInput
 
 

@@ -4,9 +4,10 @@ import heapq
 import re
 
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.readers.expressions import Scope, known_list
+from kfp_placement_engine.readers.expressions import Scope
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.task_tree import MAX_TREE_DEPTH, Dag, Task
+from kfp_placement_engine.readers.values import known_list
 
 _DIGITS = re.compile(r"([0-9]+)")
 
