@@ -5,7 +5,7 @@ source was. A DAG's end is the end of its sinks: the tasks that no other task of
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, LimitError
@@ -22,6 +22,7 @@ from kfp_placement_engine.readers.loop_widths import LoopWidths
 from kfp_placement_engine.readers.notice_book import NoticeBook
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_claims import ClaimBook
+from kfp_placement_engine.readers.run_place import IterationScopes, Place
 from kfp_placement_engine.readers.step_inputs import DataBook
 from kfp_placement_engine.readers.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.task_tree import Dag, Leaf, Task, TaskTree
@@ -48,31 +49,6 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
     return expander.run()
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where in the expanded run the expansion is.
-
-    Attributes:
-        prefix: what step names begin with: "", or a path and a dot.
-        task_prefix: the same with `[*]` in place of loop indexes.
-        group: name of the innermost group.
-        iteration: loop indexes, outermost first.
-        conditions: condition expressions, outermost first.
-        upstream: steps that must have ended before anything here starts, sorted.
-        exit_task: inside an exit task.
-        assumed: inside an iteration that an assumed width made.
-    """
-
-    prefix: str = ""
-    task_prefix: str = ""
-    group: str = ""
-    iteration: tuple[int, ...] = ()
-    conditions: tuple[str, ...] = ()
-    upstream: tuple[str, ...] = ()
-    exit_task: bool = False
-    assumed: bool = False
-
-
 class _Expander:
     def __init__(self, tree: TaskTree, options: ReadOptions) -> None:
         self._tree = tree
@@ -95,7 +71,7 @@ class _Expander:
         inputs = _with_defaults(inputs, self._tree.root.defaults)
         for name in self._tree.missing_arguments:
             inputs.setdefault(name, Missing(name))
-        self._dag(self._tree.root, _Place(), inputs, {})
+        self._dag(self._tree.root, Place(), inputs, {})
         if not self._steps:
             raise InputError(f"{self._tree.root.place}: holds no step; nothing can be planned")
         self._widths.check_used()
@@ -112,7 +88,7 @@ class _Expander:
         )
 
     def _dag(
-        self, dag: Dag, place: _Place, inputs: Mapping[str, Value], artifacts: Mapping[str, Value]
+        self, dag: Dag, place: Place, inputs: Mapping[str, Value], artifacts: Mapping[str, Value]
     ) -> DagResult:
         results: dict[str, Result] = {}
 
@@ -137,7 +113,7 @@ class _Expander:
             results[task.name] = self._task(task, here, scope, artifact_scope)
         return DagResult(dag, results, _sinks(dag, results, place.upstream))
 
-    def _task(self, task: Task, place: _Place, scope: Scope, artifacts: Scope) -> Result:
+    def _task(self, task: Task, place: Place, scope: Scope, artifacts: Scope) -> Result:
         if task.body is None:
             return NoResult(place.upstream)
         if task.loop is not None:
@@ -151,7 +127,7 @@ class _Expander:
     def _body(
         self,
         task: Task,
-        place: _Place,
+        place: Place,
         name: str,
         task_name: str,
         scope: Scope,
@@ -174,7 +150,7 @@ class _Expander:
         inputs = _with_defaults(inputs, body.defaults)
         return self._leaf(task, body, place, (name, task_name), inputs, artifacts)
 
-    def _loop(self, task: Task, place: _Place, scope: Scope, artifacts: Scope) -> Result:
+    def _loop(self, task: Task, place: Place, scope: Scope, artifacts: Scope) -> Result:
         assert task.loop is not None
         name = place.prefix + task.name
         task_name = place.task_prefix + task.name
@@ -191,12 +167,14 @@ class _Expander:
         for index in range(width):
             item = item_value(items[index]) if items is not None else UNKNOWN
             runs.append(
-                self._iteration(task, index, assumed, place, _Scopes(scope, artifacts, item))
+                self._iteration(
+                    task, index, assumed, place, IterationScopes(scope, artifacts, item)
+                )
             )
         return LoopResult(tuple(runs), place.upstream)
 
     def _iteration(
-        self, task: Task, index: int, assumed: bool, place: _Place, scopes: "_Scopes"
+        self, task: Task, index: int, assumed: bool, place: Place, scopes: IterationScopes
     ) -> Result:
         name = f"{task.name}[{index}]"
         group = place.group
@@ -216,7 +194,7 @@ class _Expander:
         self,
         task: Task,
         leaf: Leaf,
-        place: _Place,
+        place: Place,
         names: tuple[str, str],
         inputs: Mapping[str, Value],
         artifacts: Mapping[str, Value],
@@ -276,15 +254,6 @@ class _Expander:
                 f"{self._tree.root.place}: two groups are called {group.name!r:.120}; rename one"
             )
         self._groups[group.name] = group
-
-
-@dataclass(frozen=True)
-class _Scopes:
-    """Scopes of one iteration."""
-
-    parameters: Scope
-    artifacts: Scope
-    item: Value
 
 
 def _with_defaults(inputs: dict[str, Value], defaults: Mapping[str, Any]) -> dict[str, Value]:

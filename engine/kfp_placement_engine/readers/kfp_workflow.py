@@ -6,18 +6,16 @@ through component names.
 """
 
 import re
+from itertools import pairwise
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.readers.documents import parse_json
 from kfp_placement_engine.readers.expressions import Expression
 from kfp_placement_engine.readers.fields import (
     as_count,
-    as_list,
     as_mapping,
     as_name,
     as_text,
-    as_texts,
 )
 from kfp_placement_engine.readers.kfp_arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp_leaves import container_leaf, importer_leaf, input_defaults
@@ -29,6 +27,12 @@ from kfp_placement_engine.readers.task_tree import (
     Task,
     TaskTree,
 )
+from kfp_placement_engine.readers.workflow_templates import (
+    Arguments,
+    WorkflowTemplates,
+    named_parameters,
+    run_claims,
+)
 
 SOURCE = "argo-workflow"
 CONTAINER_DRIVER = "system-container-driver"
@@ -36,11 +40,8 @@ DAG_DRIVER = "system-dag-driver"
 EXECUTOR = "system-container-executor"
 IMPORTER = "system-importer"
 
-_PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
 _SUCCEEDED = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z]+)?")
 _METADATA = re.compile(r"^pod-metadata-(label|annotation)-key(-\d+)?$")
-
-Arguments = dict[str, str]
 
 
 def is_kfp_workflow(spec: dict[str, Any]) -> bool:
@@ -91,73 +92,42 @@ def _display_name(metadata: dict[str, Any], name: str) -> str:
     return generated.rstrip("-") or as_text(metadata.get("name"), name) or name
 
 
-def named_parameters(value: Any, place: str) -> Arguments:
-    """Argo's list of parameters as name -> text; those without a value are left out.
-
-    Raises:
-        InputError: malformed.
-    """
-    fields = as_mapping(value, place)
-    found: Arguments = {}
-    for entry in as_list(fields.get("parameters"), place):
-        parameter = as_mapping(entry, place)
-        name = as_name(parameter.get("name"), f"{place}: parameter name")
-        text = parameter.get("value", parameter.get("default"))
-        if text is not None:
-            found[name] = as_text(text, f"{place}: parameter {name:.80}")
-    return found
-
-
-def run_claims(spec: dict[str, Any], name: str) -> dict[str, tuple[str, ...]]:
-    """Claims that Argo makes for the run, by the name of their template, with access modes.
-
-    Raises:
-        InputError: malformed.
-    """
-    place = f"{name}: spec.volumeClaimTemplates"
-    found = {}
-    for entry in as_list(spec.get("volumeClaimTemplates"), place):
-        claim = as_mapping(entry, place)
-        key = as_name(as_mapping(claim.get("metadata"), place).get("name"), f"{place}: name")
-        claim_spec = as_mapping(claim.get("spec"), place)
-        found[key] = as_texts(claim_spec.get("accessModes"), f"{place}: accessModes")
-    return found
-
-
 class _WorkflowReader:
     def __init__(self, spec: dict[str, Any], name: str) -> None:
         self._name = name
-        self._spec = spec
-        self._arguments = named_parameters(spec.get("arguments"), f"{name}: spec.arguments")
-        self._templates: dict[str, dict[str, Any]] = {}
-        for entry in as_list(spec.get("templates"), f"{name}: spec.templates"):
-            template = as_mapping(entry, f"{name}: spec.templates")
-            key = as_name(template.get("name"), f"{name}: spec.templates: name")
-            if key in self._templates:
-                raise InputError(f"{name}: two templates are called {key:.80}")
-            self._templates[key] = template
+        self._entrypoint = as_name(spec.get("entrypoint"), f"{name}: spec.entrypoint")
+        self._templates = WorkflowTemplates(spec, name)
+        options = self._templates.command_line(DAG_DRIVER, CONTAINER_DRIVER)
+        self._driver_options = options
+        # A bare flag up to KFP 2.17, later always with a value.
+        off = ("--cache_disabled", "--cache_disabled=true")
+        self._caching = not any(option in off for option in options)
         self._dags: dict[str, Dag] = {}
         self._open: list[str] = []
-        self._parsed: dict[str, dict[str, Any]] = {}
-        self._caching = not self._cache_disabled()
 
     def entry(self) -> tuple[dict[str, Any], dict[str, Any], str]:
         """The root component, the runtime config and the root DAG's template."""
-        entrypoint = as_name(self._spec.get("entrypoint"), f"{self._name}: spec.entrypoint")
-        tasks = self._dag_tasks(entrypoint)
-        place = f"{self._name}: template {entrypoint:.80}"
+        tasks = self._templates.dag_tasks(self._entrypoint)
+        place = f"{self._name}: template {self._entrypoint:.80}"
         drivers = [task for task in tasks.values() if task.get("template") == DAG_DRIVER]
         others = [task for task in tasks.values() if task.get("template") != DAG_DRIVER]
         if len(drivers) != 1 or len(others) != 1:
             raise InputError(f"{place}: must hold the root driver and the root DAG")
         arguments = named_parameters(drivers[0].get("arguments"), place)
-        runtime = self._json(arguments.get("runtime-config", "{}") or "{}", place)
+        runtime = self._templates.json_value(arguments.get("runtime-config", "{}") or "{}", place)
         template = as_name(others[0].get("template"), f"{place}: template")
-        return self._json(arguments.get("component", "{}"), place), runtime, template
+        return (
+            self._templates.json_value(arguments.get("component", "{}"), place),
+            runtime,
+            template,
+        )
 
     def pipeline_name(self) -> str:
         """The pipeline's own name, which the drivers are told."""
-        return self._driver_option("--pipeline_name")
+        for option, value in pairwise(self._driver_options):
+            if option == "--pipeline_name":
+                return value
+        return ""
 
     def dag(self, template: str, component: dict[str, Any]) -> Dag:
         """The DAG of a template; one object however often it is used."""
@@ -177,7 +147,7 @@ class _WorkflowReader:
         return dag
 
     def _tasks(self, template: str, place: str) -> dict[str, Task]:
-        found = self._dag_tasks(template)
+        found = self._templates.dag_tasks(template)
         drivers = _drivers(found)
         exits: dict[str, list[str]] = {}
         tasks: dict[str, Task] = {}
@@ -192,7 +162,7 @@ class _WorkflowReader:
             driver = found.get(f"{name}-driver") if f"{name}-driver" in drivers else None
             tasks[name] = self._task(found[name], driver, known, (), place)
         for key, after in exits.items():
-            inside = self._dag_tasks(key)
+            inside = self._templates.dag_tasks(key)
             for name in exit_names[key]:
                 driver = inside.get(f"{name}-driver")
                 targets = tuple(sorted(after))
@@ -202,7 +172,7 @@ class _WorkflowReader:
         return tasks
 
     def _exit_names(self, template: str) -> list[str]:
-        found = self._dag_tasks(template)
+        found = self._templates.dag_tasks(template)
         drivers = _drivers(found)
         return [name for name in found if name not in drivers]
 
@@ -227,7 +197,7 @@ class _WorkflowReader:
             parallelism = 0
             arguments = self._task_arguments(driver or task, place)
             body, inputs = self._body(task, driver, place)
-        spec = self._json(arguments.get("task", "{}"), place)
+        spec = self._templates.json_value(arguments.get("task", "{}"), place)
         if parallelism:
             # What Argo obeys, should it differ from what the pipeline said.
             spec = {**spec, "iteratorPolicy": {"parallelismLimit": parallelism}}
@@ -248,20 +218,20 @@ class _WorkflowReader:
         template = as_name(task.get("template"), f"{place}: template")
         own = named_parameters(task.get("arguments"), place)
         arguments = self._task_arguments(driver or task, place)
-        component = self._json(arguments.get("component", "{}"), place)
+        component = self._templates.json_value(arguments.get("component", "{}"), place)
         if template.startswith(IMPORTER):
-            importer = self._json(arguments.get("importer", "{}"), place)
+            importer = self._templates.json_value(arguments.get("importer", "{}"), place)
             if template != IMPORTER:
                 importer = {**importer, "downloadToWorkspace": True}
             return importer_leaf(importer, component, place), {}
         if template != CONTAINER_DRIVER and not template.endswith(EXECUTOR):
             return self.dag(template, component), {}
-        container = self._json(arguments.get("container", "{}"), place)
-        config = self._json(arguments.get("kubernetes-config") or "{}", place)
+        container = self._templates.json_value(arguments.get("container", "{}"), place)
+        config = self._templates.json_value(arguments.get("kubernetes-config") or "{}", place)
         metadata = _pod_metadata(own)
         if metadata:
             config = {**config, "podMetadata": metadata}
-        spec = self._json(arguments.get("task", "{}"), place)
+        spec = self._templates.json_value(arguments.get("task", "{}"), place)
         if not self._caching:
             spec = {**spec, "cachingOptions": {}}
         found = container_leaf(container, config, component, spec, place)
@@ -271,70 +241,25 @@ class _WorkflowReader:
         self, task: dict[str, Any], place: str
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None, int] | None:
         """Driver, body task and body driver of a loop's iterations, and its parallelism."""
-        template = self._templates.get(as_text(task.get("template"), place), {})
+        template = self._templates.template(as_text(task.get("template"), place))
         if "dag" not in template:
             return None
-        tasks = self._dag_tasks(str(task.get("template")))
+        tasks = self._templates.dag_tasks(as_text(task.get("template"), place))
         iterations = tasks.get("iteration-iterations")
         if iterations is None or "withSequence" not in iterations:
             return None
         driver = tasks.get("iteration-driver")
-        inside = self._dag_tasks(as_name(iterations.get("template"), f"{place}: template"))
+        inside = self._templates.dag_tasks(
+            as_name(iterations.get("template"), f"{place}: template")
+        )
         item = inside.get("iteration-item")
         if driver is None or item is None:
             raise InputError(f"{place}: loop without iteration-driver or iteration-item")
         limit = as_count(template.get("parallelism"), f"{place}: parallelism")
         return driver, item, inside.get("iteration-item-driver"), limit
 
-    def _dag_tasks(self, template: str) -> dict[str, dict[str, Any]]:
-        place = f"{self._name}: template {template:.80}"
-        if template not in self._templates:
-            raise InputError(f"{place}: does not exist")
-        dag = as_mapping(self._templates[template].get("dag"), f"{place}: dag")
-        tasks: dict[str, dict[str, Any]] = {}
-        for entry in as_list(dag.get("tasks"), f"{place}: tasks"):
-            task = as_mapping(entry, f"{place}: tasks")
-            name = as_name(task.get("name"), f"{place}: task name")
-            if name in tasks:
-                raise InputError(f"{place}: two tasks are called {name:.80}")
-            tasks[name] = task
-        return tasks
-
     def _task_arguments(self, task: dict[str, Any], place: str) -> Arguments:
         return named_parameters(task.get("arguments"), f"{place}: arguments")
-
-    def _json(self, text: str, place: str) -> dict[str, Any]:
-        """JSON text, or that of the Workflow's argument that it names."""
-        match = _PARAMETER.match(text.strip())
-        if match is None:
-            return as_mapping(parse_json(text, place=place), place)
-        name = match.group(1)
-        if name not in self._parsed:
-            if name not in self._arguments:
-                raise InputError(f"{place}: Workflow argument {name:.80} does not exist")
-            where = f"{self._name}: argument {name:.80}"
-            value = parse_json(self._arguments[name], place=where)
-            self._parsed[name] = as_mapping(value, where)
-        return self._parsed[name]
-
-    def _driver_arguments(self) -> list[Any]:
-        for name in (DAG_DRIVER, CONTAINER_DRIVER):
-            container = self._templates.get(name, {}).get("container")
-            if isinstance(container, dict) and isinstance(container.get("args"), list):
-                return list(container["args"])
-        return []
-
-    def _driver_option(self, option: str) -> str:
-        arguments = self._driver_arguments()
-        for index, argument in enumerate(arguments[:-1]):
-            if argument == option and isinstance(arguments[index + 1], str):
-                return str(arguments[index + 1])
-        return ""
-
-    def _cache_disabled(self) -> bool:
-        # A bare flag up to KFP 2.17, later always with a value.
-        flags = ("--cache_disabled", "--cache_disabled=true")
-        return any(argument in flags for argument in self._driver_arguments())
 
 
 def _drivers(tasks: dict[str, dict[str, Any]]) -> set[str]:

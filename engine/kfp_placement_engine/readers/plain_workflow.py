@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.fields import (
     scalar_text,
 )
 from kfp_placement_engine.readers.kfp_arguments import missing_notices
-from kfp_placement_engine.readers.kfp_workflow import SOURCE, named_parameters, run_claims
+from kfp_placement_engine.readers.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.plain_templates import (
     POD_KINDS,
@@ -37,6 +37,11 @@ from kfp_placement_engine.readers.task_tree import (
     OutputSources,
     Task,
     TaskTree,
+)
+from kfp_placement_engine.readers.workflow_templates import (
+    WorkflowTemplates,
+    named_parameters,
+    run_claims,
 )
 from kfp_placement_engine.run_graph import Notice
 
@@ -99,13 +104,7 @@ class _PlainReader:
         self._tags = tags
         self._name = name
         self._defaults = as_mapping(spec.get("templateDefaults"), f"{name}: templateDefaults")
-        self._templates: dict[str, dict[str, Any]] = {}
-        for entry in as_list(spec.get("templates"), f"{name}: spec.templates"):
-            template = as_mapping(entry, f"{name}: spec.templates")
-            key = as_name(template.get("name"), f"{name}: spec.templates: name")
-            if key in self._templates:
-                raise InputError(f"{name}: two templates are called {key:.80}")
-            self._templates[key] = template
+        self._templates = WorkflowTemplates(spec, name)
         self._bodies: dict[str, Leaf | Dag | None] = {}
         self._open: list[str] = []
         self.notices: list[Notice] = []
@@ -137,7 +136,7 @@ class _PlainReader:
         if template not in self._bodies:
             self._open.append(template)
             where = f"{self._name}: template {template:.80}"
-            self._bodies[template] = self._body(self._templates[template], where)
+            self._bodies[template] = self._body(self._templates.template(template), where)
             self._open.pop()
         return self._bodies[template]
 
@@ -252,7 +251,7 @@ class _PlainReader:
 
     def _outside_artifacts(self, entry: dict[str, Any]) -> dict[str, Expression]:
         """Input artifacts whose place the task's template names itself."""
-        template = self._templates.get(str(entry.get("template")), {})
+        template = self._templates.template(str(entry.get("template")))
         place = f"{self._name}: inputs.artifacts"
         inputs = as_mapping(template.get("inputs"), place)
         found: dict[str, Expression] = {}

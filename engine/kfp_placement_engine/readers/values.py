@@ -69,10 +69,12 @@ def has_unknown(value: Any) -> bool:
 
 
 def plain_value(value: Value) -> Any:
+    """The value as a part of a list or mapping: `UNKNOWN` where it is not known."""
     return value.value if isinstance(value, Known) else UNKNOWN
 
 
 def parsed(value: Value) -> Any:
+    """What the JSON text of a known value holds, a known value that is no text itself, or None."""
     if not isinstance(value, Known):
         return None
     if isinstance(value.value, str):
