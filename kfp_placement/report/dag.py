@@ -17,13 +17,13 @@ from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.visible import clip, shown
 from kfp_placement_engine.plan import Plan, PlannedStep
 
-_BOX_WIDTH = 172.0
+_BOX_WIDTH = 190.0
 _BOX_HEIGHT = 42.0
-_COLUMN = _BOX_WIDTH + 56.0
+_COLUMN = _BOX_WIDTH + 52.0
 _ROW = _BOX_HEIGHT + 14.0
 _MARGIN = 8.0
-_NAME_CHARACTERS = 23
-_NOTE_CHARACTERS = 25
+_NAME_CHARACTERS = 21
+_NOTE_CHARACTERS = 24
 _LEVEL_BARS = 120
 
 

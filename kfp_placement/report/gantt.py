@@ -17,6 +17,8 @@ _BOTTOM = 26.0
 _ROW_PADDING = 7.0
 _MIN_ROW = 38.0
 _DRIVER_HEIGHT = 5.0
+_DRIVERS_EACH = 4
+"""Drivers that may be drawn for each bar that may; a KFP step has one, loops have some more."""
 _LOAD_HEIGHT = 30.0
 _LOAD_BUCKETS = 180
 _PACKED_BARS = 200
@@ -34,7 +36,7 @@ def gantt(plan: Plan, colours: NodeColours, limits: Limits, prefix: str) -> Mark
     for driver in plan.drivers:
         drivers[driver.node].append(driver)
     nodes = nodes_shown(plan, limits)
-    single = sum(len(by_node[node]) for node in nodes) <= limits.bars
+    single = not is_summed_up(plan, limits)
     rows, y = [], _TOP
     for node in nodes:
         if single:
@@ -229,7 +231,8 @@ def _load_row(
 def is_summed_up(plan: Plan, limits: Limits) -> bool:
     """The drawing shows each node's load, not each step."""
     counts = summary.steps_by_node(plan)
-    return sum(counts[node] for node in nodes_shown(plan, limits)) > limits.bars
+    bars = sum(counts[node] for node in nodes_shown(plan, limits))
+    return bars > limits.bars or len(plan.drivers) > _DRIVERS_EACH * limits.bars
 
 
 def legend_items(plan: Plan, limits: Limits) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 _SWEEPS = 8
 _MAX_BENDS = 4_000
+_GRID_COLUMNS = 5
 _BEND_SHARE = 0.35
 """Room that an edge passing through a layer takes, as a share of a box's."""
 
@@ -88,10 +89,22 @@ def without_shortcuts(parents: Mapping[str, Sequence[str]]) -> dict[str, list[st
 
 
 def layered(parents: Mapping[str, Sequence[str]]) -> Layout | None:
-    """Lay out a graph given by each node's parents; None if it has a cycle."""
+    """Lay out a graph given by each node's parents; None if it has a cycle.
+
+    Nodes without any edge wait for nobody and nobody for them: they fill a grid below the others
+    instead of one endless column.
+    """
     layer_of = longest_path_layers(parents)
     if layer_of is None:
         return None
+    linked = {node for node, before in parents.items() if before}
+    linked |= {parent for before in parents.values() for parent in before}
+    layout = _layered({node: parents[node] for node in parents if node in linked}, layer_of)
+    alone = [node for node in parents if node not in linked]
+    return _with_grid(layout, alone) if alone else layout
+
+
+def _layered(parents: Mapping[str, Sequence[str]], layer_of: Mapping[str, int]) -> Layout:
     graph, numbers = _Graph(), {}
     for node in parents:
         numbers[node] = graph.add(layer_of[node], is_bend=False)
@@ -101,14 +114,27 @@ def layered(parents: Mapping[str, Sequence[str]]) -> Layout | None:
     lowest = min(y, default=0.0)
     y = [value - lowest for value in y]
     return Layout(
-        x=layer_of,
+        x={node: layer_of[node] for node in parents},
         y={node: y[index] for node, index in numbers.items()},
         routes={
             edge: tuple((graph.layer[index], y[index]) for index in chain)
             for edge, chain in bends.items()
         },
         layers=len(order),
-        height=max(y, default=0.0) + 1.0,
+        height=max(y) + 1.0 if y else 0.0,
+    )
+
+
+def _with_grid(layout: Layout, alone: Sequence[str]) -> Layout:
+    columns = max(layout.layers, min(_GRID_COLUMNS, len(alone)))
+    places = {node: divmod(index, columns) for index, node in enumerate(alone)}
+    rows = -(-len(alone) // columns)
+    return Layout(
+        x={**layout.x, **{node: column for node, (_, column) in places.items()}},
+        y={**layout.y, **{node: layout.height + row for node, (row, _) in places.items()}},
+        routes=layout.routes,
+        layers=columns,
+        height=layout.height + rows,
     )
 
 

@@ -38,7 +38,7 @@ LIGHT: dict[str, str] = {
 
 DARK: dict[str, str] = {
     "page": "#0b0e13",
-    "card": "#141920",
+    "card": "#12171d",
     "ink": "#eceff4",
     "muted": "#9aa5b5",
     "line": "#2a323d",

@@ -79,7 +79,7 @@ def _tiles(plan: Plan) -> list[Markup]:
         good = "good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
     bound = f"{summary.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"
-    tiles.append(_tile("Lower bound", summary.bound_verdict(plan), bound))
+    tiles.append(_tile("Against the lower bound", summary.bound_verdict(plan), bound))
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"

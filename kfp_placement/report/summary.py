@@ -18,6 +18,9 @@ NONE = "-"
 
 PLAN_NAME = "this plan"
 
+_TIMES = 2.0
+"""From three times the bound on, a factor reads better than a percentage."""
+
 _SAME = 5e-4
 """Makespans closer than this share of each other count as equal: it prints as 0.0%."""
 
@@ -76,7 +79,9 @@ def bound_verdict(plan: Plan) -> str:
     gap = (mine - bound) / bound
     if gap < _SAME:
         return "reached"
-    return "above" if plan.all_durations_assumed else f"{gap:.1%} above"
+    if plan.all_durations_assumed:
+        return "above"
+    return f"{gap:.1%} above" if gap < _TIMES else f"{gap + 1:.3g} times it"
 
 
 def shows_latency(plan: Plan) -> bool:

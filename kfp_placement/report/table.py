@@ -10,6 +10,7 @@ from kfp_placement_engine.contract.quantities import format_resources
 from kfp_placement_engine.plan import Plan, PlannedStep
 
 _MIN_NAME = 12
+_MIN_WORD = 8
 _MIN_REASON = 30
 
 
@@ -110,8 +111,8 @@ def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[st
     steps = plan.steps
     candidates: list[tuple[Column, list[str], bool]] = [
         (Column("STEP", shrink_to=_MIN_NAME), [visible(step.name) for step in steps], True),
-        (Column("TYPE"), [summary.type_text(step) for step in steps], wide),
-        (Column("LOCATION"), [visible(step.location) for step in steps], wide),
+        (Column("TYPE", shrink_to=_MIN_WORD), [summary.type_text(step) for step in steps], wide),
+        (Column("LOCATION", shrink_to=_MIN_WORD), [visible(step.location) for step in steps], wide),
         (
             Column("NODE", shrink_to=_MIN_NAME),
             [visible(step.node or "none") for step in steps],
@@ -132,7 +133,7 @@ def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[st
         (Column("TRANSFER", right=True), _amounts(step.transfer_seconds for step in steps), wide),
         (Column("LATENCY", right=True), [_latency(step) for step in steps], True),
         (Column("NOTE"), [summary.remark(step) for step in steps], True),
-        (Column("REQUESTS"), [_requests(step) for step in steps], wide),
+        (Column("REQUESTS", shrink_to=_MIN_NAME), [_requests(step) for step in steps], wide),
         (Column("REASON", wrap_from=_MIN_REASON), [visible(step.reason) for step in steps], wide),
     ]
     # A column that is empty in every row says nothing.

@@ -1,6 +1,7 @@
 """A headless Chromium, driven through its own protocol over two pipes: no driver, no network."""
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -15,7 +16,7 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class Page:
-    """One tab: load a file, ask it things, take its picture; `problems` is what its console said."""
+    """One tab: load a file, ask it things, take its picture, hear what its console said."""
 
     def __init__(self, to_browser: int, from_browser: int) -> None:
         self._to, self._from = to_browser, from_browser
@@ -53,9 +54,15 @@ class Page:
         return answer["result"].get("value")
 
     def screenshot(self, file: Path) -> None:
-        """Write the whole page as PNG."""
+        """Write the page as PNG, down to 3,000 pixels: a picture of all would take seconds."""
         size = self._call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        clip = {
+            "x": 0,
+            "y": 0,
+            "width": size["width"],
+            "height": min(size["height"], 3_000),
+            "scale": 1,
+        }
         picture = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
         file.write_bytes(base64.b64decode(picture["data"]))
 
@@ -115,23 +122,29 @@ def headless_page(chromium: Path, profile: Path) -> Iterator[Page]:
     """A tab in a browser of its own, gone afterwards; `profile` is an empty folder."""
     command_in, command_out = os.pipe()
     answer_in, answer_out = os.pipe()
-    # The browser reads commands from 3 and answers on 4; the shell puts them there.
-    redirected = f'exec "$0" "$@" 3<&{command_in} 4>&{answer_out}'
+    # Out of the way of 3 and 4, where the browser reads commands and answers.
+    high_in, high_out = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (command_in, answer_out))
+
+    def put_in_place() -> None:
+        os.dup2(high_in, 3)
+        os.dup2(high_out, 4)
+
     browser = subprocess.Popen(
         [
-            *("/bin/sh", "-c", redirected, str(chromium)),
+            str(chromium),
             *("--headless=new", "--remote-debugging-pipe", f"--user-data-dir={profile}"),
             *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
             *("--no-first-run", "--disable-background-networking", "--disable-extensions"),
             *("--disable-component-update", "--disable-sync", "about:blank"),
         ],
-        pass_fds=(command_in, answer_out),
+        preexec_fn=put_in_place,
+        close_fds=False,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    os.close(command_in)
-    os.close(answer_out)
+    for fd in (command_in, answer_out, high_in, high_out):
+        os.close(fd)
     try:
         yield Page(command_out, answer_in)
     finally:

@@ -70,7 +70,7 @@ def a_plan(*steps: PlannedStep, **changes: Any) -> Plan:
 
 
 def taxi_plan() -> Plan:
-    """The shape of the taxi run on the thesis' cluster: marks, latency rule, a condition, warnings."""
+    """The shape of the taxi run on the thesis' cluster, with a bit of everything."""
     cloud, _, home = EDGE_NODES
     rows: list[tuple[str, str, str, float, float, float, float, tuple[str, ...]]] = [
         ("fetch", "Fetch", cloud, 10, 8, 3, 90, ()),

@@ -1,0 +1,150 @@
+import json
+import math
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement.report.document import plan_document, plan_json, plan_schema, plan_yaml
+from kfp_placement_engine.plan import Bound, Figures
+from kfp_placement_engine.run_graph import DurationSource, Notice
+from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
+
+PLANS = {
+    "one step": a_plan(),
+    "no steps": a_plan(steps=()),
+    "taxi": taxi_plan(),
+    "many": random_plan(200, 7),
+    "unplaced": a_plan(a_step(), unplaced_step()),
+    "nothing placed": a_plan(
+        unplaced_step(),
+        figures=Figures(1, math.inf, math.nan, math.inf),
+        lower_bound=Bound(math.inf, "critical-path"),
+        baselines={"heft": Figures(1, math.inf, math.nan, math.inf)},
+    ),
+}
+
+
+def closed(schema):
+    """The schema without room for unknown fields: what we write must all be described."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: closed(value) for key, value in schema.items()}
+    if "properties" in result:
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+def test_the_schema_is_one():
+    schema = plan_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
+    document = json.loads(plan_json(plan))
+    jsonschema.Draft202012Validator(closed(plan_schema())).validate(document)
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_json_and_yaml_say_the_same(plan):
+    assert yaml.safe_load(plan_yaml(plan)) == json.loads(plan_json(plan)) == plan_document(plan)
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_no_number_that_json_lacks(plan):
+    def refuse(name):
+        raise AssertionError(name)
+
+    json.loads(plan_json(plan), parse_constant=refuse)
+    text = plan_yaml(plan)
+    assert ".inf" not in text
+    assert ".nan" not in text
+
+
+def test_the_whole_document():
+    step = a_step(
+        "train",
+        iteration=(0, 2),
+        requests={"cpu": 1500, "memory": 2 * 2**30, "nvidia.com/gpu": 1},
+        duration_source=DurationSource.ASSUMED,
+        latency_ms=9.8,
+        labels={"typeOfComponent": "Training"},
+        depends_on=("fetch",),
+        start_seconds=1 / 3,
+    )
+    plan = a_plan(
+        step,
+        baselines={"heft": Figures(0, 1.5, 2.5, 70.0)},
+        notices=(Notice("unmarked", "no mark", "train"),),
+    )
+    assert plan_document(plan) == {
+        "apiVersion": "kfp-placement.dev/v1alpha1",
+        "kind": "Plan",
+        "run": {"name": "made-up", "source": "kfp-package"},
+        "cluster": {"nodes": ["node-0"], "source": "cluster.yaml"},
+        "seed": 0,
+        "generations": 120,
+        "planningSeconds": 2.0,
+        "dispatch": "ready",
+        "objective": {
+            "name": "completion",
+            "unplaced": 0,
+            "latencyExcessMs": 0.0,
+            "latencyMs": 0.0,
+        },
+        "makespanSeconds": 60.0,
+        "lowerBound": {"seconds": 50.0, "kind": "critical-path"},
+        "baselines": {"heft": {"makespanSeconds": 70.0, "unplaced": 0, "latencyMs": 2.5}},
+        "steps": [
+            {
+                "name": "train",
+                "task": "train",
+                "kind": "container",
+                "iteration": [0, 2],
+                "assumed": False,
+                "conditional": False,
+                "type": "",
+                "location": "",
+                "node": "node-0",
+                "startSeconds": 0.333333,
+                "finishSeconds": 60.0,
+                "imagePullSeconds": 0.0,
+                "transferSeconds": 0.0,
+                "durationSeconds": 60.0,
+                "durationSource": "assumed",
+                "latencyMs": 9.8,
+                "requests": {"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"},
+                "image": "python:3.12",
+                "labels": {"typeOfComponent": "Training"},
+                "attemptLimit": 1,
+                "dependsOn": ["fetch"],
+                "reason": "ends first there",
+            }
+        ],
+        "unschedulable": [],
+        "warnings": [{"code": "unmarked", "step": "train", "message": "no mark"}],
+    }
+
+
+def test_an_unschedulable_step_stands_in_both_places():
+    document = plan_document(a_plan(a_step(), unplaced_step("huge")))
+    assert document["unschedulable"] == [{"name": "huge", "reason": "no node has 512 CPU"}]
+    (step,) = [step for step in document["steps"] if step["node"] is None]
+    assert (step["name"], step["startSeconds"], step["finishSeconds"]) == ("huge", None, None)
+
+
+@given(name=st.text(min_size=1, max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_documents_are_plain_ascii_whatever_the_names(name):
+    plan = renamed(taxi_plan(), name)
+    for text in (plan_json(plan), plan_yaml(plan)):
+        assert text.isascii()
+        assert all(char.isprintable() or char in "\n\x7f" for char in text)
+    assert json.loads(plan_json(plan))["steps"][0]["name"] == name
+    assert yaml.safe_load(plan_yaml(plan))["steps"][0]["name"] == name

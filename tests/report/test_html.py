@@ -1,0 +1,220 @@
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from kfp_placement.report.html import SCOPE, notebook_html, plan_html
+from kfp_placement.report.limits import NOTEBOOK
+from kfp_placement_engine.plan import Figures, PlannedDriver
+from kfp_placement_engine.run_graph import Notice
+from tests.support.html_pages import parse_page, selectors
+from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
+
+EVIL = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "$(rm -rf /) `id` && ; | > <!-- ]]> </style></title></svg>",
+    "&lt;b&gt; &amp; &#60;",
+    "\x1b[31m \0 \u202e \n",
+    "a" * 5000,
+)
+
+PLANS = {
+    "one step": a_plan(),
+    "no steps": a_plan(steps=()),
+    "taxi": taxi_plan(),
+    "unplaced": a_plan(unplaced_step(), baselines={"fifo": Figures(0, 0.0, 0.0, 9.0)}),
+    "loads": random_plan(2_000, 100),
+    "no time": a_plan(a_step(finish_seconds=0.0, duration_seconds=0.0)),
+    "in a circle": a_plan(a_step("a", depends_on=("b",)), a_step("b", depends_on=("a",))),
+    "unknown parent": a_plan(a_step("a", depends_on=("gone",))),
+    "node of another cluster": a_plan(a_step(node="elsewhere")),
+}
+
+
+@pytest.mark.parametrize("make", [plan_html, notebook_html])
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_nothing_active_nothing_from_outside(plan, make):
+    source = make(plan)
+    page = parse_page(source)
+    assert page.unbalanced == []
+    kinds = {kind for kind, _ in page.elements}
+    assert not kinds & {"script", "iframe", "object", "embed", "link", "img", "a", "form", "base"}
+    for _, attributes in page.elements:
+        assert not [key for key in attributes if key.startswith("on")]
+        assert not {"src", "href", "xlink:href", "action", "srcset"} & set(attributes)
+    assert "http" not in source.replace("http-equiv", "")
+    assert not re.search(r"url\((?!#)|@import|javascript:", source)
+
+
+@pytest.mark.parametrize("make", [plan_html, notebook_html])
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_no_figure_that_is_none(plan, make):
+    assert not re.search(r"\b(nan|inf|None)\b", "".join(parse_page(make(plan)).text))
+    assert not re.search(r'="[^"]*\b(nan|inf)\b', make(plan))
+
+
+def test_the_policy_allows_styles_alone():
+    (policy,) = [m for m in parse_page(plan_html(taxi_plan())).all("meta") if "http-equiv" in m]
+    assert policy == {
+        "http-equiv": "Content-Security-Policy",
+        "content": "default-src 'none'; style-src 'unsafe-inline'",
+    }
+
+
+def test_all_parts_are_there():
+    page = parse_page(plan_html(taxi_plan()))
+    text = " ".join(page.text)
+    headings = ("Time line", "Graph", "Comparison", "Steps", "Warnings", "Assumed")
+    assert all(heading in text for heading in headings)
+    for words in (
+        "31m5s",
+        "15.6% shorter",
+        "41.97 ms (+32.17)",
+        "lowest round trip to HOME-EDGE of 3 nodes with room: 9.8 ms, next 41.97 ms",
+        "2 of 7 steps carry no mark",
+        "duration 60 s for 2 of 7 steps",
+        "no plan ends before 30m2s (lower bound)",
+        "--seed 0 --generations 120",
+        "dispatch ready",
+        "Evaluate (guessed)",
+    ):
+        assert words in text
+
+
+def test_the_notebook_shows_the_same_parts():
+    whole, part = (parse_page(make(taxi_plan())).text for make in (plan_html, notebook_html))
+    assert [text for text in whole if text != "\n"][1:] == part  # all but the page's title
+
+
+@pytest.mark.parametrize("make", [plan_html, notebook_html])
+@pytest.mark.parametrize("name", EVIL, ids=range(len(EVIL)))
+def test_names_are_text_and_nothing_else(name, make):
+    plain, evil = (parse_page(make(renamed(taxi_plan(), text))) for text in ("plain", name))
+    assert [kind for kind, _ in evil.elements] == [kind for kind, _ in plain.elements]
+    assert evil.unbalanced == []
+
+
+@given(name=st.text(alphabet=st.characters(), min_size=1, max_size=60))
+@example(name="<")
+@settings(max_examples=60, deadline=None)
+def test_any_name_shows_as_itself(name):
+    page = parse_page(notebook_html(renamed(taxi_plan(), name)))
+    plain = parse_page(notebook_html(renamed(taxi_plan(), "plain")))
+    assert [kind for kind, _ in page.elements] == [kind for kind, _ in plain.elements]
+    assert all(text.isprintable() for text in page.text)
+    if name.isprintable():
+        assert name in page.text
+
+
+def test_accessible():
+    page = parse_page(plan_html(taxi_plan()))
+    assert ("html", {"lang": "en"}) in page.elements
+    ids = page.ids
+    assert len(ids) == len(set(ids))
+    pictures = [svg for svg in page.all("svg") if svg.get("role") == "img"]
+    assert len(pictures) == 2
+    for svg in pictures:
+        assert {svg["aria-labelledby"], svg["aria-describedby"]} <= set(ids)
+    hidden = [svg for svg in page.all("svg") if svg.get("role") != "img"]
+    assert all(svg.get("aria-hidden") == "true" for svg in hidden)
+    assert len(page.all("caption")) == len(page.all("table")) == 2
+    assert all("scope" in head for head in page.all("th"))
+    scrolling = [div for div in page.all("div") if "scroll" in div.get("class", "").split()]
+    assert scrolling
+    assert all(div["tabindex"] == "0" and div["aria-label"] for div in scrolling)
+
+
+def test_references_within_a_page_lead_somewhere():
+    source = plan_html(taxi_plan())
+    assert set(re.findall(r"url\(#([\w-]+)\)", source)) <= set(parse_page(source).ids)
+
+
+def test_two_plans_in_one_notebook_share_no_ids():
+    first = notebook_html(taxi_plan())
+    second = notebook_html(replace(taxi_plan(), seed=1))
+    assert not set(parse_page(first).ids) & set(parse_page(second).ids)
+
+
+def test_notebook_styles_touch_nothing_else():
+    (style,) = parse_page(notebook_html(taxi_plan())).styles
+    found = selectors(style)
+    assert len(found) > 80
+    assert [selector for selector in found if f".{SCOPE}" not in selector] == []
+    # The scope may only follow what says which theme is on.
+    for selector in found:
+        before = selector.split(f".{SCOPE}")[0].strip()
+        assert before in ("", 'body[data-jp-theme-light="true"]', "body.vscode-light") or (
+            before in ('body[data-jp-theme-light="false"]', "body.vscode-dark")
+        )
+
+
+def test_the_notebook_has_no_page_of_its_own():
+    page = parse_page(notebook_html(taxi_plan()))
+    assert not {"html", "head", "body", "meta", "title"} & {
+        kind for kind, attributes in page.elements if kind != "title" or "id" not in attributes
+    } - {"title"}
+    assert page.elements[0] == ("div", {"class": SCOPE})
+    assert not {"h1", "h2"} & {kind for kind, _ in page.elements}
+
+
+def test_a_notebook_stays_small_whatever_the_plan():
+    name = "for-loop-1[0].<&>\x1b" * 60
+    steps = [
+        replace(
+            step,
+            name=f"{name}{index}",
+            task=f"{name}{index}",
+            reason=name * 3,
+            location=name,
+            depends_on=tuple(f"{name}{parent}" for parent in range(max(0, index - 3), index)),
+        )
+        for index, step in enumerate(random_plan(3_000, 500, fan=0).steps)
+    ]
+    plan = a_plan(
+        *steps,
+        cluster_nodes=tuple(f"node-{index}" for index in range(500)),
+        notices=tuple(Notice(name, name, name) for _ in range(1_000)),
+        drivers=tuple(PlannedDriver(name, "node-0", i, i + 5.0) for i in range(3_000)),
+        unschedulable=tuple((name, name) for _ in range(1_000)),
+        assumptions=(name,) * 1_000,
+    )
+    source = notebook_html(plan)
+    assert len(source) < 1_000_000
+    assert "2,800 more steps not shown" in source
+
+
+@pytest.mark.parametrize("count", [200, 250])
+def test_a_notebook_of_plain_names_stays_below_300_kilobytes(count):
+    assert len(notebook_html(random_plan(count, 20))) < 300_000
+
+
+def test_rows_are_capped_with_a_summary():
+    source = notebook_html(random_plan(201, 3))
+    rows = parse_page(source).all("tr")
+    assert f"{NOTEBOOK.rows:,} of 201 steps" in source
+    assert "1 more steps not shown" in source
+    assert len(rows) < 201 + 10
+
+
+def test_large_plans_are_summed_up():
+    source = plan_html(random_plan(2_000, 100))
+    assert "2,000 steps are too many to draw one by one." in source
+    assert "The 80 nodes with most work of 100 that carry steps." in source
+    assert "levels, at most" in source
+
+
+def test_iterations_share_a_box_in_a_large_graph():
+    steps = [
+        a_step(f"loop[{index}].work", task="loop[*].work", node=f"node-{index % 2}")
+        for index in range(400)
+    ]
+    source = plan_html(a_plan(*steps, cluster_nodes=("node-0", "node-1")))
+    assert "400 steps on 2 nodes" in source
+    assert "Of 400 steps, those of one task share a box." in source
+
+
+def test_same_plan_same_page():
+    assert plan_html(taxi_plan()) == plan_html(taxi_plan())

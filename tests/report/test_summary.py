@@ -1,0 +1,81 @@
+import math
+
+import pytest
+
+from kfp_placement.report import summary
+from kfp_placement_engine.plan import Bound, Figures
+from kfp_placement_engine.run_graph import DurationSource
+from tests.support.plans import a_plan, a_step, unplaced_step
+
+
+def against(makespan, *, mine=100.0, unplaced=0, **changes):
+    plan = a_plan(figures=Figures(0, 0.0, 0.0, mine), **changes)
+    return summary.verdict(plan, Figures(unplaced, 0.0, 0.0, makespan))
+
+
+def test_verdicts():
+    assert against(125.0) == "20.0% shorter"
+    assert against(80.0) == "25.0% longer"
+    assert against(100.0) == "equal"
+    assert against(100.01) == "equal"
+    assert against(0.0, mine=0.0) == "equal"
+    assert against(math.inf) == summary.NONE
+    assert against(90.0, unplaced=2) == "places 2 more"
+
+
+def test_no_percentages_while_all_durations_are_assumed():
+    assert against(125.0, all_durations_assumed=True) == "shorter"
+    assert against(80.0, all_durations_assumed=True) == "longer"
+    assert summary.bound_verdict(a_plan(all_durations_assumed=True)) == "above"
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        (60.0, "reached"),
+        (50.0, "20.0% above"),
+        (6.0, "10 times it"),
+        (0.0, summary.NONE),
+        (math.nan, summary.NONE),
+    ],
+)
+def test_bound_verdicts(bound, words):
+    assert summary.bound_verdict(a_plan(lower_bound=Bound(bound, "area"))) == words
+
+
+def test_assumptions_are_never_hidden():
+    assumed = a_step("a", duration_source=DurationSource.ASSUMED, assumed=True, conditional=True)
+    assert summary.assumption_lines(a_plan(a_step(), assumed)) == [
+        "run time of 1 step of 2",
+        "1 step of loops whose width is known only at run time",
+        "conditions of 1 step hold (worst case)",
+    ]
+    told = a_plan(assumed, assumptions=("duration 60 s for 1 of 1 steps",))
+    assert summary.assumption_lines(told)[0] == "duration 60 s for 1 of 1 steps"
+    assert summary.assumption_lines(a_plan()) == []
+
+
+def test_words_of_a_step():
+    step = a_step(type="Predict", type_guessed=True, duration_source=DurationSource.ASSUMED)
+    assert summary.type_text(step) == "Predict (guessed)"
+    assert summary.run_time(step) == "~1m"
+    assert summary.remark(a_step(assumed=True, conditional=True)) == "conditional, assumed"
+
+
+def test_counts():
+    plan = a_plan(a_step("a"), a_step("b", node="x"), unplaced_step())
+    assert summary.placed(plan) == 2
+    assert summary.steps_by_node(plan) == {"node-0": 1, "x": 1}
+    assert summary.counted(1, "node") == "1 node"
+    assert summary.counted(1000, "node") == "1,000 nodes"
+
+
+def test_latency_is_shown_only_where_there_is_a_rule():
+    assert not summary.shows_latency(a_plan())
+    assert summary.shows_latency(a_plan(a_step(latency_ms=0.8)))
+    assert summary.shows_latency(a_plan(baselines={"heft": Figures(0, 0, 3.0, 1.0)}))
+    assert summary.latency(None) == summary.NONE
+
+
+def test_figures_that_do_not_exist():
+    assert summary.duration(None) == summary.duration(math.inf) == summary.NONE

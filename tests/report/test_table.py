@@ -1,0 +1,120 @@
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.table import TableStyle, plan_table
+from kfp_placement.report.visible import width
+from kfp_placement_engine.plan import Figures
+from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
+
+COLOUR = re.compile(r"\x1b\[[0-9]+m")
+
+
+def test_the_whole_table():
+    plan = a_plan(
+        a_step("fetch"),
+        unplaced_step("huge"),
+        baselines={"kube-default": Figures(1, 0.0, 0.0, 75.0)},
+        assumptions=("duration 60 s for 2 of 2 steps",),
+    )
+    assert plan_table(plan) == (
+        "made-up (kfp-package): 2 steps on 1 node (cluster.yaml)\n"
+        "dispatch ready, objective completion, seed 0, 120 generations in 2s\n"
+        "assumed: duration 60 s for 2 of 2 steps\n"
+        "\n"
+        "SCHEDULE                      MAKESPAN   THE PLAN IS     UNPLACED\n"
+        "this plan                           1m                          1\n"
+        "kube-default                     1m15s   20.0% shorter          1\n"
+        "lower bound (critical-path)        50s   20.0% above\n"
+        "\n"
+        "STEP    NODE     START   END   RUN\n"
+        "fetch   node-0      0s    1m    1m\n"
+        "huge    none         -     -    1m\n"
+        "\n"
+        "Unschedulable (1 step):\n"
+        "  huge: no node has 512 CPU\n"
+    )
+
+
+def test_wide_shows_the_reason_of_every_step():
+    plan = taxi_plan()
+    text = plan_table(plan, TableStyle(wide=True))
+    for step in plan.steps:
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{step.name} ")]
+        assert line.endswith(step.reason)
+    assert "Evaluate (guessed)" in text
+    assert "cpu=500m memory=1Gi" in text
+    assert plan.steps[0].reason not in plan_table(plan)
+
+
+def test_latency_beyond_a_rule_stands_beside_the_makespan():
+    assert "41.97 ms (+32.17)" in plan_table(taxi_plan())
+
+
+def test_no_percentages_while_all_durations_are_assumed():
+    plan = a_plan(all_durations_assumed=True, baselines={"heft": Figures(0, 0, 0, 99.0)})
+    text = plan_table(plan)
+    assert "%" not in text
+    assert "shorter" in text
+
+
+@pytest.mark.parametrize(
+    ("wide", "columns"), [(False, 80), (False, 200), (True, 140), (True, 250), (True, 400)]
+)
+def test_fits_the_terminal(wide, columns):
+    plan = renamed(random_plan(30, 3), "for-loop-1[0].a-very-long-name-" * 3)
+    text = plan_table(plan, TableStyle(wide=wide, columns=columns))
+    table = text.split("\n\n")[2]
+    assert max(map(width, table.splitlines())) <= columns
+    assert plan.steps[-1].reason in text or not wide
+
+
+def test_without_a_terminal_nothing_is_cut():
+    name = "a-very-long-name-" * 20
+    assert name in plan_table(renamed(taxi_plan(), name))
+
+
+def test_colour_only_when_asked_for():
+    plan = a_plan(a_step(), unplaced_step())
+    assert not COLOUR.search(plan_table(plan))
+    coloured = plan_table(plan, TableStyle(colour=True))
+    assert "\x1b[31mUnschedulable" in coloured
+    assert COLOUR.sub("", coloured) == plan_table(plan)
+
+
+@given(name=st.text(alphabet=st.characters(), min_size=1, max_size=50), wide=st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_no_name_steers_the_terminal(name, wide):
+    text = plan_table(renamed(taxi_plan(), name), TableStyle(wide=wide, columns=90))
+    assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_many_steps_take_no_time():
+    assert plan_table(random_plan(10_000, 100)).count("\n") > 10_000
+
+
+def test_columns_shrink_from_the_widest():
+    lines = layout(
+        [Column("NAME", shrink_to=6), Column("N", right=True)],
+        [["a" * 30, "1"], ["b", "22"]],
+        20,
+    )
+    assert lines == ["NAME               N", "aaaaaaa…aaaaaaa    1", "b                 22"]
+
+
+def test_a_reason_that_does_not_fit_stands_below():
+    columns = [Column("NAME"), Column("WHY", wrap_from=10)]
+    rows = [["x" * 30, "one two three four five six seven"]]
+    assert layout(columns, rows, 36)[1:] == [
+        "x" * 30,
+        "    one two three four five six",
+        "    seven",
+    ]
+    assert layout(columns, rows, 46)[1:] == [
+        "x" * 30 + "   one two three",
+        " " * 33 + "four five six",
+        " " * 33 + "seven",
+    ]

@@ -1,0 +1,60 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement.report.visible import clip, clip_columns, shown, visible, width
+
+EVIL = {
+    "escape": ("\x1b[31mred", "\\x1b[31mred"),
+    "line break": ("a\nb\r", "a\\nb\\r"),
+    "null": ("\0", "\\x00"),
+    "C1 escape": ("\x9b31m", "\\x9b31m"),
+    "right to left": ("\u202egpj.exe", "\\u202egpj.exe"),
+    "line separator": ("a\u2028b", "a\\u2028b"),
+    "half a pair": ("\ud800", "\\ud800"),
+    "delete": ("\x7f", "\\x7f"),
+    "title of the window": ("\x1b]0;pwned\x07", "\\x1b]0;pwned\\x07"),
+}
+
+
+@pytest.mark.parametrize(("text", "safe"), EVIL.values(), ids=EVIL)
+def test_what_a_terminal_would_act_on_is_escaped(text, safe):
+    assert visible(text) == safe
+
+
+def test_what_people_write_stays():
+    text = "Größe: 3 µm für-loop-1[0].work, 東京 <b> & 'x' $HOME"
+    assert visible(text) == text
+
+
+@given(st.text(alphabet=st.characters(), max_size=80))
+def test_visible_text_is_printable_and_stays_itself(text):
+    assert visible(text).isprintable()
+    assert visible(visible(text)) == visible(text)
+
+
+@given(st.text(max_size=400), st.integers(1, 60))
+def test_shown_text_is_short_and_printable(text, limit):
+    assert len(shown(text, limit)) <= limit
+    assert shown(text, limit).isprintable()
+
+
+def test_names_are_cut_in_the_middle():
+    assert clip("for-loop-1[12].print-text", 15) == "for-loo…nt-text"
+    assert clip("short", 15) == "short"
+    assert clip("anything", 0) == ""
+
+
+def test_width_counts_columns():
+    assert width("abc") == 3
+    assert width("東京") == 4
+    assert width("e\u0301") == 1
+
+
+@given(st.text(max_size=60), st.integers(2, 40))
+def test_clipped_to_columns(text, limit):
+    assert width(clip_columns(visible(text), limit)) <= limit
+
+
+def test_huge_names_are_cut_before_they_are_escaped():
+    assert len(shown("\x1b" * 5_000_000, 40)) == 40
