@@ -1,0 +1,122 @@
+"""`check(pipeline)` from the pipeline to the report."""
+
+import pytest
+from kfp import compiler, dsl
+
+from kfp_placement import PlacementError, RunError, UsageError, check, place, placed_pipeline
+from tests.support.pipelines import fetch, one_step, predict, train, work
+from tests.support.samples import SAMPLES, load_sample
+
+CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
+
+
+def found(report):
+    return [(str(item.level), item.code, item.step) for item in report]
+
+
+@dsl.pipeline(name="inner")
+def inner(item: int) -> int:
+    """A nested pipeline without marks."""
+    return work(item=item).output
+
+
+@dsl.pipeline(name="surprising")
+@placed_pipeline(location="HOME-EDGE")
+def surprising(n: int = 2, where: str = "a"):
+    """Nearly everything that `check` looks for."""
+    table = fetch(rows=n).outputs["table"]
+    model = train(table=table).outputs["model"]
+    place(predict(model=model), max_latency="20ms", cpu=64)
+    with dsl.ParallelFor(items=[1, 2, 3]) as item:
+        work(item=item).set_retry(2)
+    place(work(item=1), scheduler="default-scheduler", location="MARS", type="Predict")
+    dsl.importer(artifact_uri="gs://a/b", artifact_class=dsl.Dataset)
+    inner(item=n)
+
+
+def test_everything_is_found_without_a_cluster():
+    assert found(check(surprising)) == [
+        ("error", "parameter-name", ""),
+        ("warning", "unmarked-pipeline", "inner"),
+        ("warning", "unmarked", "work-2"),
+        ("warning", "guessed-type", "predict"),
+        ("warning", "no-durations", ""),
+        ("warning", "retry-ineffective", "for-loop-2[*].work"),
+        ("note", "guessed-type", "fetch"),
+        ("note", "guessed-type", "train"),
+        ("note", "importer", "importer"),
+        ("note", "backend-version", ""),
+    ]
+
+
+def test_a_cluster_adds_what_depends_on_it():
+    more = set(found(check(surprising, CLUSTER))) - set(found(check(surprising)))
+    assert ("error", "unschedulable", "predict") in more
+    assert ("warning", "unknown-location", "work-2") in more
+
+
+def test_the_taxi_sample_is_fine():
+    report = check(load_sample("06_taxi").taxi, cluster=CLUSTER)
+    assert report.ok, str(report)
+
+
+def test_a_compiled_package_gives_the_same(tmp_path):
+    path = tmp_path / "package.yaml"
+    compiler.Compiler().compile(surprising, str(path))
+    assert check(path).findings == check(surprising).findings
+    assert check(str(path)).findings == check(surprising).findings
+
+
+def test_arguments_are_taken_as_for_a_run():
+    @dsl.pipeline(name="sized")
+    @placed_pipeline
+    def sized(cpu: str):
+        place(work(item=1), cpu=cpu, duration=1)
+
+    assert "unschedulable" in {item.code for item in check(sized, CLUSTER, arguments={"cpu": "64"})}
+    assert "unschedulable" not in {
+        item.code for item in check(sized, CLUSTER, arguments={"cpu": "1"})
+    }
+
+
+def test_the_report_reads_well():
+    lines = str(check(surprising)).splitlines()
+    assert lines[0] == "surprising: 1 error, 5 warnings, 4 notes"
+    assert lines[1].startswith("  error: pipeline parameter 'n' stands without quotes")
+    assert all(len(line) < 300 for line in lines)
+
+
+def test_a_function_without_dsl_pipeline_is_refused_with_advice():
+    def taxi():
+        work(item=1)
+
+    with pytest.raises(UsageError, match=r"taxi is no pipeline .*; put @dsl.pipeline above it"):
+        check(taxi)
+    with pytest.raises(UsageError, match=r"7 is no pipeline .*; give a pipeline or a path"):
+        check(7)
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (None, "no such file"),
+        (b"", "is empty"),
+        (b"\x00\x01\x02", "package.yaml"),
+        (b"a: [", "no valid YAML"),
+        (b"kind: Pod\n", "not a run"),
+    ],
+)
+def test_files_that_are_no_run_are_one_clear_error(content, part, tmp_path):
+    path = tmp_path / "package.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RunError, match=part) as failure:
+        check(path)
+    assert str(path) in str(failure.value)
+    assert failure.value.__cause__ is not None
+    assert isinstance(failure.value, PlacementError)
+
+
+def test_a_bad_cluster_is_one_clear_error(tmp_path):
+    with pytest.raises(RunError, match="no such file"):
+        check(one_step(place), cluster=tmp_path / "nowhere.yaml")

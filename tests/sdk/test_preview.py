@@ -1,0 +1,252 @@
+"""`preview(pipeline, cluster)`: the plan of a run that has not been submitted."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+from kfp import compiler, dsl
+
+from kfp_placement import (
+    MarkValueError,
+    Preview,
+    RunError,
+    UnknownOptionError,
+    UnknownStepError,
+    UsageError,
+    place,
+    preview,
+)
+from kfp_placement_engine.readers import read_cluster, read_run
+from tests.support.pipelines import documents, one_step, work
+from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
+from tests.support.samples import SAMPLES, load_sample
+
+CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
+QUICK: dict[str, Any] = {"budget": "50ms", "compare": ()}
+
+
+@pytest.fixture(scope="module")
+def taxi():
+    return load_sample("06_taxi")
+
+
+@pytest.mark.parametrize(
+    ("location", "node"),
+    [
+        ("HOME-EDGE", "home-edge-node"),
+        ("NITLAB-EDGE", "nitlab-edge-node"),
+        ("NITOS-CLOUD", "nitos-cloud-node"),
+    ],
+)
+def test_taxi_predicts_near_its_users_and_trains_where_it_ends_first(taxi, location, node):
+    plan = preview(taxi.taxi_for(location), CLUSTER, **QUICK)
+    assert plan.steps["predict"].node == node
+    assert plan.steps["train"].node == "nitos-cloud-node"
+    assert f"lowest round trip to {location}" in plan.explain("predict")
+    assert not plan.warnings
+    assert 20 * 60 < plan.makespan < 25 * 60
+
+
+def test_one_value_from_the_notebook_to_the_plan(taxi, tmp_path):
+    """The predict step's latency limit and location, through every form they take."""
+    package = documents(taxi.taxi, tmp_path)
+    executors = package[1]["platforms"]["kubernetes"]["deploymentSpec"]["executors"]
+    metadata = executors["exec-predict"]["podMetadata"]
+    assert metadata["labels"]["OurLocation"] == "HOME-EDGE"
+    hints = json.loads(metadata["annotations"]["kfp-placement.dev/hints"])
+    assert hints == {"v": 1, "duration": "1m", "maxLatency": "20ms", "outputs": {"tips": "5Mi"}}
+
+    graph = read_run((tmp_path / "package.yaml").read_bytes(), name="package.yaml")
+    step = graph.step("predict")
+    assert (step.location, step.max_latency_ms, step.type) == ("HOME-EDGE", 20.0, "Predict")
+
+    planned = preview(taxi.taxi, CLUSTER, **QUICK).steps["predict"]
+    assert (planned.location, planned.latency_ms) == ("HOME-EDGE", 9.8)
+    assert planned.node == "home-edge-node"
+
+
+def test_a_cluster_is_given_in_many_forms(taxi):
+    text = CLUSTER.read_text()
+    forms = [
+        CLUSTER,
+        str(CLUSTER),
+        text,
+        text.encode(),
+        yaml.safe_load(text),
+        json.dumps(yaml.safe_load(text)),
+        read_cluster(text.encode(), name="cluster.yaml"),
+    ]
+    plans = [preview(taxi.taxi, form, generations=2, compare=()) for form in forms]
+    assert len({str(plan.plan.steps) for plan in plans}) == 1
+
+
+@pytest.mark.parametrize(
+    ("cluster", "error", "part"),
+    [
+        ("no/such/cluster.yaml", RunError, "no such file"),
+        (7, UsageError, "a cluster is given as a path, text, a mapping or a Cluster, not int"),
+        ({"a": object()}, RunError, "cannot be written as JSON"),
+        ({"kind": "Cluster"}, RunError, "cluster"),
+        ("a: [\n", RunError, "no valid YAML"),
+    ],
+)
+def test_what_is_no_cluster_is_one_clear_error(cluster, error, part):
+    with pytest.raises(error, match=part):
+        preview(one_step(place), cluster, **QUICK)
+
+
+def test_a_compiled_package_gives_the_same_plan(taxi, tmp_path):
+    path = tmp_path / "package.yaml"
+    compiler.Compiler().compile(taxi.taxi, str(path))
+    exact: Any = {"generations": 3, "seed": 5, "compare": ()}
+    assert (
+        preview(path, CLUSTER, **exact).plan.steps
+        == preview(taxi.taxi, CLUSTER, **exact).plan.steps
+    )
+
+
+def test_options_reach_the_planner(taxi):
+    plan = preview(
+        taxi.taxi,
+        CLUSTER,
+        generations=4,
+        seed=11,
+        dispatch="ordered",
+        compare=["fifo"],
+    ).plan
+    assert (plan.seed, plan.dispatch, list(plan.baselines)) == (11, "ordered", ["fifo"])
+
+
+def test_durations_and_cached_steps_are_overridden(taxi):
+    plan = preview(taxi.taxi, CLUSTER, durations={"train": "40m"}, assume_cached=["fetch"], **QUICK)
+    assert plan.steps["train"].duration_seconds == 2400
+    assert str(plan.steps["train"].duration_source) == "given"
+
+
+def looping():
+    @dsl.component(base_image="python:3.12")
+    def shards(count: int) -> list:
+        """List some numbers."""
+        return list(range(count))
+
+    @dsl.pipeline(name="looping")
+    def pipeline(count: int = 4):
+        with dsl.ParallelFor(items=shards(count=count).output) as item:
+            place(work(item=item), duration="1m")
+
+    return pipeline
+
+
+def test_loops_of_unknown_width_take_the_width_given():
+    assert len(preview(looping(), CLUSTER, **QUICK).steps) == 1 + 3
+    given = preview(looping(), CLUSTER, loop_widths={"for-loop-1": 5}, **QUICK)
+    assert len(given.steps) == 1 + 5
+
+
+def test_the_cluster_file_s_defaults_hold():
+    cluster = yaml.safe_load(CLUSTER.read_text())
+    cluster["defaults"] = {"loopWidth": 2, "duration": "7s"}
+    plan = preview(looping(), cluster, **QUICK)
+    assert len(plan.steps) == 1 + 2
+    assert plan.steps["shards"].duration_seconds * 1.0 in (7.0, 14.0)
+
+
+def test_explain_names_one_iteration_or_all():
+    plan = preview(looping(), CLUSTER, **QUICK)
+    assert plan.explain("for-loop-1[1].work").startswith("for-loop-1[1].work goes to ")
+    assert len(plan.explain("for-loop-1[*].work").splitlines()) == 3
+
+
+def test_arguments_are_typed_by_the_pipeline():
+    @dsl.pipeline(name="sized")
+    def sized(cpu: str = "1"):
+        place(work(item=1), cpu=cpu)
+
+    assert preview(sized, CLUSTER, {"cpu": "2500m"}, **QUICK).steps["work"].requests["cpu"] == 2500
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "part"),
+    [
+        ({"budgte": 1}, UnknownOptionError, "preview: there is no option 'budgte'; did you mean"),
+        ({"budget": "soon"}, RunError, "'soon' is no duration"),
+        ({"dispatch": "fast"}, RunError, "dispatch 'fast'; choose one of"),
+        ({"objective": "fun"}, RunError, "objective 'fun'; choose one of"),
+        ({"compare": ["best"]}, RunError, "baseline 'best'; choose from"),
+        ({"loop_widths": {"for-loop-1": -1}}, RunError, "loop width for-loop-1 = -1"),
+        ({"durations": {"wrok": 1}}, UnknownStepError, "did you mean 'work'"),
+        ({"assume_cached": ["wrok"]}, UnknownStepError, "did you mean 'work'"),
+        ({"arguments": {"cont": 1}}, RunError, "cont"),
+    ],
+)
+def test_wrong_options_are_clear_errors(options, error, part):
+    with pytest.raises(error, match=part):
+        preview(one_step(place), CLUSTER, **options)
+
+
+def test_repr_is_one_line():
+    text = repr(Preview(taxi_plan()))
+    assert re.fullmatch(r"<Preview taxi: 7 steps on 3 nodes, ends after .*>", text)
+    assert "see .explain(step)" in text
+    assert "1 unschedulable" in repr(Preview(a_plan(a_step(), unplaced_step())))
+
+
+def test_steps_and_plan_are_there_to_read():
+    made = Preview(taxi_plan())
+    assert made.makespan == 1865.0
+    assert made.plan.run_name == "taxi"
+    assert list(made.steps)[:2] == ["fetch", "validate"]
+    assert made.warnings == made.plan.notices
+    with pytest.raises(TypeError):
+        made.steps["fetch"] = made.steps["train"]  # type: ignore[index]
+
+
+def test_explain_says_why_in_a_sentence():
+    made = Preview(a_plan(a_step(), unplaced_step()))
+    assert made.explain("train") == "train goes to node-0, 0s to 1m: ends first there"
+    assert made.explain("huge") == "huge goes nowhere: no node has 512 CPU"
+    with pytest.raises(UnknownStepError, match="there is no step 'trian'; did you mean 'train'"):
+        made.explain("trian")
+
+
+def test_what_strangers_wrote_is_made_harmless():
+    evil = a_step("<b>\x1b[31m", reason="</td>\x07", node="n\nn")
+    made = Preview(a_plan(evil, run_name="\x1b]0;x\x07"))
+    assert "\x1b" not in repr(made) + made.explain("<b>\x1b[31m")
+    assert "<b>" not in made._repr_html_()
+
+
+def test_in_a_notebook_it_shows_itself(taxi):
+    page = Preview(taxi_plan())._repr_html_()
+    assert "<script" not in page
+    assert "home-edge-node" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("plan.json", json.loads), ("plan.yaml", yaml.safe_load), ("plan.yml", yaml.safe_load)],
+)
+def test_save_writes_the_document(name, read, tmp_path):
+    path = Preview(taxi_plan()).save(tmp_path / name)
+    assert read(path.read_text())["run"]["name"] == "taxi"
+    assert [item.name for item in tmp_path.iterdir()] == [name]
+
+
+def test_save_writes_a_report(tmp_path):
+    path = Preview(taxi_plan()).save(str(tmp_path / "plan.HTML"))
+    assert path.read_text().lstrip().lower().startswith("<!doctype html>")
+    assert path.stat().st_mode & 0o044
+
+
+def test_save_refuses_what_it_cannot_write(tmp_path):
+    made = Preview(taxi_plan())
+    with pytest.raises(MarkValueError, match=r"cannot tell the format; end it in \.html, \.json"):
+        made.save(tmp_path / "plan.pdf")
+    with pytest.raises(RunError, match="cannot be written"):
+        made.save(tmp_path / "nowhere" / "plan.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(RunError, match="cannot be written"):
+        made.save(tmp_path / "folder.json")
+    assert [item.name for item in tmp_path.iterdir()] == ["folder.json"]
