@@ -15,6 +15,7 @@ import numpy as np
 
 from kfp_placement_engine import native
 from kfp_placement_engine.baselines.heft import heft_placement
+from kfp_placement_engine.baselines.random_placement import random_nodes
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.fitness import better
 from kfp_placement_engine.placement import Placement
@@ -119,12 +120,17 @@ def trials_per_generation(problem: PlacementProblem) -> int:
     return int(min(512, max(1, 2_000_000 // work)))
 
 
-def seeds_of(problem: PlacementProblem) -> Iterator[Candidate]:
-    """The plans the search starts from and never falls behind, the quickest first."""
+def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[Candidate]:
+    """The plans the search starts from and never falls behind, the quickest first.
+
+    They are the baselines (the random one with the same seed) and list schedules by simple rules.
+    """
     ordered = problem.dispatch == "ordered"
     for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
         yield from _replays(problem, simulate_policy(problem, policy), ordered)
     placement = heft_placement(problem)
+    yield Candidate(placement, simulate(problem, placement))
+    placement = random_nodes(problem, seed)
     yield Candidate(placement, simulate(problem, placement))
     for priority in priority_rules(problem).values():
         yield from _replays(problem, simulate_list(problem, priority), ordered)
@@ -148,6 +154,7 @@ class GeneticSearch:
     ) -> None:
         self._problem = problem
         self._params = params
+        self._seed_number = seed
         self._threads = max(1, min(threads, params.islands))
         states = np.random.SeedSequence(seed).generate_state(4 * params.islands, np.uint64)
         self._islands = [
@@ -192,7 +199,7 @@ class GeneticSearch:
         held: Candidate | None = None
         if warm_start is not None:
             free.append(Candidate(warm_start, simulate(self._problem, warm_start)))
-        for candidate in seeds_of(self._problem):
+        for candidate in seeds_of(self._problem, self._seed_number):
             if candidate.placement.not_before.size:
                 if held is None or better(candidate.schedule.terms, held.schedule.terms):
                     held = candidate

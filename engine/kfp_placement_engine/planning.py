@@ -143,7 +143,7 @@ def figures_of(problem: PlacementProblem, schedule: Schedule) -> Figures:
     arrays = problem.arrays
     ruled = problem.ruled[arrays.class_of] & (schedule.node >= 0)
     latencies = problem.latency_ms[arrays.class_of[ruled], schedule.node[ruled]]
-    unplaced = int(problem.unplaceable.sum()) + int((~schedule.finished).sum())
+    unplaced = int((problem.is_step & (problem.unplaceable | ~schedule.finished)).sum())
     return Figures(
         unplaced=unplaced,
         latency_excess_ms=float(schedule.terms[1]),

@@ -67,7 +67,7 @@ def solve(
         best, generations = PaperSearch(problem, params, seed).run(stop, report)
         return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
     if count_plans(problem) <= params.exact_below:
-        best = _exact(problem)
+        best = _exact(problem, seed)
         return Result(
             best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True
         )
@@ -76,11 +76,11 @@ def solve(
     return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
 
 
-def _exact(problem: PlacementProblem) -> Candidate:
+def _exact(problem: PlacementProblem, seed: int) -> Candidate:
     """The best of all plans; of the seeds too, since plans with held starts are not among all."""
     placement = best_of_all(problem)
     best = Candidate(placement, simulate(problem, placement))
-    for candidate in seeds_of(problem):
+    for candidate in seeds_of(problem, seed):
         if better(candidate.schedule.terms, best.schedule.terms):
             best = candidate
     return best

@@ -7,11 +7,16 @@ from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.simulation import Schedule, simulate
 
 
-def random_placement(problem: PlacementProblem, seed: int = 0) -> Schedule:
+def random_nodes(problem: PlacementProblem, seed: int) -> Placement:
     """Every gene on a random allowed node, steps in the order of the run."""
     rng = np.random.default_rng(seed)
     draws = np.where(problem.arrays.allowed, rng.random(problem.arrays.allowed.shape), -1.0)
     nodes = draws.argmax(axis=1).astype(np.int64) if problem.genes else np.zeros(0, np.int64)
     order = np.empty(problem.activities)
     order[problem.topological] = np.arange(problem.activities)
-    return simulate(problem, Placement(nodes, order, np.empty(0)))
+    return Placement(nodes, order, np.empty(0))
+
+
+def random_placement(problem: PlacementProblem, seed: int = 0) -> Schedule:
+    """The schedule of `random_nodes`."""
+    return simulate(problem, random_nodes(problem, seed))

@@ -1,5 +1,7 @@
 """Put the pieces of a lowered problem together."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +21,13 @@ from kfp_placement_engine.lowering.activities import (
 from kfp_placement_engine.lowering.genes import Genes, assign_genes
 from kfp_placement_engine.lowering.latency import ruled_location
 from kfp_placement_engine.lowering.pods import PodShape, driver_shape, resource_names, step_shape
-from kfp_placement_engine.lowering.tables import ClassTables, NodeTables, class_tables, node_tables
+from kfp_placement_engine.lowering.tables import (
+    ClassTables,
+    NodeTables,
+    amounts,
+    class_tables,
+    node_tables,
+)
 from kfp_placement_engine.lowering.volumes import VolumeRules, volume_rules
 from kfp_placement_engine.lowering.work import image_table, transfer_edges, work_of
 from kfp_placement_engine.problem import Integers, PlacementProblem, ProblemArrays
@@ -66,10 +74,7 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions) -> Lowere
         PlanningError: a cluster without nodes, a run without steps, a cycle or a dangling
             dependency.
     """
-    if not cluster.nodes:
-        raise PlanningError("the cluster has no nodes; nothing can be placed")
-    if not graph.steps:
-        raise PlanningError("the run has no steps; nothing is to be placed")
+    _check(graph, cluster)
     activities = activities_of(graph)
     shapes, class_of, notices = _shapes(graph, cluster, activities, options)
     resources = resource_names(shapes)
@@ -110,8 +115,40 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions) -> Lowere
         objective=options.objective,
         dispatch=options.dispatch,
     )
-    told = (*notices, *volumes.notices, *genes.notices)
+    told = (*notices, *volumes.notices, *genes.notices, *_driver_notices(problem))
     return Lowered(problem, tuple(activities), tuple(shapes), tables, volumes, told)
+
+
+def _check(graph: RunGraph, cluster: Cluster) -> None:
+    """Refuse what no reader makes but a caller may."""
+    if not cluster.nodes:
+        raise PlanningError("the cluster has no nodes; nothing can be placed")
+    if not graph.steps:
+        raise PlanningError("the run has no steps; nothing is to be placed")
+    names = Counter([step.name for step in graph.steps])
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise PlanningError(f"step {twice[0]!r} appears {names[twice[0]]} times; names must differ")
+    nodes = Counter([node.name for node in cluster.nodes])
+    twice = [name for name, count in nodes.items() if count > 1]
+    if twice:
+        raise PlanningError(f"node {twice[0]!r} appears {nodes[twice[0]]} times; names must differ")
+    for node in cluster.nodes:
+        if not 0 < node.speed < math.inf:
+            raise PlanningError(f"node {node.name!r} has speed {node.speed}; it must be above 0")
+
+
+def _driver_notices(problem: PlacementProblem) -> list[Notice]:
+    stuck = problem.is_driver & problem.unplaceable
+    if not stuck.any():
+        return []
+    return [
+        Notice(
+            "drivers-unschedulable",
+            f"no node can take KFP's driver pods ({int(stuck.sum())} of them); the run would not "
+            "start: is every node tainted, cordoned or full?",
+        )
+    ]
 
 
 def _is_planned(activity: Activity, options: LoweringOptions) -> bool:
@@ -142,11 +179,7 @@ def _shapes(
 
 
 def _class_requests(shapes: Sequence[PodShape], resources: Sequence[str]) -> Integers:
-    rows = []
-    for shape in shapes:
-        asked = {**dict(shape.requests), "pods": 1}
-        rows.append([asked.get(name, 0) for name in resources])
-    return np.array(rows, np.int64)
+    return amounts([{**dict(shape.requests), "pods": 1} for shape in shapes], resources)
 
 
 def _arrays(

@@ -16,6 +16,9 @@ LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
 DRIVER_REQUESTS: Resources = {"cpu": 100, "memory": 64 * 2**20}
 """KFP driver pods, importers and createpvc pods (KFP 2.17, argo.go)."""
 
+MAX_AMOUNT = 2**60
+"""Amounts are cut here, so that sums of many stay within int64: an exbibyte."""
+
 _KFP_CONTAINERS = 4
 """Containers of a KFP executor pod: Argo's init and wait, the launcher, main."""
 
@@ -111,7 +114,10 @@ def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> t
         main.get("memory", DEFAULT_MEMORY_REQUEST_BYTES) + sidecars * DEFAULT_MEMORY_REQUEST_BYTES
     )
     least: Resources = floor or {}
-    return max(cpu, least.get("cpu", 0)), max(memory, least.get("memory", 0))
+    return (
+        min(max(cpu, least.get("cpu", 0)), MAX_AMOUNT),
+        min(max(memory, least.get("memory", 0)), MAX_AMOUNT),
+    )
 
 
 def resource_names(shapes: Iterable[PodShape]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.constraints import preferred_weight, untolerated_preferred_taints, why_not
 from kfp_placement_engine.kube_scores import image_locality
 from kfp_placement_engine.lowering.latency import excess_ms, round_trips
-from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.problem import Booleans, Floats, Integers
 
 
@@ -47,22 +47,21 @@ class NodeTables:
     pull_rate: Floats
 
 
+def amounts(rows: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Integers:
+    """[rows, R] amounts of each resource, 0 where it is not named."""
+    table = [[min(row.get(name, 0), MAX_AMOUNT) for name in resources] for row in rows]
+    return np.array(table, np.int64).reshape(len(rows), len(resources))
+
+
 def node_tables(cluster: Cluster, resources: Sequence[str], assumptions: Assumptions) -> NodeTables:
     """Lower the nodes."""
-    allocatable = np.array(
-        [[node.allocatable.get(name, 0) for name in resources] for node in cluster.nodes], np.int64
-    )
-    used = np.array(
-        [[node.used.get(name, 0) for name in resources] for node in cluster.nodes], np.int64
-    )
-    scored = [
-        [node.scored_used.get(name, node.used.get(name, 0)) for name in ("cpu", "memory")]
-        for node in cluster.nodes
-    ]
+    allocatable = amounts([node.allocatable for node in cluster.nodes], resources)
+    used = amounts([node.used for node in cluster.nodes], resources)
+    scored = [{**node.used, **node.scored_used} for node in cluster.nodes]
     return NodeTables(
         allocatable=allocatable,
         free=allocatable - used,
-        scored_used=np.array(scored, np.int64),
+        scored_used=amounts(scored, ("cpu", "memory")),
         speed=np.array([node.speed for node in cluster.nodes], np.float64),
         store_rate=np.array(
             [
