@@ -22,7 +22,7 @@ def preview(
     dispatch: str = "auto",
     objective: str = "completion",
     compare: Iterable[str] = ("kube-default", "heft"),
-    kube_version: tuple[int, int] = (1, 36),
+    kube_version: str | tuple[int, int] = (1, 36),
     marked_only: bool = False,
     assumptions: "Assumptions | None" = None,
     **unknown: Never,
@@ -42,8 +42,9 @@ def preview(
         seed: of the random generator.
         dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node.
         objective: `completion`, `paper` or `packing`.
-        compare: schedulers to simulate beside the plan.
-        kube_version: of the default scheduler that is simulated.
+        compare: schedulers to simulate beside the plan: `kube-default`, `heft`, `fifo`, `random`,
+            `brute-force`.
+        kube_version: of the default scheduler that is simulated: `1.36`.
         marked_only: plan only the marked steps, as the cluster does.
         assumptions: stand-ins for what nobody said; the cluster file's, else the defaults.
         **unknown: anything else is an `UnknownOptionError`.
@@ -55,6 +56,7 @@ def preview(
         PlacementError: the pipeline or the cluster cannot be read or planned.
     """
     # Here and not above, so that `import kfp_placement` stays fast.
+    from kfp_placement import _preview_options as given
     from kfp_placement._marks import unknown_option
     from kfp_placement._package import package_of
     from kfp_placement._planned import Preview
@@ -68,22 +70,24 @@ def preview(
     with engine_errors():
         options = PlanOptions(
             budget_seconds=parse_duration(budget),
-            generations=generations,
-            seed=seed,
+            generations=None if generations is None else given.whole("generations", generations),
+            seed=given.whole("seed", seed),
             dispatch=dispatch,
             objective=objective,
-            kube_version=kube_version,
-            compare=tuple(compare),
-            marked_only=marked_only,
-            assumptions=assumptions,
+            kube_version=given.version("kube_version", kube_version),
+            compare=given.names("compare", compare),
+            marked_only=bool(marked_only),
+            assumptions=given.assumed("assumptions", assumptions),
         )
     known = cluster_of(cluster)
     graph = graph_of(
         package_of(pipeline),
-        arguments=arguments,
-        loop_widths=loop_widths,
+        arguments=given.mapping("arguments", arguments),
+        loop_widths=given.mapping("loop_widths", loop_widths),
         default_loop_width=assumptions_of(known, options).loop_width,
     )
-    graph = with_overrides(graph, durations, assume_cached)
+    graph = with_overrides(
+        graph, given.mapping("durations", durations), given.names("assume_cached", assume_cached)
+    )
     with engine_errors():
         return Preview(plan_run(graph, known, options))

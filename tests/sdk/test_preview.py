@@ -18,6 +18,7 @@ from kfp_placement import (
     place,
     preview,
 )
+from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster, read_run
 from tests.support.pipelines import documents, one_step, work
 from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
@@ -114,7 +115,9 @@ def test_options_reach_the_planner(taxi):
         generations=4,
         seed=11,
         dispatch="ordered",
-        compare=["fifo"],
+        compare="fifo",
+        kube_version="v1.35.2",
+        assumptions=Assumptions(driver_seconds=0.0),
     ).plan
     assert (plan.seed, plan.dispatch, list(plan.baselines)) == (11, "ordered", ["fifo"])
 
@@ -179,6 +182,17 @@ def test_arguments_are_typed_by_the_pipeline():
         ({"durations": {"wrok": 1}}, UnknownStepError, "did you mean 'work'"),
         ({"assume_cached": ["wrok"]}, UnknownStepError, "did you mean 'work'"),
         ({"arguments": {"cont": 1}}, RunError, "cont"),
+        ({"arguments": [1]}, MarkValueError, r"arguments = \[1\]; it must be a mapping"),
+        ({"durations": "train"}, MarkValueError, "durations = 'train'; it must be a mapping"),
+        ({"loop_widths": 3}, MarkValueError, "loop_widths = 3; it must be a mapping"),
+        ({"compare": None}, MarkValueError, "compare = None; it must be a list of names"),
+        ({"compare": [1]}, MarkValueError, r"compare = \[1\]; it must be a list of names"),
+        ({"seed": -1}, MarkValueError, "seed = -1; it must be a whole number"),
+        ({"seed": "1"}, MarkValueError, "seed = '1'; it must be a whole number"),
+        ({"generations": 1.5}, MarkValueError, "generations = 1.5; it must be a whole number"),
+        ({"kube_version": "new"}, MarkValueError, "it must be a Kubernetes version such as '1.36'"),
+        ({"kube_version": (1,)}, MarkValueError, "it must be a Kubernetes version such as '1.36'"),
+        ({"assumptions": 3}, MarkValueError, r"it must be .*Assumptions\(...\)"),
     ],
 )
 def test_wrong_options_are_clear_errors(options, error, part):

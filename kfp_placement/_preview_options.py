@@ -1,0 +1,78 @@
+"""Options of `preview` as people write them in a notebook, checked before anything is read."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kfp_placement.exceptions import MarkValueError
+from kfp_placement_engine.assumptions import Assumptions
+
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
+
+
+def names(option: str, value: Any) -> tuple[str, ...]:
+    """Several names, or one.
+
+    Raises:
+        MarkValueError: it is neither.
+    """
+    values = (value,) if isinstance(value, str) else value
+    if not isinstance(values, Iterable) or isinstance(values, Mapping):
+        raise _bad(option, value, "a list of names")
+    found = tuple(values)
+    if not all(isinstance(name, str) for name in found):
+        raise _bad(option, value, "a list of names")
+    return found
+
+
+def mapping(option: str, value: Any) -> Mapping[str, Any]:
+    """Values by name; None is none.
+
+    Raises:
+        MarkValueError: it is no mapping.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _bad(option, value, "a mapping of names to values")
+    return value
+
+
+def whole(option: str, value: Any) -> int:
+    """A whole number from 0 on.
+
+    Raises:
+        MarkValueError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _bad(option, value, "a whole number, 0 or more")
+    return value
+
+
+def version(option: str, value: Any) -> tuple[int, int]:
+    """A Kubernetes version: `1.36`, `v1.36.3` or `(1, 36)`.
+
+    Raises:
+        MarkValueError: it is none.
+    """
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return whole(option, value[0]), whole(option, value[1])
+    match = _VERSION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise _bad(option, value, "a Kubernetes version such as '1.36'")
+    return int(match[1]), int(match[2])
+
+
+def assumed(option: str, value: Any) -> Assumptions | None:
+    """Assumptions, or None.
+
+    Raises:
+        MarkValueError: it is neither.
+    """
+    if value is not None and not isinstance(value, Assumptions):
+        raise _bad(option, value, "kfp_placement_engine.assumptions.Assumptions(...)")
+    return value
+
+
+def _bad(option: str, value: object, expected: str) -> MarkValueError:
+    return MarkValueError(f"preview: {option} = {value!r:.80}; it must be {expected}")
