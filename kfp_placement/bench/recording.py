@@ -66,26 +66,38 @@ def read_recording(path: Path) -> Recording:
         InputNotFoundError: there is no such file.
         InputError: it has another form; the message names the place.
     """
-    data = read_file(path, max_bytes=CLUSTER_MAX_BYTES)
-    documents = load_documents(data, name=str(path), max_bytes=CLUSTER_MAX_BYTES)
-    raw = as_mapping(documents[0], str(path))
-    kubernetes = as_text(raw.get("kubernetes"), f"{path}: kubernetes")
+    return parse_recording(read_file(path, max_bytes=CLUSTER_MAX_BYTES), name=str(path))
+
+
+def parse_recording(data: bytes, *, name: str) -> Recording:
+    """Read a recording from its bytes.
+
+    Args:
+        data: the bytes.
+        name: what to call it in messages.
+
+    Raises:
+        InputError: it has another form; the message names the place.
+    """
+    documents = load_documents(data, name=name, max_bytes=CLUSTER_MAX_BYTES)
+    raw = as_mapping(documents[0], name)
+    kubernetes = as_text(raw.get("kubernetes"), f"{name}: kubernetes")
     match = _VERSION.fullmatch(kubernetes)
     if match is None:
-        raise InputError(f"{path}: kubernetes: {kubernetes!r:.60} is no version such as v1.36.3")
-    profile = as_text(raw.get("profile"), f"{path}: profile")
+        raise InputError(f"{name}: kubernetes: {kubernetes!r:.60} is no version such as v1.36.3")
+    profile = as_text(raw.get("profile"), f"{name}: profile")
     if profile != _PROFILE:
         raise InputError(
-            f"{path}: profile: {profile!r:.60} cannot be replayed; "
+            f"{name}: profile: {profile!r:.60} cannot be replayed; "
             f"only recordings of the stock profile, {_PROFILE!r}, can"
         )
-    cases = as_list(raw.get("cases"), f"{path}: cases")
+    cases = as_list(raw.get("cases"), f"{name}: cases")
     if not cases:
-        raise InputError(f"{path}: cases: is empty; nothing to replay")
+        raise InputError(f"{name}: cases: is empty; nothing to replay")
     return Recording(
         kubernetes,
         (int(match.group(1)), int(match.group(2))),
-        tuple(_case(item, f"{path}: cases[{index}]") for index, item in enumerate(cases)),
+        tuple(_case(item, f"{name}: cases[{index}]") for index, item in enumerate(cases)),
     )
 
 

@@ -171,7 +171,7 @@ def test_scheduling_binds_and_moves_on():
     """`schedule` takes the room that `decide` only looks at."""
     state = SchedulerState([a_node("n1"), a_node("n2")])
     chosen = [SCHEDULER.schedule(a_pod(f"p{index}"), state).node for index in range(4)]
-    assert sorted(chosen) == ["n1", "n1", "n2", "n2"]
+    assert (chosen.count("n1"), chosen.count("n2")) == (2, 2)
     assert state.on("n1").free()["cpu"] == 6_000
 
 

@@ -1,0 +1,180 @@
+"""What a pod requests (component-helpers/resource/helpers.go), and as the scores count it."""
+
+import pytest
+
+from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.readers.pod_objects import read_pod, read_requests
+from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, container, pod_object
+
+DEFAULT = {"cpu": 100, "memory": 200 * MEBIBYTE}
+
+
+def requests(**spec):
+    return read_requests(pod_object(**spec), "pod")
+
+
+def test_containers_add_up():
+    found = requests(
+        containers=[container({"cpu": "1", "memory": "1Gi"}), container({"cpu": "500m"})]
+    )
+    assert found.real == {"cpu": 1_500, "memory": GIBIBYTE}
+    assert found.scored == {"cpu": 1_500, "memory": GIBIBYTE + DEFAULT["memory"]}
+
+
+def test_a_container_without_requests_counts_in_scores_only():
+    found = requests(containers=[container(), container(None, "wait")])
+    assert found.real == {}
+    assert found.scored == {"cpu": 200, "memory": 400 * MEBIBYTE}
+
+
+def test_an_explicit_zero_is_a_request():
+    """Scores count nothing for it, where they count the default for a missing one."""
+    found = requests(containers=[container({"cpu": "0", "memory": 0})])
+    assert found.real == {"cpu": 0, "memory": 0}
+    assert found.scored == {"cpu": 0, "memory": 0}
+
+
+def test_a_limit_without_a_request_is_a_request():
+    """The API server fills it in, resource by resource."""
+    resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
+    found = requests(containers=[container(resources=resources)])
+    assert found.real == {"cpu": 1_000, "memory": GIBIBYTE}
+
+
+def test_init_containers_count_by_their_peak():
+    """They run one after the other, before the containers."""
+    init = [container({"cpu": "3"}), container({"memory": "2Gi"})]
+    found = requests(initContainers=init, containers=[container({"cpu": "1", "memory": "1Gi"})])
+    assert found.real == {"cpu": 3_000, "memory": 2 * GIBIBYTE}
+    small = requests(initContainers=[container()], containers=[container({"cpu": "1"})])
+    assert small.scored["cpu"] == 1_000
+
+
+def test_sidecars_run_beside_what_starts_after_them():
+    """A sidecar adds to the containers and to the init containers that follow it."""
+    sidecar = container({"cpu": "1"}, "sidecar", restartPolicy="Always")
+    big = container({"cpu": "3"}, "big")
+    main = [container({"cpu": "1"})]
+    before = requests(initContainers=[sidecar, big], containers=main)
+    after = requests(initContainers=[big, sidecar], containers=main)
+    assert before.real == {"cpu": 4_000}
+    assert after.real == {"cpu": 3_000}
+    alone = requests(initContainers=[sidecar, sidecar], containers=main)
+    assert alone.real == {"cpu": 3_000}
+
+
+def test_overhead_adds():
+    found = requests(
+        containers=[container({"cpu": "1"})], overhead={"cpu": "250m", "memory": "64Mi"}
+    )
+    assert found.real == {"cpu": 1_250, "memory": 64 * MEBIBYTE}
+    assert found.scored == {"cpu": 1_250, "memory": 264 * MEBIBYTE}
+
+
+def test_resources_of_the_pod_as_a_whole_win():
+    """For CPU, memory and huge pages; while the pod is placed, the scores leave them out."""
+    found = requests(
+        resources={"requests": {"cpu": "4", "nvidia.com/gpu": "9"}},
+        containers=[container({"cpu": "1"}), container(None, "wait")],
+    )
+    assert found.real == {"cpu": 4_000}
+    assert found.scored == {"cpu": 4_000, "memory": 400 * MEBIBYTE}
+    assert found.arrival == {"cpu": 1_100, "memory": 400 * MEBIBYTE}
+
+
+def test_only_names_that_the_scheduler_knows_count():
+    given = {
+        "cpu": "1",
+        "storage": "1Gi",
+        "pods": "3",
+        "ephemeral-storage": "2Gi",
+        "nvidia.com/gpu": "1",
+        "hugepages-2Mi": "4Mi",
+    }
+    found = requests(containers=[container(given)])
+    assert set(found.real) == {"cpu", "ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi"}
+
+
+def test_a_resize_in_place_counts_by_its_largest_figure():
+    """What is asked for, allocated or in force, whichever is most; not what cannot be given."""
+    pod = pod_object(node="n1", containers=[container({"cpu": "2"})])
+    pod["status"]["containerStatuses"] = [
+        {
+            "name": "main",
+            "resources": {"requests": {"cpu": "3"}},
+            "allocatedResources": {"cpu": "1"},
+        }
+    ]
+    assert read_requests(pod, "pod").real == {"cpu": 3_000}
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
+    assert read_requests(pod, "pod").real == {"cpu": 9_000}
+    pod["status"]["conditions"] = [{"type": "PodResizePending", "reason": "Infeasible"}]
+    assert read_requests(pod, "pod").real == {"cpu": 3_000}
+
+
+@pytest.mark.parametrize(
+    "amount", ["-1", "1 Gi", "many", "1e400", "9223372036854775808", True, [1]]
+)
+def test_bad_amounts_name_the_place(amount):
+    with pytest.raises(QuantityError, match=r"pod: container main: requests: memory: "):
+        requests(containers=[container({"memory": amount})])
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        ({"containers": {"a": 1}}, "pod: containers: must be a list"),
+        ({"containers": [5]}, "pod: containers: must be a mapping"),
+        ({"containers": [{"resources": []}]}, "pod: container None: must be a mapping"),
+        ({"initContainers": "x"}, "pod: initContainers: must be a list"),
+        ({"overhead": ["cpu"]}, "pod: spec.overhead: must be a mapping"),
+    ],
+)
+def test_other_forms_name_the_place(spec, place):
+    with pytest.raises(InputError, match=place):
+        requests(**spec)
+
+
+def test_a_whole_pod():
+    """Images and containers are counted with the init containers, ports only where they last."""
+    pod = pod_object(
+        "p",
+        namespace="team",
+        labels={"app": "x", "tier": "web"},
+        containers=[container(image="a", ports=[{"hostPort": 80}, {"containerPort": 81}])],
+        initContainers=[
+            container(image="b", ports=[{"hostPort": 82}]),
+            container(
+                image="b", restartPolicy="Always", ports=[{"hostPort": 83, "protocol": "UDP"}]
+            ),
+        ],
+        volumes=[{"name": "data", "image": {"reference": "c"}}, {"name": "tmp", "emptyDir": {}}],
+        topologySpreadConstraints=[
+            {
+                "topologyKey": "zone",
+                "maxSkew": 2,
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {"app": "x"}},
+                "matchLabelKeys": ["tier", "missing"],
+            }
+        ],
+        affinity={
+            "podAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "zone", "labelSelector": {}}
+                ]
+            }
+        },
+    )
+    read = read_pod(pod, "pod")
+    assert (read.images, read.image_volumes, read.containers) == (("b", "b", "a"), ("c",), 3)
+    assert [(each.port, each.protocol) for each in read.host_ports] == [(83, "UDP"), (80, "TCP")]
+    (spread,) = read.spread
+    assert (spread.max_skew, spread.required) == (2, False)
+    assert spread.selector is not None
+    assert spread.selector.matches({"app": "x", "tier": "web"})
+    assert not spread.selector.matches({"app": "x", "tier": "db"})
+    (term,) = read.pod_affinity.required
+    assert term.namespaces == {"team"}
+    assert term.selector is not None
+    assert term.selector.matches({})
