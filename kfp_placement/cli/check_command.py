@@ -92,7 +92,7 @@ def _report(run: str, cluster: str | None, arguments: dict[str, str]) -> "CheckR
         from kfp_placement_engine.readers.options import ReadOptions
 
         options = ReadOptions(arguments=arguments)
-        graph = read_run(package.data, name=package.name, options=options)
+        graph = read_run(package.data, name=package.name, options=options, progress=progress)
         known = None if cluster is None else read_cluster_source(cluster, progress)
         return check_run(graph, package=package.data, cluster=known)
 

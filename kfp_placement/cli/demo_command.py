@@ -1,7 +1,6 @@
 """`demo`: the taxi pipeline on the thesis' cluster, for strangers, in one screen."""
 
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +109,8 @@ def _plans(budget: float, seed: int) -> list[_Planned]:
 
 def sample(name: str) -> bytes:
     """A file of the sample, as it ships with the package."""
+    from importlib import resources
+
     return resources.files("kfp_placement").joinpath("demo", name).read_bytes()
 
 

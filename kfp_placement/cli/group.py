@@ -73,9 +73,13 @@ class PlacementGroup(click.Group):
         except click.Abort:
             click.echo("Interrupted.", err=True)
             return ExitCode.INTERRUPTED
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            return error.exit_code
         except click.UsageError as error:
             if error.ctx is not None:
                 click.echo(error.ctx.get_usage(), err=True)
+                click.echo(f"Try '{error.ctx.command_path} --help'.\n", err=True)
             _print_error(error.format_message())
             return error.exit_code
         except click.ClickException as error:

@@ -17,10 +17,11 @@ from kfp_placement.cli.parameters import (
     pairs,
     width,
 )
+from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement_engine.plan import Plan
-    from kfp_placement_engine.planning import PlanOptions
+    from kfp_placement_engine.planning import PlanOptions, Progress
     from kfp_placement_engine.run_graph import RunGraph
 
 _EPILOG = """\b
@@ -207,25 +208,36 @@ def make_plan(request: PlanRequest) -> "Plan":
 
     check_sources(request.run, request.cluster)
     with LiveLine() as progress:
-        graph = _graph(request)
+        graph = _graph(request, progress)
         cluster = read_cluster_source(request.cluster, progress)
         from kfp_placement_engine.planning import plan_run
 
         return plan_run(graph, cluster, _options(request), progress)
 
 
-def _graph(request: PlanRequest) -> "RunGraph":
+def _graph(request: PlanRequest, progress: "Progress") -> "RunGraph":
     from kfp_placement.cli.inputs import read_durations, read_package
-    from kfp_placement.overrides import with_overrides
+    from kfp_placement_engine.overrides import with_durations
     from kfp_placement_engine.readers import read_run
     from kfp_placement_engine.readers.options import ReadOptions
 
     package = read_package(request.run)
     options = ReadOptions(arguments=request.arguments, loop_widths=request.loop_widths)
-    graph = read_run(package.data, name=package.name, options=options)
+    graph = read_run(package.data, name=package.name, options=options, progress=progress)
     if request.durations_file is not None:
-        graph = with_overrides(graph, read_durations(request.durations_file))
-    return with_overrides(graph, request.durations, request.assume_cached)
+        graph = with_durations(graph, read_durations(request.durations_file))
+    return _overridden(graph, request)
+
+
+def _overridden(graph: "RunGraph", request: PlanRequest) -> "RunGraph":
+    """Apply what stands on the command line; a step that the run lacks is a usage error there."""
+    from kfp_placement_engine.exceptions import InputError
+    from kfp_placement_engine.overrides import with_cached, with_durations
+
+    try:
+        return with_cached(with_durations(graph, request.durations), request.assume_cached)
+    except InputError as error:
+        raise click.UsageError(visible(str(error))) from error
 
 
 def _options(request: PlanRequest) -> "PlanOptions":

@@ -15,7 +15,7 @@ def comparison(plan: Plan) -> Markup:
     latency = summary.shows_latency(plan)
     heads = ["schedule", "makespan", "", "the plan is", "unplaced"]
     if latency:
-        heads.append("latency (+ beyond rule)")
+        heads.append("latency to users")
     body = [_row(plan, row, longest, latency=latency) for row in rows]
     body.append(_bound_row(plan, longest, latency=latency))
     return tag(

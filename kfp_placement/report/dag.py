@@ -77,7 +77,7 @@ def dag(plan: Plan, colours: NodeColours, limits: Limits, prefix: str) -> Drawin
 
 
 def _step_box(step: PlannedStep, colours: NodeColours) -> _Box:
-    where = step.node or "no node"
+    where = summary.where(step)
     times = (
         f", {summary.duration(step.start_seconds)} to {summary.duration(step.finish_seconds)}"
         if step.node is not None
@@ -90,7 +90,7 @@ def _step_box(step: PlannedStep, colours: NodeColours) -> _Box:
         colour=colours.css_class(step.node),
         conditional=step.conditional,
         assumed=step.assumed,
-        missing=step.node is None,
+        missing=step.node is None and not step.cached,
     )
 
 
@@ -111,9 +111,9 @@ def _by_task(plan: Plan, colours: NodeColours) -> tuple[dict[str, _Box], dict[st
 def _task_box(task: str, steps: Sequence[PlannedStep], colours: NodeColours) -> _Box:
     if len(steps) == 1:
         return _step_box(steps[0], colours)
-    nodes = Counter(step.node for step in steps)
+    nodes = Counter(map(summary.where, steps))
     most, _ = nodes.most_common(1)[0]
-    places = (most or "no node") if len(nodes) == 1 else summary.counted(len(nodes), "node")
+    places = most if len(nodes) == 1 else summary.counted(len(nodes), "node")
     note = f"{len(steps):,} steps on {places}"
     return _Box(
         name=task,
@@ -122,7 +122,7 @@ def _task_box(task: str, steps: Sequence[PlannedStep], colours: NodeColours) -> 
         colour=colours.css_class(most if len(nodes) == 1 else None),
         conditional=all(step.conditional for step in steps),
         assumed=all(step.assumed for step in steps),
-        missing=None in nodes,
+        missing=any(step.node is None and not step.cached for step in steps),
     )
 
 

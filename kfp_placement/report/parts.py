@@ -73,9 +73,10 @@ def _tiles(plan: Plan) -> list[Markup]:
     compared = summary.schedules(plan)[1:]
     if compared:
         first = compared[0]
-        against = f"than {first.name} ({summary.duration(first.makespan_seconds)})"
-        if not first.verdict.endswith(("shorter", "longer")):
-            against = f"against {first.name}"
+        word = "than" if first.verdict.endswith(("shorter", "longer")) else "against"
+        against = f"{word} {first.name} ({summary.duration(first.makespan_seconds)})"
+        if first.latency_excess_ms > plan.figures.latency_excess_ms:
+            against += ", which breaks the latency rule"
         good = "good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
     bound = f"{summary.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"

@@ -51,7 +51,7 @@ def _row(step: PlannedStep, colours: NodeColours, *, latency: bool) -> Markup:
     lines = [tag("small", text(f"{resource} {amount}")) for resource, amount in requests]
     cells.append(tag("td", *lines, class_="requests"))
     cells.append(tag("td", text(step.reason), class_="why"))
-    return tag("tr", *cells, class_="missing" if step.node is None else None)
+    return tag("tr", *cells, class_="missing" if step.node is None and not step.cached else None)
 
 
 def _remarks(step: PlannedStep) -> Markup:
@@ -64,7 +64,7 @@ def _remarks(step: PlannedStep) -> Markup:
 
 def _node_cell(step: PlannedStep, colours: NodeColours) -> Markup:
     if step.node is None:
-        return tag("td", Markup("no node"), class_="bad")
+        return tag("td", text(summary.where(step)), class_=None if step.cached else "bad")
     dot = tag("i", class_=f"dot {colours.css_class(step.node)}", aria_hidden="true")
     return tag("td", dot, name(step.node), class_="node")
 

@@ -109,8 +109,13 @@ def assumption_lines(plan: Plan) -> list[str]:
 
 
 def placed(plan: Plan) -> int:
-    """Number of steps with a node."""
-    return sum(step.node is not None for step in plan.steps)
+    """Number of steps that need no node any more: placed, or taken from the cache."""
+    return sum(step.node is not None or step.cached for step in plan.steps)
+
+
+def where(step: PlannedStep) -> str:
+    """The step's node, in words where it has none."""
+    return step.node or ("from cache" if step.cached else "no node")
 
 
 def steps_by_node(plan: Plan) -> Counter[str]:
@@ -131,6 +136,8 @@ def remark(step: PlannedStep) -> str:
         words.append("conditional")
     if step.assumed:
         words.append("assumed")
+    if step.cached:
+        words.append("assumed cached")
     if str(step.kind) != "container":
         words.append(str(step.kind))
     return ", ".join(words)
@@ -145,7 +152,12 @@ def type_text(step: PlannedStep) -> str:
 def duration(seconds: float | None) -> str:
     """Seconds for people."""
     finite = _finite(seconds)
-    return NONE if finite is None else format_duration(max(finite, 0.0))
+    if finite is None:
+        return NONE
+    if 0 < finite < 1:
+        milliseconds = finite * 1000
+        return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
+    return format_duration(max(finite, 0.0))
 
 
 def latency(milliseconds: float | None) -> str:
@@ -157,7 +169,7 @@ def latency(milliseconds: float | None) -> str:
 def schedule_latency(schedule: ScheduleSummary) -> str:
     """A schedule's latency; what is beyond the rules stands behind it."""
     excess = _finite(schedule.latency_excess_ms) or 0.0
-    beyond = f" (+{excess:.4g})" if excess > 0 else ""
+    beyond = f", {latency(excess)} beyond the rule" if excess > 0 else ""
     return latency(schedule.latency_ms) + beyond
 
 

@@ -86,7 +86,7 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         Column("MAKESPAN", right=True),
         Column("THE PLAN IS"),
         Column("UNPLACED", right=True),
-        *([Column("LATENCY (+ BEYOND RULE)")] if latency else []),
+        *([Column("LATENCY")] if latency else []),
     ]
     rows = []
     for item in summary.schedules(plan):
@@ -115,7 +115,7 @@ def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[st
         (Column("LOCATION", shrink_to=_MIN_WORD), [visible(step.location) for step in steps], wide),
         (
             Column("NODE", shrink_to=_MIN_NAME),
-            [visible(step.node or "none") for step in steps],
+            [visible(summary.where(step)) for step in steps],
             True,
         ),
         (

@@ -26,6 +26,7 @@ PLANS = {
     "no steps": a_plan(steps=()),
     "taxi": taxi_plan(),
     "unplaced": a_plan(unplaced_step(), baselines={"fifo": Figures(0, 0.0, 0.0, 9.0)}),
+    "cached": a_plan(a_step(), unplaced_step("hit", cached=True, reason="taken from the cache")),
     "loads": random_plan(2_000, 100),
     "no time": a_plan(a_step(finish_seconds=0.0, duration_seconds=0.0)),
     "in a circle": a_plan(a_step("a", depends_on=("b",)), a_step("b", depends_on=("a",))),
@@ -72,7 +73,7 @@ def test_all_parts_are_there():
     for words in (
         "31m5s",
         "15.6% shorter",
-        "41.97 ms (+32.17)",
+        "41.97 ms, 32.17 ms beyond the rule",
         "lowest round trip to HOME-EDGE of 3 nodes with room: 9.8 ms, next 41.97 ms",
         "2 of 7 steps carry no mark",
         "duration 60 s for 2 of 7 steps",

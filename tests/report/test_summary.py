@@ -59,12 +59,18 @@ def test_words_of_a_step():
     step = a_step(type="Predict", type_guessed=True, duration_source=DurationSource.ASSUMED)
     assert summary.type_text(step) == "Predict (guessed)"
     assert summary.run_time(step) == "~1m"
+    assert [summary.where(s) for s in (step, unplaced_step(), unplaced_step(cached=True))] == [
+        "node-0",
+        "no node",
+        "from cache",
+    ]
     assert summary.remark(a_step(assumed=True, conditional=True)) == "conditional, assumed"
 
 
 def test_counts():
     plan = a_plan(a_step("a"), a_step("b", node="x"), unplaced_step())
     assert summary.placed(plan) == 2
+    assert summary.placed(a_plan(unplaced_step(cached=True))) == 1
     assert summary.steps_by_node(plan) == {"node-0": 1, "x": 1}
     assert summary.counted(1, "node") == "1 node"
     assert summary.counted(1000, "node") == "1,000 nodes"
@@ -78,4 +84,7 @@ def test_latency_is_shown_only_where_there_is_a_rule():
 
 
 def test_figures_that_do_not_exist():
+    assert summary.duration(0.0839) == "84ms"
+    assert summary.duration(0.00722) == "7.2ms"
+    assert summary.duration(0.0) == "0s"
     assert summary.duration(None) == summary.duration(math.inf) == summary.NONE

@@ -32,7 +32,7 @@ def test_the_whole_table():
         "\n"
         "STEP    NODE     START   END   RUN\n"
         "fetch   node-0      0s    1m    1m\n"
-        "huge    none         -     -    1m\n"
+        "huge    no node      -     -    1m\n"
         "\n"
         "Unschedulable (1 step):\n"
         "  huge: no node has 512 CPU\n"
@@ -51,7 +51,7 @@ def test_wide_shows_the_reason_of_every_step():
 
 
 def test_latency_beyond_a_rule_stands_beside_the_makespan():
-    assert "41.97 ms (+32.17)" in plan_table(taxi_plan())
+    assert "41.97 ms, 32.17 ms beyond the rule" in plan_table(taxi_plan())
 
 
 def test_no_percentages_while_all_durations_are_assumed():

@@ -63,7 +63,9 @@ def a_plan(*steps: PlannedStep, **changes: Any) -> Plan:
     """A plan of these steps (one step if none is named)."""
     given = steps or (a_step(),)
     ends = [step.finish_seconds for step in given if step.finish_seconds is not None]
-    missing = tuple((step.name, step.reason) for step in given if step.node is None)
+    missing = tuple(
+        (step.name, step.reason) for step in given if step.node is None and not step.cached
+    )
     figures = Figures(len(missing), 0.0, 0.0, max(ends, default=0.0))
     made = {**_PLAN, "figures": figures, "unschedulable": missing, "steps": given}
     return Plan(**{**made, **changes})
