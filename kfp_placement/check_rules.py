@@ -17,6 +17,7 @@ from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.run_graph import (
     DurationSource,
+    Group,
     GroupKind,
     Notice,
     RunGraph,
@@ -82,9 +83,11 @@ def _unmarked(graph: RunGraph) -> Iterator[Finding]:
             " @placed_pipeline() below @dsl.pipeline, or use place() on steps",
         )
         return
+    groups = {group.name: group for group in graph.groups}
+    marked = {name for step in tasks if step.scheduler for name in _around(step, groups)}
     reported: set[str] = set()
     for step in unmarked:
-        pipeline = _unmarked_pipeline(step, tasks, graph)
+        pipeline = _unmarked_pipeline(step, groups, marked)
         if not pipeline:
             yield Finding(
                 Level.WARNING,
@@ -104,25 +107,29 @@ def _unmarked(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
-def _unmarked_pipeline(step: Step, tasks: Iterable[Step], graph: RunGraph) -> str:
+def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]) -> str:
     """The outermost nested pipeline around the step without any marked step, or ""."""
-    groups = {group.name: group for group in graph.groups}
-    found, name = "", step.group
-    while name and name in groups:
-        group = groups[name]
-        nested = group.kind is GroupKind.DAG and not _CONTROL_FLOW.fullmatch(name.split(".")[-1])
-        inside = (task for task in tasks if task.name.startswith(f"{name}."))
-        if nested and not any(task.scheduler for task in inside):
+    found = ""
+    for name in _around(step, groups):
+        nested = groups[name].kind is GroupKind.DAG
+        if nested and name not in marked and not _CONTROL_FLOW.fullmatch(name.split(".")[-1]):
             found = name
-        name = group.parent
     return re.sub(r"\[\d+\]", "[*]", found)
+
+
+def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:
+    """The groups around a step, innermost first, without the root."""
+    name = step.group
+    while name and name in groups:
+        yield name
+        name = groups[name].parent
 
 
 def _types(graph: RunGraph) -> Iterator[Finding]:
     for step in _tasks(graph):
         if not step.type_guessed:
             continue
-        ruled = step.location and step.type.lower() in LATENCY_RULED_TYPES
+        ruled = step.location and _is_ruled(step)
         effect = f", so it goes near {step.location}" if ruled else ""
         yield Finding(
             Level.WARNING if ruled else Level.NOTE,
@@ -132,11 +139,14 @@ def _types(graph: RunGraph) -> Iterator[Finding]:
         )
 
 
+def _is_ruled(step: Step) -> bool:
+    return step.type.lower() in LATENCY_RULED_TYPES
+
+
 def _locations(graph: RunGraph) -> Iterator[Finding]:
     tasks = list(_tasks(graph))
-    ruled = [step for step in tasks if step.type.lower() in LATENCY_RULED_TYPES]
     locations = sorted({step.location for step in tasks if step.location})
-    if locations and not any(step.location for step in ruled):
+    if locations and not any(step.location and _is_ruled(step) for step in tasks):
         yield Finding(
             Level.WARNING,
             "location-unused",
@@ -144,8 +154,8 @@ def _locations(graph: RunGraph) -> Iterator[Finding]:
             f" type that follows it ({', '.join(LATENCY_RULED_TYPES)}); say type='Predict'",
         )
     for step in tasks:
-        missing = "location" if not step.location else "type='Predict'" if step not in ruled else ""
-        if step.max_latency_ms is not None and missing:
+        missing = "type='Predict'" if not _is_ruled(step) else "location"
+        if step.max_latency_ms is not None and not (step.location and _is_ruled(step)):
             yield Finding(
                 Level.WARNING,
                 "max-latency-unused",
