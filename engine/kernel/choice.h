@@ -63,32 +63,61 @@ static int64_t kube_score(const Problem *p, const State *s, int64_t activity, in
     return score + IMAGE_LOCALITY_WEIGHT * p->image_score[cell];
 }
 
-/* The node kube-scheduler's default profile prefers, on the state of the moment; -1 if none fits, the
- * first of the best on a tie. */
-static int64_t choose_by_kube(const Problem *p, const State *s, int64_t activity, const int64_t *candidates,
-                              int64_t count) {
-    const int64_t row = p->class_of[activity] * p->nodes;
-    int64_t feasible = 0, only = -1, most_taints = 0, most_weight = 0;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t node = candidates[i];
-        if (!fits(p, s, activity, node)) continue;
-        feasible += 1;
-        only = node;
-        if (p->preferred_taints[row + node] > most_taints) most_taints = p->preferred_taints[row + node];
-        if (p->preferred_weight[row + node] > most_weight) most_weight = p->preferred_weight[row + node];
+/* How many feasible nodes kube-scheduler scores: all of fewer than 100, else a share that shrinks with
+ * the cluster (numFeasibleNodesToFind with percentageOfNodesToScore unset, schedule_one.go). */
+static inline int64_t nodes_to_score(int64_t nodes) {
+    if (nodes < 100) return nodes;
+    int64_t percentage = 50 - nodes / 125, count = nodes * (percentage < 5 ? 5 : percentage) / 100;
+    return count < 100 ? 100 : count;
+}
+
+/* Look at the nodes from where the last look ended until enough are feasible; returns their number. */
+static int64_t sample_feasible(const Problem *p, State *s, int64_t activity) {
+    int64_t found = 0, looked_at = 0, wanted = nodes_to_score(p->nodes);
+    while (looked_at < p->nodes && found < wanted) {
+        int64_t node = (s->next_start + looked_at++) % p->nodes;
+        if (fits(p, s, activity, node)) s->sample[found++] = node;
     }
-    if (feasible < 2) return only;
-    int64_t best = -1, best_score = -1;
+    s->next_start = (s->next_start + looked_at) % p->nodes;
+    return found;
+}
+
+/* The node of the sample that the default profile prefers, the first of the best; -1 if it is empty. */
+static int64_t best_by_score(const Problem *p, const State *s, int64_t activity, int64_t count) {
+    const int64_t row = p->class_of[activity] * p->nodes;
+    int64_t most_taints = 0, most_weight = 0, best = -1, best_score = -1;
+    if (count < 2) return count ? s->sample[0] : -1;
     for (int64_t i = 0; i < count; i++) {
-        int64_t node = candidates[i];
-        if (!fits(p, s, activity, node)) continue;
-        int64_t score = kube_score(p, s, activity, node, most_taints, most_weight);
-        if (score > best_score || (score == best_score && node < best)) {
-            best = node;
+        int64_t cell = row + s->sample[i];
+        if (p->preferred_taints[cell] > most_taints) most_taints = p->preferred_taints[cell];
+        if (p->preferred_weight[cell] > most_weight) most_weight = p->preferred_weight[cell];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t score = kube_score(p, s, activity, s->sample[i], most_taints, most_weight);
+        if (score > best_score) {
+            best = s->sample[i];
             best_score = score;
         }
     }
     return best;
+}
+
+/* kube-scheduler's choice for a pod it has not tried yet, on the state of the moment. */
+static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity) {
+    return best_by_score(p, s, activity, sample_feasible(p, s, activity));
+}
+
+/* Its choice for a pod that fitted nowhere until room came on the candidates just now. */
+static int64_t choose_by_kube_among(const Problem *p, State *s, int64_t activity, const int64_t *candidates,
+                                    int64_t count) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!fits(p, s, activity, candidates[i])) continue;
+        int64_t slot = found++;
+        for (; slot > 0 && s->sample[slot - 1] > candidates[i]; slot--) s->sample[slot] = s->sample[slot - 1];
+        s->sample[slot] = candidates[i];
+    }
+    return best_by_score(p, s, activity, found);
 }
 
 /* The allowed node with room of least latency excess, then of earliest finish, then the fullest. */

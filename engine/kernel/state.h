@@ -30,10 +30,12 @@ typedef struct {
     uint8_t *touched;             /* [N] got room, or its next step became ready, in this instant */
     int64_t *touched_nodes, *last_end; /* [N] */
     int64_t *everywhere;          /* [N] all nodes */
+    int64_t *sample;              /* [N] nodes that kube-scheduler looks at for one pod */
     double *heap_time;            /* [2A + 2] */
     int64_t *heap_code;
     int64_t *scratch;             /* [2A + N + 2] for sorting */
     int64_t heap_size, pending_count, touched_count, created, unfinished;
+    int64_t next_start;           /* where kube-scheduler's next look at the nodes starts */
     void *memory;
 } State;
 
@@ -76,6 +78,7 @@ static size_t lay_out(State *state, const Problem *p, char *memory) {
     ARRAY(touched_nodes, int64_t, n);
     ARRAY(last_end, int64_t, n);
     ARRAY(everywhere, int64_t, n);
+    ARRAY(sample, int64_t, n);
     ARRAY(heap_time, double, 2 * a + 2);
     ARRAY(heap_code, int64_t, 2 * a + 2);
     ARRAY(scratch, int64_t, 2 * a + n + 2);
@@ -130,6 +133,7 @@ static void state_reset(State *s, const Problem *p) {
         s->touched[node] = 0;
         s->last_end[node] = -1;
     }
+    s->next_start = 0;
     s->heap_size = s->pending_count = s->touched_count = s->created = 0;
     s->unfinished = a;
 }
