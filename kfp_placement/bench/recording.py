@@ -5,7 +5,10 @@ with `nodes` and `pods`; a pod has `node` (null: unschedulable) and `scores` (no
 weighted score, with `total`; empty when one node or none was feasible).
 """
 
+import gzip
+import io
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +24,7 @@ from kfp_placement_engine.readers.pod_objects import read_pod
 
 _VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:[.+-].*)?", re.ASCII | re.DOTALL)
 _PROFILE = "default"
+_GZIP = b"\x1f\x8b"
 _MAX_SCORE = 2**53
 
 
@@ -60,25 +64,14 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording.
+    """Read a recording, compressed by gzip or not.
 
     Raises:
         InputNotFoundError: there is no such file.
         InputError: it has another form; the message names the place.
     """
-    return parse_recording(read_file(path, max_bytes=CLUSTER_MAX_BYTES), name=str(path))
-
-
-def parse_recording(data: bytes, *, name: str) -> Recording:
-    """Read a recording from its bytes.
-
-    Args:
-        data: the bytes.
-        name: what to call it in messages.
-
-    Raises:
-        InputError: it has another form; the message names the place.
-    """
+    name = str(path)
+    data = _unpacked(read_file(path, max_bytes=CLUSTER_MAX_BYTES), name)
     documents = load_documents(data, name=name, max_bytes=CLUSTER_MAX_BYTES)
     raw = as_mapping(documents[0], name)
     kubernetes = as_text(raw.get("kubernetes"), f"{name}: kubernetes")
@@ -99,6 +92,17 @@ def parse_recording(data: bytes, *, name: str) -> Recording:
         (int(match.group(1)), int(match.group(2))),
         tuple(_case(item, f"{name}: cases[{index}]") for index, item in enumerate(cases)),
     )
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            # One byte more than is allowed: the reader then says so.
+            return stream.read(CLUSTER_MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name}: is no complete gzip file: {error}") from error
 
 
 def _case(item: Any, place: str) -> RecordedCase:

@@ -1,6 +1,7 @@
 """`kfp-placement bench scheduler`: what it counts, prints and refuses."""
 
 import copy
+import gzip
 import json
 
 import pytest
@@ -182,6 +183,18 @@ def test_other_files(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(InputError):
         run(path)
+
+
+def test_compressed_recordings(recording, written):
+    """A recording may be packed by gzip; a broken one is refused."""
+    path = written(recording)
+    packed = gzip.compress(path.read_bytes())
+    path.write_bytes(packed)
+    assert run(path).agrees
+    for broken in (packed[:40], packed[:20] + b"?" + packed[21:]):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match="no complete gzip file"):
+            run(path)
 
 
 def test_where_the_data_is_looked_for(tmp_path, monkeypatch, recording, written):

@@ -1,7 +1,7 @@
 """A cluster from a file: what kubectl prints, or the short Cluster file that people write.
 
-`write_cluster_file` makes the second of the first: what an admin hands to authors, without what
-pods carry in their environment.
+`cluster_writer` makes the second of the first: what an admin hands to authors, without what pods
+carry in their environment.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,6 @@ from kfp_placement_engine.readers.cluster_model import (
     ClusterEntry,
     NodeEntry,
 )
-from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 from kfp_placement_engine.readers.documents import (
     CLUSTER_MAX_BYTES,
     Progress,
@@ -86,20 +85,6 @@ def read_cluster(data: bytes, *, name: str, progress: Progress | None = None) ->
     if len(documents) > 1:
         raise InputError(f"{name}: holds {len(documents)} documents; a Cluster file is one")
     return _read_entry(first, name)
-
-
-def cluster_to_file(
-    path: str | Path, *, progress: Progress | None = None
-) -> tuple[str, tuple[Notice, ...]]:
-    """Read a cluster and write it as a short Cluster file; also returns what the reader noticed.
-
-    Raises:
-        InputNotFoundError: there is no such file.
-        InputError: it cannot be understood; the message names the place in it.
-        LimitError: it is beyond the limits of `readers.documents`.
-    """
-    cluster = read_cluster_file(path, progress=progress)
-    return write_cluster_file(cluster), cluster.notices
 
 
 def _is_cluster(document: Mapping[str, Any], name: str) -> bool:

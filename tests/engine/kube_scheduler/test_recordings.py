@@ -1,12 +1,11 @@
 """The model against kube-scheduler itself: a control plane's log, and its plugins as a library."""
 
 import dataclasses
-import gzip
 from pathlib import Path
 
 import pytest
 
-from kfp_placement.bench.recording import Recording, parse_recording, read_recording
+from kfp_placement.bench.recording import Recording, read_recording
 from kfp_placement.bench.scheduler import replay
 from tests.support.data import data_path
 
@@ -19,8 +18,7 @@ def real() -> Recording:
 
 
 def plugins(version: str) -> Recording:
-    path = PLUGINS / f"plugins-{version}.json.gz"
-    return parse_recording(gzip.decompress(path.read_bytes()), name=path.name)
+    return read_recording(PLUGINS / f"plugins-{version}.json.gz")
 
 
 def test_the_real_scheduler(real):
