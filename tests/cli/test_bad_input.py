@@ -1,0 +1,138 @@
+"""Whatever is wrong with a file: one line that names it, the right code, never a traceback."""
+
+import json
+import os
+
+import pytest
+
+from tests.cli.conftest import CLUSTER, RUN
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+RUNS = {
+    "empty": b"",
+    "blank": b"  \n\n",
+    "binary": os.urandom(64) + b"\0",
+    "gzip": b"\x1f\x8b\x08\x00abc",
+    "no YAML": b"a: [1, 2",
+    "no run": b"just: text",
+    "a list": b"[1, 2, 3]",
+    "a number": b"7",
+    "no UTF-8": b"name: \xff\xfe\xfa",
+    "bomb": BOMB.encode(),
+    "anchor to itself": b"a: &a [*a]",
+    "deep": b"[" * 5000,
+    "unknown version": b"apiVersion: argoproj.io/v9\nkind: Workflow\n",
+    "other kind": b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+    "null": b"null",
+    "huge": b"a" * (16 * 2**20 + 1),
+}
+
+CLUSTERS = {
+    "empty": b"",
+    "no nodes": b"apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\nnodes: []\n",
+    "no list": b"kind: List\napiVersion: v1\nitems: 7\n",
+    "negative": b"apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
+    b"nodes: [{name: a, cpu: -2, memory: 1Gi}]\n",
+    "absurd": b"apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
+    b"nodes: [{name: a, cpu: 1, memory: 1e99}]\n",
+    "twice": b"apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
+    b"nodes: [{name: a, cpu: 1, memory: 1Gi}, {name: a, cpu: 1, memory: 1Gi}]\n",
+    "unknown version": b"apiVersion: kfp-placement.dev/v7\nkind: Cluster\nnodes: []\n",
+    "bomb": BOMB.encode(),
+}
+
+
+def check_refused(result, *, name):
+    assert result.exit_code == 1, result.stderr
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("Error: ")
+    assert name in lines[0]
+    assert "Traceback" not in result.stderr
+    assert "should not have happened" not in result.stderr
+    assert result.stderr.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
+@pytest.mark.parametrize("data", RUNS.values(), ids=RUNS)
+def test_runs(run, tmp_path, command, data):
+    (tmp_path / "bad.yaml").write_bytes(data)
+    result = run(command, "bad.yaml", "-c", CLUSTER, "--output", "out.json")
+    check_refused(result, name="bad.yaml")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.yaml"]
+
+
+@pytest.mark.parametrize("data", CLUSTERS.values(), ids=CLUSTERS)
+def test_clusters(run, tmp_path, data):
+    (tmp_path / "bad.yaml").write_bytes(data)
+    result = run("plan", RUN, "-c", "bad.yaml", "--budget", "50ms", "--output", "out.json")
+    check_refused(result, name="")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.yaml"]
+
+
+@pytest.mark.parametrize(
+    "text", ["train: soon", "[train]", "nosuch: 5m", "train: -1", "train: [1]", "", "train: .nan"]
+)
+def test_durations(run, tmp_path, text):
+    (tmp_path / "bad.yaml").write_text(text, encoding="utf-8")
+    result = run("plan", RUN, "-c", CLUSTER, "--durations", "bad.yaml")
+    check_refused(result, name="")
+
+
+def test_folders(run, tmp_path):
+    for arguments in ([str(tmp_path), "-c", CLUSTER], [RUN, "-c", str(tmp_path)]):
+        result = run("plan", *arguments)
+        check_refused(result, name="is a folder")
+
+
+def test_no_rights(run, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    (tmp_path / "secret.yaml").write_text("x", encoding="utf-8")
+    (tmp_path / "secret.yaml").chmod(0)
+    check_refused(run("check", "secret.yaml"), name="secret.yaml")
+
+
+def test_a_parameter_that_the_pipeline_lacks(run):
+    result = run("plan", RUN, "-c", CLUSTER, "--arg", "rwos=5")
+    check_refused(result, name="rwos")
+
+
+def test_python_files_need_a_name(run, tmp_path):
+    (tmp_path / "pipeline.py").write_text("", encoding="utf-8")
+    check_refused(run("check", "pipeline.py"), name="name the pipeline in it: pipeline.py:NAME")
+
+
+def test_names_that_would_steer_a_terminal(run):
+    result = run("check", "\x1b]0;pwned\x07.yaml")
+    assert result.exit_code == 3
+    assert result.stderr == "Error: \\x1b]0;pwned\\x07.yaml: no such file\n"
+
+
+def test_usage_errors_are_escaped_too(run):
+    result = run("plan", "--\x1b[31mx")
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stderr
+
+
+def test_a_huge_run_is_refused_or_planned(run, tmp_path):
+    tasks = [{"name": f"t{i}", "id": f"t{i}", "parents": [], "children": []} for i in range(30_000)]
+    document = {
+        "name": "huge",
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {"tasks": tasks, "files": []},
+            "execution": {
+                "makespanInSeconds": 1,
+                "executedAt": "2026-01-01T00:00:00Z",
+                "tasks": [{"id": task["id"], "runtimeInSeconds": 1} for task in tasks],
+            },
+        },
+    }
+    (tmp_path / "huge.json").write_text(json.dumps(document), encoding="utf-8")
+    check_refused(run("plan", "huge.json", "-c", CLUSTER), name="huge.json")

@@ -1,0 +1,65 @@
+import json
+
+from tests.cli.conftest import CLUSTER, RUN
+
+TINY = (
+    "apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
+    "nodes: [{name: tiny, cpu: 1, memory: 1Gi}]\n"
+)
+
+
+def test_nothing_but_notes(run):
+    result = run("check", RUN)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("taxi: ")
+
+
+def test_on_a_cluster(run):
+    result = run("check", RUN, "--cluster", CLUSTER)
+    assert result.exit_code == 0, result.stderr
+
+
+def test_json(run):
+    document = json.loads(run("check", RUN, "-o", "json").stdout)
+    assert document["apiVersion"] == "kfp-placement.dev/v1alpha1"
+    assert document["kind"] == "CheckReport"
+    assert document["run"] == {"name": "taxi"}
+    assert document["ok"] is True
+    assert {key for finding in document["findings"] for key in finding} <= {
+        "level",
+        "code",
+        "step",
+        "message",
+    }
+
+
+def test_a_step_that_fits_nowhere(run, tmp_path):
+    (tmp_path / "tiny.yaml").write_text(TINY, encoding="utf-8")
+    result = run("check", RUN, "--cluster", "tiny.yaml", "--output", "report.txt")
+    assert result.exit_code == 4, result.stderr
+    assert result.stdout == ""
+    assert "unschedulable" in (tmp_path / "report.txt").read_text("utf-8")
+
+
+def test_another_error(run, monkeypatch):
+    from kfp_placement.findings import CheckReport, Finding, Level
+
+    report = CheckReport("taxi", (Finding(Level.ERROR, "bad-label", "too long", "train"),))
+    monkeypatch.setattr("kfp_placement.check_rules.check_run", lambda *_a, **_k: report)
+    result = run("check", RUN)
+    assert result.exit_code == 1
+    assert "error: train: too long [bad-label]" in result.stdout
+
+
+def test_arguments(run):
+    assert run("check", RUN, "--arg", "rows=5").exit_code == 0
+    assert run("check", RUN, "--arg", "rows=many").exit_code == 1
+
+
+def test_live(run):
+    assert run("check", RUN, "--cluster", "live").exit_code == 2
+
+
+def test_stdin(run):
+    with open(RUN, "rb") as file:
+        assert run("check", "-", stdin=file.read()).exit_code == 0

@@ -1,0 +1,92 @@
+"""How commands end when something goes wrong inside."""
+
+import pytest
+
+from kfp_placement.cli.group import program_name
+from kfp_placement.exceptions import PlacementError, RunError
+from kfp_placement_engine.exceptions import (
+    InputNotFoundError,
+    LimitError,
+    MissingExtraError,
+    PlanningError,
+)
+
+
+def failing(monkeypatch, error):
+    def fail(*_args):
+        raise error
+
+    monkeypatch.setattr("kfp_placement_engine.planning.plan_run", fail)
+
+
+def wrapped(cause):
+    error = RunError(str(cause))
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (PlanningError("no"), 1),
+        (LimitError("no"), 1),
+        (MissingExtraError("no"), 1),
+        (InputNotFoundError("no"), 3),
+        (PlacementError("no"), 1),
+        (wrapped(InputNotFoundError("no")), 3),
+        (wrapped(PlanningError("no")), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_our_errors_are_one_line(plan, monkeypatch, error, code):
+    failing(monkeypatch, error)
+    result = plan()
+    assert (result.exit_code, result.stdout, result.stderr) == (code, "", "Error: no\n")
+
+
+def test_messages_stay_one_line_and_cannot_steer_a_terminal(plan, monkeypatch):
+    failing(monkeypatch, PlanningError("two\nlines \x1b[31m"))
+    assert plan().stderr == "Error: two\\nlines \\x1b[31m\n"
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_what_should_not_happen_says_so_and_how_to_see_more(run, plan, monkeypatch, where):
+    from tests.cli.conftest import CLUSTER, RUN
+
+    failing(monkeypatch, ValueError("odd\x1b[31m"))
+    result = plan()
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: this should not have happened: ValueError: odd\\x1b[31m"
+        " (run again with --debug for details)\n"
+    )
+    arguments = ["plan", RUN, "-c", CLUSTER]
+    result = run("--debug", *arguments) if where == "before" else run(*arguments, "--debug")
+    assert result.exit_code == 1
+    assert "Traceback (most recent call last)" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("Error: this should not have happened")
+
+
+def test_no_memory(plan, monkeypatch):
+    failing(monkeypatch, MemoryError())
+    assert plan().stderr == "Error: not enough memory for this input\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("/usr/bin/kfp-placement", "kfp-placement"),
+        ("/usr/bin/kubectl-placement", "kubectl placement"),
+        ("kubectl-some_thing", "kubectl some-thing"),
+        ("/x/__main__.py", "kfp-placement"),
+    ],
+)
+def test_program_name(program, name):
+    assert program_name(program) == name
+
+
+def test_version(run):
+    from importlib.metadata import version
+
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"kfp-placement {version('kfp-placement')}\n")

@@ -1,0 +1,105 @@
+"""A file is written whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.plans import taxi_plan
+
+BEFORE = "what was there before"
+
+
+def contents(folder):
+    return {file.name: file.read_text("utf-8") for file in folder.iterdir() if file.is_file()}
+
+
+@pytest.fixture
+def old(tmp_path):
+    file = tmp_path / "plan.html"
+    file.write_text(BEFORE, encoding="utf-8")
+    return file
+
+
+def test_replaced_whole(plan, planner, old, tmp_path):
+    assert plan("--output", old).exit_code == 0
+    assert old.read_text("utf-8").endswith("</html>\n")
+    assert list(contents(tmp_path)) == ["plan.html"]
+
+
+def test_untouched_when_planning_fails(plan, monkeypatch, old, tmp_path):
+    def fail(*_args):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("kfp_placement_engine.planning.plan_run", fail)
+    assert plan("--output", old).exit_code == 1
+    assert contents(tmp_path) == {"plan.html": BEFORE}
+
+
+def test_untouched_when_drawing_fails(plan, planner, monkeypatch, old, tmp_path):
+    monkeypatch.setattr("kfp_placement.report.html.plan_html", lambda _plan: 1 / 0)
+    assert plan("--output", old).exit_code == 1
+    assert contents(tmp_path) == {"plan.html": BEFORE}
+
+
+def test_untouched_when_writing_fails(plan, planner, monkeypatch, old, tmp_path):
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    result = plan("--output", old)
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+    assert contents(tmp_path) == {"plan.html": BEFORE}
+
+
+def test_untouched_when_interrupted(plan, monkeypatch, old, tmp_path):
+    def interrupt(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kfp_placement_engine.planning.plan_run", interrupt)
+    result = plan("--output", old)
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "Interrupted."
+    assert contents(tmp_path) == {"plan.html": BEFORE}
+
+
+def test_a_link_stays_a_link(plan, planner, old, tmp_path):
+    link = tmp_path / "link.html"
+    link.symlink_to(old)
+    plan("--output", link)
+    assert link.is_symlink()
+    assert old.read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_no_folder_to_write_in(plan, planner):
+    result = plan("--output", "nowhere/plan.html")
+    assert result.exit_code == 3
+    assert "nowhere/plan.html: there is no folder" in result.stderr
+    assert not planner.calls
+
+
+def test_a_folder_instead_of_a_file(plan, planner, tmp_path):
+    result = plan("--output", tmp_path)
+    assert result.exit_code == 1
+    assert "is a folder; name a file to write" in result.stderr
+
+
+def test_a_folder_without_rights(plan, planner, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everything")
+    tmp_path.chmod(0o500)
+    result = plan("--output", "plan.html")
+    assert result.exit_code == 1
+    assert "cannot be written to" in result.stderr
+
+
+def test_devices_are_written_to(plan, planner):
+    assert plan("--output", "/dev/null").exit_code == 0
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_terminal_without_unicode(plan, planner, monkeypatch):
+    planner.plan = taxi_plan()
+    result = plan("-o", "html")
+    assert result.exit_code == 0

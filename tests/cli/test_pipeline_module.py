@@ -1,0 +1,97 @@
+"""RUN as `module:pipeline`."""
+
+import sys
+
+import pytest
+
+from tests.cli.conftest import CLUSTER
+
+MODULE = """
+from kfp import dsl
+from kfp_placement import placed, placed_pipeline
+
+print("side effects of an import")
+
+@placed(type="Training", duration="20m")
+@dsl.component(base_image="python:3.12")
+def train(rows: int) -> int:
+    return rows
+
+@dsl.pipeline(name="small")
+@placed_pipeline()
+def small(rows: int = 1):
+    train(rows=rows)
+
+class holder:
+    inner = small
+
+number = 7
+
+def plain():
+    pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    (tmp_path / "made_up_pipelines.py").write_text(MODULE, encoding="utf-8")
+    yield "made_up_pipelines"
+    for name in set(sys.modules) - before:
+        if name.startswith(("made_up", "broken", "leaves")):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "made_up_pipelines:small",
+        "made_up_pipelines.py:small",
+        "./made_up_pipelines.py:small",
+        "made_up_pipelines:holder.inner",
+    ],
+)
+def test_planned(run, planner, name):
+    result = run("plan", name, "-c", CLUSTER, "--arg", "rows=3")
+    assert result.exit_code == 0, result.stderr
+    (step,) = planner.graph.steps
+    assert (step.name, step.type, step.duration_seconds) == ("train", "Training", 1200)
+    # What the module prints is not part of the result.
+    assert result.stdout.startswith("taxi (")
+    assert "side effects of an import" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("no_such_module_here:x", 3, "no_such_module_here: no such module here"),
+        ("no_such.module_here:x", 3, "no_such.module_here: no such module here"),
+        ("no_such_file.py:x", 3, "no_such_file.py: no such file"),
+        ("made_up_pipelines:gone", 3, "module made_up_pipelines has no 'gone'"),
+        ("made_up_pipelines:number", 1, "is no pipeline made with @dsl.pipeline"),
+        ("made_up_pipelines:plain", 1, "put @dsl.pipeline above it"),
+        ("broken_one:x", 1, "importing it failed: ZeroDivisionError"),
+        ("broken_two:x", 1, "importing it failed: ModuleNotFoundError"),
+        ("broken_three:x", 1, "importing it failed: SyntaxError"),
+        ("leaves:x", 1, "importing it failed: SystemExit"),
+    ],
+)
+def test_refused(run, tmp_path, name, code, message):
+    sources = {
+        "broken_one": "1 / 0",
+        "broken_two": "import no_such_dependency",
+        "broken_three": "def",
+        "leaves": "raise SystemExit(0)",
+    }
+    for module, source in sources.items():
+        (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
+    result = run("check", name)
+    assert result.exit_code == code, result.stderr
+    assert message in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_with_a_colon_is_a_file(run, tmp_path):
+    (tmp_path / "a:b").write_text("", encoding="utf-8")
+    assert run("check", "a:b").stderr == "Error: a:b: is empty\n"

@@ -1,0 +1,245 @@
+import json
+
+import jsonschema
+import pytest
+import yaml
+
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.report.document import plan_schema
+from tests.cli.conftest import CLUSTER, RUN
+from tests.support.html_pages import parse_page
+from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
+
+
+def test_a_table_on_stdout_and_nothing_else(plan, planner):
+    result = plan()
+    assert result.exit_code == 0
+    assert result.stdout.startswith("taxi (kfp-package): 7 steps on 3 nodes")
+    assert result.stderr == ""
+    assert planner.graph.name == "taxi"
+    assert planner.cluster.nodes[0].name == "nitos-cloud-node"
+
+
+def test_defaults(plan, planner):
+    plan()
+    options = planner.options
+    assert (options.budget_seconds, options.generations, options.seed) == (2.0, None, 0)
+    assert (options.dispatch, options.objective) == ("auto", "completion")
+    assert (options.kube_version, options.compare) == ((1, 36), ("kube-default", "heft"))
+    assert not options.marked_only
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        (["--seed", "7"], "seed", 7),
+        (["--budget", "500ms"], "budget_seconds", 0.5),
+        (["--budget", "90"], "budget_seconds", 90.0),
+        (["--budget", "1m30s"], "budget_seconds", 90.0),
+        (["--generations", "12"], "generations", 12),
+        (["--objective", "paper"], "objective", "paper"),
+        (["--objective", "packing"], "objective", "packing"),
+        (["--dispatch", "ordered"], "dispatch", "ordered"),
+        (["--kube-version", "1.30"], "kube_version", (1, 30)),
+        (["--kube-version", "v1.36.3"], "kube_version", (1, 36)),
+        (["--compare", "fifo,heft,fifo"], "compare", ("fifo", "heft")),
+        (["--compare", "none"], "compare", ()),
+        (["--marked-only"], "marked_only", True),
+    ],
+)
+def test_options_of_the_planner(plan, planner, arguments, name, value):
+    assert plan(*arguments).exit_code == 0
+    assert getattr(planner.options, name) == value
+
+
+def test_options_of_the_run(plan, planner, tmp_path):
+    (tmp_path / "times.yaml").write_text("train: 1h\nfetch: 45\n", encoding="utf-8")
+    result = plan(
+        *("--durations", tmp_path / "times.yaml", "--duration", "train=2h"),
+        *("--assume-cached", "fetch-2", "--arg", "rows=5000"),
+    )
+    assert result.exit_code == 0, result.stderr
+    steps = {step.name: step for step in planner.graph.steps}
+    assert steps["train"].duration_seconds == 7200
+    assert steps["fetch"].duration_seconds == 45
+    assert steps["train"].duration_source == "given"
+    assert steps["predict"].duration_source == "hint"
+    assert [name for name, step in steps.items() if step.assumed_cached] == ["fetch-2"]
+
+
+def test_every_baseline_of_the_engine_can_be_compared():
+    from kfp_placement.cli.parameters import BASELINES as OFFERED
+    from kfp_placement_engine.baselines import BASELINES
+
+    assert sorted(OFFERED) == sorted(BASELINES)
+
+
+@pytest.mark.parametrize("chosen", ["json", "yaml"])
+def test_documents(plan, planner, chosen):
+    result = plan("-o", chosen)
+    document = {"json": json.loads, "yaml": yaml.safe_load}[chosen](result.stdout)
+    jsonschema.Draft202012Validator(plan_schema()).validate(document)
+    assert document["kind"] == "Plan"
+    assert result.stderr == ""
+
+
+def test_html(plan, planner):
+    page = parse_page(plan("-o", "html").stdout)
+    assert page.unbalanced == []
+    assert "Time line" in page.text
+
+
+def test_wide_has_reasons(plan, planner):
+    assert planner.plan.steps[0].reason in plan("-o", "wide").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("p.html", "<!doctype html>"),
+        ("p.json", "{"),
+        ("p.yaml", "apiVersion:"),
+        ("p.yml", "apiVersion:"),
+        ("p.txt", "taxi ("),
+        ("plain", "taxi ("),
+    ],
+)
+def test_the_ending_of_the_file_names_the_format(plan, planner, tmp_path, name, start):
+    result = plan("--output", name)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert result.stderr == f"Wrote {name}\n"
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_a_format_asked_for_wins_over_the_ending(plan, planner, tmp_path):
+    plan("--output", "p.html", "-o", "json")
+    assert json.loads((tmp_path / "p.html").read_text(encoding="utf-8"))["kind"] == "Plan"
+
+
+@pytest.mark.parametrize("chosen", ["table", "wide", "json", "yaml", "html"])
+def test_unschedulable_is_printed_and_exit_code_4(plan, planner, chosen):
+    planner.plan = a_plan(a_step(), unplaced_step("huge\x1b[31m"))
+    result = plan("-o", chosen)
+    assert result.exit_code == ExitCode.UNSCHEDULABLE == 4
+    assert result.stderr == "1 step of 2 fits no node: huge\\x1b[31m\n"
+    assert "no node has 512 CPU" in result.stdout
+
+
+def test_unschedulable_is_written_too(plan, planner, tmp_path):
+    planner.plan = a_plan(*(unplaced_step(f"huge-{index}") for index in range(9)))
+    result = plan("--output", "p.json")
+    assert result.exit_code == 4
+    assert len(json.loads((tmp_path / "p.json").read_text("utf-8"))["unschedulable"]) == 9
+    assert "9 steps of 9 fit no node: huge-0, huge-1, huge-2, huge-3, huge-4, ..." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--seed", "-1"], "-1 is not in the range"),
+        (["--seed", "x"], "'x' is not a valid int"),
+        (["--budget", "soon"], "'soon' is no duration; write for example 20m"),
+        (["--budget=-1s"], "negative"),
+        (["--generations", "-2"], "-2 is not in the range"),
+        (["--objective", "best"], "'best' is not one of 'completion', 'paper', 'packing'"),
+        (["--dispatch", "now"], "'now' is not one of"),
+        (["--kube-version", "new"], "'new' is no Kubernetes version; write for example 1.36"),
+        (["--compare", "heft,oracle"], "'oracle' is not known; choose from kube-default, heft"),
+        (["-o", "pdf"], "'pdf' is not one of 'table', 'wide', 'json', 'yaml', 'html'"),
+        (["--duration", "train"], "'train': write it as train=20m"),
+        (["--duration", "train=soon"], "train: 'soon' is no duration"),
+        (["--duration", "train=1m", "--duration", "train=2m"], "'train' is given twice"),
+        (["--duration", "trian=1m"], "has no step 'trian'; did you mean train?"),
+        (["--assume-cached", "trian"], "has no step 'trian'; did you mean train?"),
+        (["--loop-width", "for-loop-1=many"], "'many' is no number of iterations"),
+        (["--loop-width", "for-loop-1=-1"], "'-1' is no number of iterations"),
+        (["--arg", "rows"], "'rows': write it as rows=5000"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_usage_errors(plan, planner, options, message):
+    result = plan(*options)
+    assert result.exit_code == ExitCode.USAGE == 2
+    assert message in result.stderr
+    assert "Try 'cli plan --help'." in result.stderr
+    assert result.stdout == ""
+    assert not planner.calls
+
+
+def test_what_is_missing(run, planner):
+    assert "Missing argument 'RUN'" in run("plan").stderr
+    result = run("plan", RUN)
+    assert result.exit_code == 2
+    assert "Missing option '-c' / '--cluster'" in result.stderr
+
+
+def test_a_live_cluster_comes_with_the_controller(run, planner):
+    result = run("plan", RUN, "--cluster", "live")
+    assert result.exit_code == 2
+    assert "a live cluster needs the controller" in result.stderr
+    assert "kubectl get nodes,pods,pvc,pv -A -o json > cluster.json" in result.stderr
+
+
+def test_files_that_are_not_there(run, planner):
+    for arguments in (["no.yaml", "-c", CLUSTER], [RUN, "-c", "no.yaml"]):
+        result = run("plan", *arguments)
+        assert result.exit_code == ExitCode.NOT_FOUND == 3
+        assert result.stderr == "Error: no.yaml: no such file\n"
+    result = run("plan", RUN, "-c", CLUSTER, "--durations", "no.yaml")
+    assert (result.exit_code, result.stderr) == (3, "Error: no.yaml: no such file\n")
+
+
+@pytest.mark.parametrize("which", ["run", "cluster"])
+def test_stdin(run, planner, which):
+    path = RUN if which == "run" else CLUSTER
+    arguments = ["-", "-c", CLUSTER] if which == "run" else [RUN, "-c", "-"]
+    with open(path, "rb") as file:
+        result = run("plan", *arguments, stdin=file.read())
+    assert result.exit_code == 0, result.stderr
+    assert planner.graph.name == "taxi"
+
+
+def test_stdin_once(run, planner):
+    result = run("plan", "-", "-c", "-", stdin="")
+    assert result.exit_code == 2
+    assert "cannot both come from stdin" in result.stderr
+
+
+def test_seven_steps_really_planned(run):
+    """The whole way, with the planner itself."""
+    result = run("plan", RUN, "-c", CLUSTER, "--budget", "100ms", "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    jsonschema.Draft202012Validator(plan_schema()).validate(document)
+    nodes = {step["name"]: step["node"] for step in document["steps"]}
+    assert nodes["predict"] == "home-edge-node"
+    assert nodes["train"] == "nitos-cloud-node"
+    assert sorted(document["baselines"]) == ["heft", "kube-default"]
+
+
+def test_a_step_that_really_fits_nowhere(run, tmp_path):
+    (tmp_path / "small.yaml").write_text(
+        "apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
+        "nodes: [{name: tiny, cpu: 1, memory: 1Gi}]\n",
+        encoding="utf-8",
+    )
+    result = run("plan", RUN, "-c", "small.yaml", "--budget", "100ms", "-o", "json")
+    assert result.exit_code == 4, result.stderr
+    document = json.loads(result.stdout)
+    jsonschema.Draft202012Validator(plan_schema()).validate(document)
+    assert "train" in [item["name"] for item in document["unschedulable"]]
+    assert all(step["node"] != "none" for step in document["steps"])
+
+
+def test_the_same_generations_replay_the_plan(run):
+    def once():
+        text = run("plan", RUN, "-c", CLUSTER, "--generations", "3", "-o", "json").stdout
+        return {key: value for key, value in json.loads(text).items() if key != "planningSeconds"}
+
+    assert once() == once()
+
+
+def test_colours_need_a_terminal(plan, planner):
+    planner.plan = taxi_plan()
+    assert "\x1b" not in plan().stdout

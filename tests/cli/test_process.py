@@ -1,0 +1,262 @@
+"""What only a process of its own shows: imports, signals, pipes, terminals."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CLUSTER, RUN
+
+PROGRAM = [sys.executable, "-c", "from kfp_placement.cli import main; main()"]
+HEAVY = ("kfp", "numpy", "numba", "yaml", "pydantic", "kubernetes", "google", "jsonschema")
+
+WATCHED = """
+import sys
+from kfp_placement.cli import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    loaded = [name for name in {heavy!r} if name in sys.modules]
+    print("LOADED", loaded, "CODE", end.code)
+"""
+
+
+def loaded_by(*arguments, **environment):
+    source = WATCHED.format(arguments=list(arguments), heavy=HEAVY)
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["plan", "--help"],
+        ["check", "--help"],
+        ["cluster", "--help"],
+        ["demo", "--help"],
+        ["bench", "--help"],
+        ["bench", "paper", "--help"],
+        ["completion", "zsh"],
+    ],
+    ids=" ".join,
+)
+def test_help_loads_nothing_heavy(arguments):
+    assert loaded_by(*arguments) == "LOADED [] CODE 0"
+
+
+def test_completion_loads_nothing_heavy():
+    environment = {
+        "_KFP_PLACEMENT_COMPLETE": "bash_complete",
+        "COMP_WORDS": "kfp-placement plan --comp",
+        "COMP_CWORD": "2",
+    }
+    done = loaded_by("plan", **environment)
+    assert done == "LOADED [] CODE 0"
+
+
+def test_reading_a_file_does_not_load_kfp():
+    line = loaded_by("check", RUN)
+    assert "'kfp'" not in line
+    assert line.endswith("CODE 0")
+
+
+def test_help_comes_at_once():
+    def seconds():
+        start = time.perf_counter()
+        subprocess.run([*PROGRAM, "--help"], capture_output=True, timeout=60, check=True)
+        return time.perf_counter() - start
+
+    # 0.1 s on an idle core; kfp alone would take 1.7 s.
+    assert min(seconds() for _ in range(5)) < 1.0
+
+
+def test_exit_codes_reach_the_shell():
+    def code(*arguments):
+        done = subprocess.run([*PROGRAM, *arguments], capture_output=True, timeout=60, check=False)
+        return done.returncode
+
+    assert code("--version") == 0
+    assert code() == 2
+    assert code("nonsense") == 2
+    assert code("check", "gone.yaml") == 3
+    assert code("check", os.devnull) == 1
+
+
+def test_interrupt(tmp_path):
+    # A pipe that never ends: the program waits until it is stopped.
+    source, keep_open = os.pipe()
+    with subprocess.Popen(
+        [*PROGRAM, "plan", RUN, "-c", "-"],
+        stdin=source,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    os.close(keep_open)
+    os.close(source)
+    assert process.returncode == 130
+    assert (out, err.strip()) == ("", "Interrupted.")
+
+
+def test_a_reader_that_goes_away():
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" | head -c 1', "sh", *PROGRAM, "plan", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    command = [*PROGRAM, "plan", RUN, "-c", CLUSTER, "--budget", "50ms", "-o", "html"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" | head -c 1', "sh", *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("<", "")
+
+
+def in_terminal(*arguments, **environment):
+    """What a terminal of 100 columns would have received."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update({"COLUMNS": "100", "TERM": "xterm", **environment})
+        os.execv(sys.executable, [*PROGRAM, *arguments])
+    received = b""
+    while True:
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        received += chunk
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return received.decode(), os.waitstatus_to_exitcode(status)
+
+
+def test_colour_and_progress_on_a_terminal():
+    text, code = in_terminal("plan", RUN, "-c", CLUSTER, "--budget", "400ms")
+    assert code == 0
+    assert "\x1b[1mtaxi (kfp-package)" in text
+    assert "\r\x1b[K" in text  # the live line, and its end
+    assert text.rindex("\r\x1b[K") < text.index("SCHEDULE")
+
+
+def test_no_color():
+    text, _ = in_terminal("plan", RUN, "-c", CLUSTER, "--budget", "50ms", NO_COLOR="1")
+    assert "\x1b[1m" not in text
+    assert "taxi (kfp-package)" in text
+
+
+def test_a_terminal_that_can_nothing():
+    text, _ = in_terminal("plan", RUN, "-c", CLUSTER, "--budget", "50ms", TERM="dumb")
+    assert "\x1b" not in text
+
+
+def test_output_without_unicode():
+    done = subprocess.run(
+        [*PROGRAM, "demo", "--budget", "50ms", "--output", os.devnull],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell):
+    done = subprocess.run(
+        [*PROGRAM, "completion", shell], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "_KFP_PLACEMENT_COMPLETE" in done.stdout
+    assert f"{shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("kfp-placement pl", ["plan"]),
+        ("kfp-placement plan --comp", ["--compare"]),
+        ("kfp-placement plan --compare heft,f", ["heft,fifo"]),
+        ("kfp-placement bench ", ["paper", "scheduler"]),
+        ("kfp-placement plan -o h", ["html"]),
+    ],
+)
+def test_completion(words, expected):
+    parts = words.split(" ")
+    done = subprocess.run(
+        PROGRAM,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={
+            **os.environ,
+            "_KFP_PLACEMENT_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(parts) - 1),
+        },
+        check=False,
+    )
+    assert [line.split(",", 1)[1] for line in done.stdout.splitlines()] == expected
+
+
+def test_called_as_a_plugin_of_kubectl(tmp_path):
+    program = tmp_path / "kubectl-placement"
+    program.write_text(
+        f"#!{sys.executable}\nfrom kfp_placement.cli import main\nmain()\n", encoding="utf-8"
+    )
+    program.chmod(0o755)
+    done = subprocess.run(
+        [program, "plan", "--help"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.startswith("Usage: kubectl placement plan [OPTIONS] RUN")
+
+
+def test_both_programs_are_installed():
+    scripts = Path(sys.executable).parent
+    for name, usage in (
+        ("kfp-placement", "Usage: kfp-placement "),
+        ("kubectl-placement", "Usage: kubectl placement "),
+    ):
+        if not (scripts / name).exists():
+            pytest.skip("the package is not installed in this environment")
+        done = subprocess.run(
+            [scripts / name, "--help"], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stdout.startswith(usage)
+
+
+def test_every_command_has_examples():
+    for command in ("plan", "check", "cluster", "demo", "bench", "bench paper", "completion"):
+        done = subprocess.run(
+            [*PROGRAM, *command.split(), "--help"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert re.search(rf"Examples:\n\s+.*kfp-placement {command}|\n.*\| ?kfp", done.stdout)
