@@ -51,7 +51,6 @@ _SHOWN_PROBLEMS = 5
 _PLAIN_MESSAGES = {
     "missing": "is missing",
     "extra_forbidden": "is not known here; check the spelling",
-    "too_short": "is empty; at least one is needed",
     "string_too_short": "is empty",
 }
 
@@ -107,6 +106,8 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         entry = ClusterEntry.model_validate(document)
     except ValidationError as error:
         raise InputError(f"{name}: {_problems(error)}") from error
+    if not entry.nodes:
+        raise InputError(f"{name}: nodes: is empty; a cluster needs at least one")
     total = sum(node.count for node in entry.nodes)
     if total > MAX_NODES:
         raise LimitError(f"{name}: describes {total} nodes; at most {MAX_NODES} are read")

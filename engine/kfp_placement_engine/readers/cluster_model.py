@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.quantities import (
     parse_resources,
 )
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import as_text, as_text_mapping
+from kfp_placement_engine.readers.fields import as_mapping, as_text, as_text_mapping
 from kfp_placement_engine.readers.kubernetes_fields import read_terms
 from kfp_placement_engine.readers.node_objects import EFFECTS, read_rate, read_speed
 
@@ -40,6 +40,10 @@ def _checked(read: Callable[[Any], Any]) -> BeforeValidator:
 
 def _labels(value: Any) -> Mapping[str, str]:
     return as_text_mapping(value, "labels")
+
+
+def _amounts(value: Any) -> Mapping[str, int]:
+    return parse_resources(as_mapping(value, "resources"))
 
 
 def _name(value: Any) -> str:
@@ -70,7 +74,7 @@ Text = Annotated[str, _checked(_name)]
 Labels = Annotated[Mapping[str, str], _checked(_labels)]
 Cpu = Annotated[int, _checked(parse_cpu)]
 Amount = Annotated[int, _checked(parse_quantity)]
-Amounts = Annotated[Mapping[str, int], _checked(parse_resources)]
+Amounts = Annotated[Mapping[str, int], _checked(_amounts)]
 Rate = Annotated[float, _checked(read_rate)]
 Speed = Annotated[float, _checked(read_speed)]
 Milliseconds = Annotated[float, _checked(parse_latency_ms)]
@@ -138,7 +142,7 @@ class ClusterEntry(FileModel):
 
     api_version: str
     kind: str
-    nodes: tuple[NodeEntry, ...] = Field(min_length=1)
+    nodes: tuple[NodeEntry, ...]
     latencies: Mapping[str, Mapping[str, Milliseconds]] = Field(default_factory=dict)
     """Location -> node, or entry of several nodes -> round trip."""
     claims: tuple[ClaimEntry, ...] = ()

@@ -29,7 +29,7 @@ MAX_SPEED = 1000.0
 NOT_A_LOCATION = frozenset(
     {
         "arch", "class", "generation", "group", "hostname", "id", "index", "name", "os", "pool",
-        "rack", "region", "role", "row", "size", "tier", "type", "version", "zone",
+        "rack", "rank", "region", "role", "row", "size", "tier", "type", "version", "zone",
     }
 )  # fmt: skip
 """Keys that people give other meanings: `rack: 7` is no latency of 7 ms to a place called rack."""

@@ -1,0 +1,361 @@
+"""The short Cluster file: what people write, what they are told, and writing it."""
+
+import dataclasses
+
+import pytest
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Claim, Cluster, Taint
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
+from kfp_placement_engine.readers.cluster_writer import write_cluster_file
+from kfp_placement_engine.readers.kubernetes_objects import read_objects
+from kfp_placement_engine.run_graph import NodeSelectorTerm, Requirement
+from tests.support.kubernetes import GIBIBYTE, a_node, container, node_object, pod_object
+from tests.support.samples import SAMPLES
+
+HEAD = "apiVersion: kfp-placement.dev/v1alpha1\nkind: Cluster\n"
+
+
+def read(body):
+    return read_cluster((HEAD + body).encode(), name="cluster.yaml")
+
+
+def plain(cluster):
+    return dataclasses.replace(cluster, source="", notices=())
+
+
+def again(cluster):
+    return read_cluster(write_cluster_file(cluster).encode(), name="again")
+
+
+def test_the_shortest_file():
+    (node,) = read("nodes: [{name: n1, cpu: 2, memory: 4Gi}]").nodes
+    assert node.allocatable == {"cpu": 2_000, "memory": 4 * GIBIBYTE, "pods": 110}
+    assert (node.used, node.scored_used, node.speed, node.taints) == ({}, {}, 1.0, ())
+
+
+def test_everything_in_one_file():
+    cluster = read("""
+nodes:
+- name: gpu
+  cpu: 15500m
+  memory: 64Gi
+  pods: 20
+  extended: {nvidia.com/gpu: 2, ephemeral-storage: 1Ti, example.com/none: 0}
+  speed: 2.5
+  labels: {zone: a, rank: 7, spot: true}
+  taints: ["gpu=true:NoSchedule", "busy:PreferNoSchedule", {key: a=b, value: c, effect: NoExecute}]
+  images: {"python": 300Mi, "registry.example:5000/x@sha256:0": 1Gi}
+  storeBandwidth: 250M
+  pullRate: 64Mi
+  used: {cpu: 500m, memory: 1Gi, pods: 3}
+- {name: old, cpu: 1, memory: 1Gi, unschedulable: true}
+latencies:
+  HOME-EDGE: {gpu: 9.8ms, old: 300us}
+claims:
+- {name: data, accessModes: [ReadWriteOnce], node: gpu}
+- name: shared
+  namespace: team
+  accessModes: [ReadWriteMany]
+  usedOn: [old]
+  nodeAffinity: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]
+defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth: 5, driver: 8s}
+""")
+    gpu, old = cluster.nodes
+    assert gpu.allocatable == {
+        "cpu": 15_500,
+        "memory": 64 * GIBIBYTE,
+        "pods": 20,
+        "nvidia.com/gpu": 2,
+        "ephemeral-storage": 1024 * GIBIBYTE,
+    }
+    assert gpu.labels == {"zone": "a", "rank": "7", "spot": "true"}
+    assert gpu.taints == (
+        Taint("gpu", "true", "NoSchedule"),
+        Taint("busy", "", "PreferNoSchedule"),
+        Taint("a=b", "c", "NoExecute"),
+    )
+    assert set(gpu.images) == {"python:latest", "registry.example:5000/x@sha256:0"}
+    assert (gpu.speed, gpu.store_bytes_per_second) == (2.5, 250e6)
+    assert gpu.used == {"cpu": 500, "memory": GIBIBYTE, "pods": 3}
+    assert gpu.scored_used == {"cpu": 500, "memory": GIBIBYTE}
+    assert old.unschedulable
+    assert [taint.key for taint in old.taints] == ["node.kubernetes.io/unschedulable"]
+    assert cluster.latencies == {"HOME-EDGE": {"gpu": 9.8, "old": 0.3}}
+    on_gpu = NodeSelectorTerm((Requirement("metadata.name", "In", ("gpu",), is_field=True),))
+    in_zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
+    assert cluster.claims == (
+        Claim("data", "", ("ReadWriteOnce",), (on_gpu,)),
+        Claim("shared", "team", ("ReadWriteMany",), (in_zone,), ("old",)),
+    )
+    assert cluster.defaults == {
+        "duration_seconds": 120.0,
+        "output_bytes": 10 * 2**20,
+        "image_bytes": GIBIBYTE,
+        "store_bytes_per_second": 1e6,
+        "loop_width": 5,
+        "driver_seconds": 8.0,
+    }
+    assert dataclasses.replace(Assumptions(), **cluster.defaults).loop_width == 5
+    assert plain(again(cluster)) == plain(cluster)
+
+
+def test_count_makes_numbered_nodes():
+    """`count` nodes are named name-1 to name-n; latencies may name the entry or one node."""
+    cluster = read("""
+nodes:
+- {name: edge, count: 3, cpu: 2, memory: 4Gi}
+- {name: cloud, count: 1, cpu: 8, memory: 16Gi}
+latencies: {HOME: {edge: 5ms, edge-2: 1ms, cloud: 40ms}}
+claims: [{name: data, node: edge-3}]
+""")
+    assert [node.name for node in cluster.nodes] == ["edge-1", "edge-2", "edge-3", "cloud"]
+    assert cluster.latencies["HOME"] == {"edge-1": 5, "edge-2": 1, "edge-3": 5, "cloud": 40}
+    assert plain(again(cluster)) == plain(cluster)
+
+
+def test_labels_say_the_same_as_in_a_cluster():
+    """Latencies, speed and rates may stand in labels; the file's own keys win."""
+    cluster = read("""
+nodes:
+- name: n1
+  cpu: 2
+  memory: 4Gi
+  labels: {HOME: 9.8, CLOUD: 40ms, kfp-placement.dev/speed: 0.5, kfp-placement.dev/pull-rate: 1M}
+  pullRate: 2M
+latencies: {HOME: {n1: 1ms}}
+""")
+    (node,) = cluster.nodes
+    assert (node.speed, node.pull_bytes_per_second) == (0.5, 2e6)
+    assert cluster.latencies == {"HOME": {"n1": 1.0}, "CLOUD": {"n1": 40.0}}
+    assert plain(again(cluster)) == plain(cluster)
+
+
+def test_a_dump_becomes_a_small_file():
+    """Nodes, room, labels and claims stay; what pods carry does not; reading it gives the same."""
+    secret = container({"cpu": "1"}, env=[{"name": "PASSWORD", "value": "hunter2"}])
+    dump = [
+        node_object(
+            "n1",
+            labels={"HOME-EDGE": "0.289", "kfp-placement.dev/speed": "2"},
+            allocatable={"nvidia.com/gpu": "4"},
+            images=[{"names": ["a:1"], "sizeBytes": 123_456_789}],
+            spec={"unschedulable": True, "taints": [{"key": "x", "effect": "NoExecute"}]},
+        ),
+        node_object("n2"),
+        pod_object("p", "n1", containers=[secret, container()]),
+    ]
+    cluster = read_objects(dump, name="dump")
+    text = write_cluster_file(cluster)
+    assert "hunter2" not in text
+    assert "latencies" not in text
+    assert "scoredUsed" in text
+    assert plain(read_cluster(text.encode(), name="again")) == plain(cluster)
+
+
+def test_names_with_special_characters_survive():
+    """YAML's own words, numbers, shell and HTML characters, in names, labels and values."""
+    words = [
+        "yes",
+        "null",
+        "~",
+        "1e3",
+        "0x10",
+        "0o7",
+        "1_000",
+        "12:30",
+        "<<",
+        "=",
+        "- a",
+        "#x",
+        "a: b",
+    ]
+    words += [
+        "<b>&amp;</b>",
+        "$(id)",
+        "`id`",
+        "a\nb",
+        "tab\t",
+        "é\u2028\u200b",
+        "*a",
+        "&a",
+        "!x",
+        " x ",
+    ]
+    nodes = tuple(
+        a_node(f"{word} {index}", labels={word: word}) for index, word in enumerate(words)
+    )
+    claims = tuple(Claim(word, word, (word,), None, (nodes[0].name,)) for word in words)
+    cluster = Cluster(nodes, {word: {nodes[0].name: 1.5} for word in words}, claims)
+    assert plain(again(cluster)) == plain(cluster)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("", "nodes: is missing"),
+        ("nodes: []", "nodes: is empty; a cluster needs at least one"),
+        ("nodes: {}", "nodes: {}: Input should be a valid tuple"),
+        ("nodes: [{cpu: 1, memory: 1}]", "nodes[0].name: is missing"),
+        ("nodes: [{name: a, cpu: 1}]", "nodes[0].memory: is missing"),
+        ("nodes: [{name: '', cpu: 1, memory: 1}]", "nodes[0].name: is empty"),
+        ("nodes: [{name: a, cpu: 2 cores, memory: 1}]", "nodes[0].cpu: '2 cores' is no quantity"),
+        ("nodes: [{name: a, cpu: -1, memory: 1}]", "nodes[0].cpu: -1 is negative"),
+        ("nodes: [{name: a, cpu: 1, memory: 1e30}]", "nodes[0].memory: 1e+30 is beyond what"),
+        ("nodes: [{name: a, cpu: 1, memory: 16 GB}]", "nodes[0].memory: '16 GB' is no quantity"),
+        ("nodes: [{name: a, cpu: 1, memory: 1, cpus: 3}]", "nodes[0].cpus: is not known here"),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, count: 0}]",
+            "nodes[0].count: 0: Input should be gr",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, count: 2.5}]",
+            "nodes[0].count: 2.5: Input should be",
+        ),
+        ("nodes: [{name: a, cpu: 1, memory: 1, count: 999999999}]", "nodes[0].count: 999999999"),
+        ("nodes: [{name: a, cpu: 1, memory: 1, speed: 0}]", "nodes[0].speed: 0 is no speed"),
+        ("nodes: [{name: a, cpu: 1, memory: 1, speed: .nan}]", "nodes[0].speed: nan is no speed"),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, taints: [x]}]",
+            "nodes[0].taints[0]: 'x' is no taint",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, taints: ['x:Never']}]",
+            "'x:Never' is no taint; write",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, pullRate: 0}]",
+            "nodes[0].pullRate: 0: a rate must be",
+        ),
+        ("nodes: [{name: a, cpu: 1, memory: 1, used: 5}]", "nodes[0].used: "),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, labels: {x: {}}}]",
+            "nodes[0].labels: labels.x: must be",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1, unschedulable: 1}]",
+            "nodes[0].unschedulable: 1: Input",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}, {name: a, cpu: 1, memory: 1}]",
+            "node 'a' stands twice",
+        ),
+        (
+            "nodes: [{name: a-1, cpu: 1, memory: 1}, {name: a, count: 2, cpu: 1, memory: 1}]",
+            "nodes[1]: node 'a-1' stands twice",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {b: 1}}",
+            "latencies.X: no node or entr",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {a: -1}}",
+            "latencies.X.a: latency -1 is",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {a: 2h}}",
+            "is longer than an hour",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, node: b}]",
+            "claims[0]: no node is",
+        ),
+        ("nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, usedOn: [b]}]", "named 'b'"),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, node: a, nodeAffinity: []}]",
+            "give node or nodeAffinity, not both",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {width: 3}",
+            "defaults.width: is not known",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {loopWidth: 0}",
+            "defaults.loopWidth: 0: Inp",
+        ),
+        (
+            "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {duration: -5s}",
+            "defaults.duration: durati",
+        ),
+        ("nodes: [{name: a, cpu: 1, memory: 1}]\n---\nkind: Pod", "a Cluster file is one"),
+        ("nodes: [{name: a, cpu: 1, memory: 1}]\nnodes: []", "'nodes' stands twice"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(body, message):
+    with pytest.raises(InputError) as raised:
+        read(body)
+    assert str(raised.value).startswith("cluster.yaml")
+    assert message in str(raised.value)
+
+
+def test_several_mistakes_are_named_at_once():
+    """Up to five, then how many more."""
+    nodes = ", ".join("{name: a, cpu: x, memory: y}" for _ in range(4))
+    with pytest.raises(InputError) as raised:
+        read(f"nodes: [{nodes}]")
+    assert str(raised.value).count("is no quantity") == 5
+    assert str(raised.value).endswith("; and 3 more")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("apiVersion: kfp-placement.dev/v2\nkind: Cluster\n", "'kfp-placement.dev/v2'"),
+        ("apiVersion: kfp-placement.dev/v1alpha1\nkind: Clusters\n", "kind 'Clusters'"),
+        ("apiVersion: kfp-placement.dev/v1alpha1\n", "kind None"),
+        ("", "begin a Cluster file with `apiVersion: kfp-placement.dev/v1alpha1`"),
+        (
+            "apiVersion: cluster.example/v1\nkind: Cluster\n",
+            "holds no Node of apiVersion v1 (only Clu",
+        ),
+    ],
+)
+def test_other_versions_and_kinds(head, message):
+    with pytest.raises(InputError) as raised:
+        read_cluster(f"{head}nodes: [{{name: a, cpu: 1, memory: 1}}]".encode(), name="c.yaml")
+    assert message in str(raised.value)
+
+
+def test_too_many_nodes():
+    entries = ", ".join(f"{{name: n{index}, count: 9000, cpu: 1, memory: 1}}" for index in range(3))
+    with pytest.raises(LimitError, match="describes 27000 nodes; at most 20000"):
+        read(f"nodes: [{entries}]")
+
+
+def test_files(tmp_path):
+    """A file of either form; one that is missing, or no file."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(HEAD + "nodes: [{name: n1, cpu: 2, memory: 4Gi}]", encoding="utf-8")
+    shares = []
+    cluster = read_cluster_file(path, progress=lambda share, text: shares.append((share, text)))
+    assert cluster.source == str(path)
+    assert shares[-1][0] == 1.0
+    with pytest.raises(InputNotFoundError):
+        read_cluster_file(tmp_path / "missing.yaml")
+    with pytest.raises(InputError):
+        read_cluster_file(tmp_path)
+
+
+def test_the_thesis_cluster():
+    """One cloud node, two edge nodes at half speed, round trips as the placements reported need."""
+    cluster = read_cluster_file(SAMPLES / "06_taxi" / "cluster.yaml")
+    sizes = {
+        node.name: (node.allocatable["cpu"], node.allocatable["memory"], node.speed)
+        for node in cluster.nodes
+    }
+    assert sizes == {
+        "nitos-cloud-node": (8_000, 16 * GIBIBYTE, 1.0),
+        "nitlab-edge-node": (2_000, 4 * GIBIBYTE, 0.5),
+        "home-edge-node": (2_000, 4 * GIBIBYTE, 0.5),
+    }
+    nearest = {
+        place: min(trips, key=trips.__getitem__) for place, trips in cluster.latencies.items()
+    }
+    assert nearest == {
+        "NITOS-CLOUD": "nitos-cloud-node",
+        "NITLAB-EDGE": "nitlab-edge-node",
+        "HOME-EDGE": "home-edge-node",
+    }
+    assert cluster.latencies["HOME-EDGE"]["home-edge-node"] == 9.8
+    assert plain(again(cluster)) == plain(cluster)
