@@ -1,0 +1,115 @@
+"""Fifty pipelines compiled by the real SDK: the graph says what the pipeline's author asked for."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
+from kfp_placement_engine.readers import read_run
+from kfp_placement_engine.run_graph import DurationSource, GroupKind, RunGraph, Step
+from tests.support.generated_pipelines import GeneratedPipeline, TrueTask, generate
+from tests.support.true_graphs import must_precede, true_steps
+
+SEEDS = range(50)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory):
+    folder: Path = tmp_path_factory.mktemp("generated")
+
+    @cache
+    def make(seed: int) -> tuple[GeneratedPipeline, RunGraph]:
+        pipeline = generate(seed, folder)
+        return pipeline, read_run(pipeline.package, name=f"generated-{seed}.yaml")
+
+    return make
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_steps_are_those_of_the_pipeline(generated, seed: int) -> None:
+    """Every task is there, once per iteration, under its path."""
+    pipeline, graph = generated(seed)
+    steps = true_steps(pipeline.truth)
+    assert sorted(step.name for step in graph.steps) == sorted(step.name for step in steps)
+    assumed = {step.name for step in steps if step.assumed}
+    assert {step.name for step in graph.steps if step.assumed} == assumed
+    for step in steps:
+        found = graph.step(step.name)
+        assert found.iteration == tuple(index for _, index in step.levels if index is not None)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_settings_are_those_of_the_author(generated, seed: int) -> None:
+    """Images, resources, labels, hints, constraints, claims, retries, caching, conditions."""
+    pipeline, graph = generated(seed)
+    for step in true_steps(pipeline.truth):
+        _check(graph.step(step.name), step.task)
+
+
+def _check(step: Step, truth: TrueTask) -> None:
+    assert step.image == truth.image
+    assert dict(step.requests) == truth.requests
+    assert step.unknown_resources == ()
+    assert dict(step.labels) == truth.labels
+    assert step.type == truth.labels.get(TYPE_LABEL, "")
+    assert step.location == truth.labels.get(LOCATION_LABEL, "")
+    assert step.scheduler == truth.labels.get(SCHEDULER_LABEL, "")
+    assert step.duration_seconds == truth.duration
+    hinted = truth.duration is not None
+    assert step.duration_source is (DurationSource.HINT if hinted else DurationSource.ASSUMED)
+    assert dict(step.output_bytes) == truth.outputs
+    tolerations = [(t.key, t.operator, t.value, t.effect) for t in step.tolerations]
+    assert sorted(tolerations) == sorted(truth.tolerations)
+    assert dict(step.node_selector) == truth.node_selector
+    assert len(step.affinity.required or ()) == truth.required_terms
+    assert [term.weight for term in step.affinity.preferred] == truth.preferred_weights
+    assert {use.claim for use in step.claims} == truth.claims
+    assert step.attempt_limit == truth.attempts
+    assert step.caching_enabled is truth.caching
+    assert len(step.conditions) == truth.conditions
+    assert step.exit_task is truth.exit_task
+    assert step.has_driver
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_step_starts_after_all_it_waits_for(generated, seed: int) -> None:
+    """The dependencies, followed to the end, are exactly the pairs that the truth demands."""
+    pipeline, graph = generated(seed)
+    ancestors: dict[str, set[str]] = {}
+    for step in graph.steps:
+        found = set(step.depends_on)
+        for name in step.depends_on:
+            found |= ancestors[name]
+        ancestors[step.name] = found
+    pairs = {(first, second) for second, names in ancestors.items() for first in names}
+    assert pairs == must_precede(pipeline.truth, true_steps(pipeline.truth))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_loops_have_their_width(generated, seed: int) -> None:
+    """Widths and limits are on the loop's group; assumed ones say so."""
+    pipeline, graph = generated(seed)
+    for group in graph.groups:
+        if group.kind is GroupKind.LOOP:
+            path = tuple(part.split("[")[0] for part in group.name.split("."))
+            width, parallelism = pipeline.truth.loops[path]
+            assert group.width == (3 if width is None else width)
+            assert group.width_assumed is (width is None)
+            assert group.parallelism == parallelism
+
+
+def test_they_cover_what_matters(generated) -> None:
+    """The generator has not quietly stopped to make loops, exit tasks or unknown widths."""
+    truths = [generated(seed)[0].truth for seed in SEEDS]
+    tasks = [task for truth in truths for task in truth.tasks]
+    widths = [loop[0] for truth in truths for loop in truth.loops.values()]
+    assert len(tasks) > 300
+    assert sum(task.exit_task for task in tasks) > 10
+    assert sum(task.conditions > 0 for task in tasks) > 30
+    assert sum(task.attempts > 1 for task in tasks) > 50
+    assert sum(bool(task.tolerations) for task in tasks) > 50
+    assert sum(bool(task.claims) for task in tasks) > 30
+    assert widths.count(None) > 3
+    assert len(widths) > 40
+    assert any(len(task.path) > 3 for task in tasks)
