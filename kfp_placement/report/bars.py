@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from kfp_placement.report import summary
+from kfp_placement.report.labels import fit, short_name, text_width
 from kfp_placement.report.markup import Markup, tag, text
-from kfp_placement.report.timeline import CHARACTER_WIDTH, Interval
-from kfp_placement.report.visible import clip, shown
+from kfp_placement.report.timeline import Interval
 from kfp_placement_engine.plan import PlannedStep
 
 WIDTH = 1100.0
 LEFT = 176.0
 RIGHT = WIDTH - 14.0
 _LABEL_GAP = 5.0
-_LABEL_CHARACTERS = 34
+_LABEL_SIZE = 11.0
+_LABEL_PIXELS = 220.0
 _WIDE_ENOUGH = 90.0
 """A run phase of so many pixels holds a shortened label."""
 
@@ -53,15 +54,15 @@ def bar_of(step: PlannedStep, scale: Scale, *, labelled: bool) -> Bar:
     right = max(scale.x(finish), left + 2.0)
     run = max(left, right - scale.pixels(step.duration_seconds)) if finish > start else left
     place = partial(Bar, step, left, run, right)
-    label = shown(step.name, _LABEL_CHARACTERS)
-    needed = len(label) * CHARACTER_WIDTH + 2 * _LABEL_GAP
+    label = fit(short_name(step), _LABEL_PIXELS, _LABEL_SIZE)
+    needed = text_width(label, _LABEL_SIZE) + 2 * _LABEL_GAP
     # The label stands on the run phase alone: the tints before it are too light for its colour.
     inside = right - run
     if needed <= inside:
         return place(label, "inside", Interval(left, right))
     if not labelled or inside > _WIDE_ENOUGH:
-        fitting = int((inside - 2 * _LABEL_GAP) / CHARACTER_WIDTH)
-        return place(clip(label, fitting) if fitting > 3 else "", "inside", Interval(left, right))
+        fitting = fit(label, inside - 2 * _LABEL_GAP, _LABEL_SIZE)
+        return place(fitting, "inside", Interval(left, right))
     if right + needed <= RIGHT:
         return place(label, "after", Interval(left, right + needed))
     return place(label, "before", Interval(left - needed, right))
@@ -114,9 +115,9 @@ def _rect(left: float, right: float, y: float, height: float, **more: str) -> Ma
 def _bar_title(step: PlannedStep) -> str:
     times = f"{summary.duration(step.start_seconds)} to {summary.duration(step.finish_seconds)}"
     phases = [f"run {summary.run_time(step)}"]
-    if step.transfer_seconds:
+    if summary.noticeable(step.transfer_seconds):
         phases.insert(0, f"transfers {summary.duration(step.transfer_seconds)}")
-    if step.image_pull_seconds:
+    if summary.noticeable(step.image_pull_seconds):
         phases.insert(0, f"image pull {summary.duration(step.image_pull_seconds)}")
     remark = summary.remark(step)
     suffix = f" ({remark})" if remark else ""

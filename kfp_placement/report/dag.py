@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kfp_placement.report import summary
+from kfp_placement.report.labels import fit, short_name, short_task
 from kfp_placement.report.layering import (
     Layout,
     layered,
@@ -14,7 +15,6 @@ from kfp_placement.report.layering import (
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, number, tag, text
 from kfp_placement.report.palette import NodeColours
-from kfp_placement.report.visible import clip, shown
 from kfp_placement_engine.plan import Plan, PlannedStep
 
 _BOX_WIDTH = 190.0
@@ -22,8 +22,7 @@ _BOX_HEIGHT = 42.0
 _COLUMN = _BOX_WIDTH + 52.0
 _ROW = _BOX_HEIGHT + 14.0
 _MARGIN = 8.0
-_NAME_CHARACTERS = 21
-_NOTE_CHARACTERS = 24
+_TEXT_WIDTH = _BOX_WIDTH - 24.0
 _LEVEL_BARS = 120
 
 
@@ -46,7 +45,7 @@ class Drawing:
 class _Box:
     """A step, or all steps of one task."""
 
-    name: str
+    label: str
     note: str
     title: str
     colour: str
@@ -84,7 +83,7 @@ def _step_box(step: PlannedStep, colours: NodeColours) -> _Box:
         else ""
     )
     return _Box(
-        name=step.name,
+        label=short_name(step),
         note=where,
         title=f"{step.name} on {where}{times}. {step.reason}",
         colour=colours.css_class(step.node),
@@ -116,7 +115,7 @@ def _task_box(task: str, steps: Sequence[PlannedStep], colours: NodeColours) -> 
     places = most if len(nodes) == 1 else summary.counted(len(nodes), "node")
     note = f"{len(steps):,} steps on {places}"
     return _Box(
-        name=task,
+        label=short_task(task),
         note=note,
         title=f"{task}: {note}",
         colour=colours.css_class(most if len(nodes) == 1 else None),
@@ -208,9 +207,9 @@ def _draw_box(box: _Box, layout: Layout, node: str, prefix: str) -> Markup:
     for flag, kind in ((box.conditional, "conditional"), (box.assumed, "assumed")):
         if flag:
             parts.append(tag("path", d=_strip(x, y), fill=f"url(#{prefix}-{kind})"))
-    name = text(clip(shown(box.name, 200), _NAME_CHARACTERS))
+    name = text(fit(box.label, _TEXT_WIDTH, 12.5, bold=True))
     words = [word for flag, word in ((box.conditional, "if"), (box.assumed, "assumed")) if flag]
-    note = clip(shown(" · ".join([box.note, *words]), 200), _NOTE_CHARACTERS)
+    note = fit(" · ".join([box.note, *words]), _TEXT_WIDTH, 11.0)
     parts.append(tag("text", name, x=x + 18, y=y + 18, class_="box-name"))
     parts.append(tag("text", text(note), x=x + 18, y=y + 33, class_="box-note"))
     return tag("g", *parts, class_=box.colour)

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from kfp_placement.report import summary
 from kfp_placement.report.bars import LEFT, RIGHT, WIDTH, Scale, bar_of, draw_bar
+from kfp_placement.report.labels import fit
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import Markup, name, number, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.timeline import Interval, lanes, load, ticks
-from kfp_placement.report.visible import clip, shown
 from kfp_placement_engine.plan import Plan, PlannedDriver, PlannedStep
 
 _TOP = 30.0
@@ -178,7 +178,7 @@ def _driver_lanes(drivers: Sequence[PlannedDriver]) -> tuple[int, list[int]]:
 def _row_heading(node: str, note: str, top: float, height: float) -> list[Markup]:
     middle = top + height / 2
     full = tag("title", name(node))
-    label = text(clip(shown(node, 60), 24))
+    label = text(fit(node, LEFT - 14, 12.0, bold=True))
     return [
         tag("path", d=f"M0 {number(top + height)}H{number(WIDTH)}", class_="row-line"),
         tag("text", full, label, x=2.0, y=middle - 2, class_="row-name"),
@@ -240,8 +240,16 @@ def legend_items(plan: Plan, limits: Limits) -> list[tuple[str, str]]:
     if is_summed_up(plan, limits):
         return [("load", "steps running at the same time, each row scaled to its own peak")]
     present = [
-        ("pull", "image pull", any(step.image_pull_seconds for step in plan.steps)),
-        ("transfer", "transfers (in and out)", any(step.transfer_seconds for step in plan.steps)),
+        (
+            "pull",
+            "image pull",
+            any(summary.noticeable(step.image_pull_seconds) for step in plan.steps),
+        ),
+        (
+            "transfer",
+            "transfers (in and out)",
+            any(summary.noticeable(step.transfer_seconds) for step in plan.steps),
+        ),
         ("run", "run", True),
         ("driver", "driver pod", bool(plan.drivers)),
         ("conditional", "conditional", any(step.conditional for step in plan.steps)),

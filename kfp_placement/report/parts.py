@@ -160,7 +160,7 @@ def graph(context: Context) -> Markup:
     pictures = []
     if drawing.svg:
         # Large graphs scroll, small ones are not blown up.
-        style = f"min-width:{min(drawing.width * 0.8, drawing.width):.0f}px"
+        style = f"min-width:{drawing.width * 0.85:.0f}px"
         box = tag("div", drawing.svg, style=style, class_="natural")
         pictures.append(_scroll("Graph of steps", box, ""))
     return _figure(context, "Graph", _nodes_legend(context), *pictures, *_note(drawing.note))

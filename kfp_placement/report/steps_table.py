@@ -71,9 +71,9 @@ def _node_cell(step: PlannedStep, colours: NodeColours) -> Markup:
 
 def _phases(step: PlannedStep) -> str:
     phases = []
-    if step.image_pull_seconds:
+    if summary.noticeable(step.image_pull_seconds):
         phases.append(f"pull {summary.duration(step.image_pull_seconds)}")
-    if step.transfer_seconds:
+    if summary.noticeable(step.transfer_seconds):
         phases.append(f"transfers {summary.duration(step.transfer_seconds)}")
     return " · ".join(phases)
 

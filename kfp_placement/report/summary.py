@@ -21,6 +21,8 @@ PLAN_NAME = "this plan"
 _TIMES = 2.0
 """From three times the bound on, a factor reads better than a percentage."""
 
+_NOTICEABLE = 1e-3
+
 _SAME = 5e-4
 """Makespans closer than this share of each other count as equal: it prints as 0.0%."""
 
@@ -154,10 +156,15 @@ def duration(seconds: float | None) -> str:
     finite = _finite(seconds)
     if finite is None:
         return NONE
-    if 0 < finite < 1:
+    if noticeable(finite) and finite < 1:
         milliseconds = finite * 1000
         return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
-    return format_duration(max(finite, 0.0))
+    return format_duration(finite if noticeable(finite) else 0.0)
+
+
+def noticeable(seconds: float) -> bool:
+    """Long enough to be shown; shorter times are mostly noise of the arithmetic."""
+    return seconds >= _NOTICEABLE
 
 
 def latency(milliseconds: float | None) -> str:

@@ -143,7 +143,7 @@ def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[st
 
 
 def _amounts(values: Iterable[float]) -> list[str]:
-    return [summary.duration(value) if value else "" for value in values]
+    return [summary.duration(value) if summary.noticeable(value) else "" for value in values]
 
 
 def _latency(step: PlannedStep) -> str:

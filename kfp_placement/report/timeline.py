@@ -11,9 +11,6 @@ _NICE_SECONDS = (
     *(days * 86400.0 * 10**power for power in range(5) for days in (1, 2, 5)),
 )
 
-CHARACTER_WIDTH = 6.4
-"""Pixels that a character of a label takes at most on average, at 11 pixels."""
-
 
 @dataclass(frozen=True)
 class Interval:

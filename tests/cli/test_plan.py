@@ -11,6 +11,18 @@ from tests.support.html_pages import parse_page
 from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
 
 
+def test_exit_codes_are_a_contract():
+    numbers = {code.name: int(code) for code in ExitCode}
+    assert numbers == {
+        "OK": 0,
+        "FAILURE": 1,
+        "USAGE": 2,
+        "NOT_FOUND": 3,
+        "UNSCHEDULABLE": 4,
+        "INTERRUPTED": 130,
+    }
+
+
 def test_a_table_on_stdout_and_nothing_else(plan, planner):
     result = plan()
     assert result.exit_code == 0
@@ -77,7 +89,7 @@ def test_every_baseline_of_the_engine_can_be_compared():
 @pytest.mark.parametrize("chosen", ["json", "yaml"])
 def test_documents(plan, planner, chosen):
     result = plan("-o", chosen)
-    document = {"json": json.loads, "yaml": yaml.safe_load}[chosen](result.stdout)
+    document = json.loads(result.stdout) if chosen == "json" else yaml.safe_load(result.stdout)
     jsonschema.Draft202012Validator(plan_schema()).validate(document)
     assert document["kind"] == "Plan"
     assert result.stderr == ""
@@ -121,7 +133,7 @@ def test_a_format_asked_for_wins_over_the_ending(plan, planner, tmp_path):
 def test_unschedulable_is_printed_and_exit_code_4(plan, planner, chosen):
     planner.plan = a_plan(a_step(), unplaced_step("huge\x1b[31m"))
     result = plan("-o", chosen)
-    assert result.exit_code == ExitCode.UNSCHEDULABLE == 4
+    assert result.exit_code == ExitCode.UNSCHEDULABLE
     assert result.stderr == "1 step of 2 fits no node: huge\\x1b[31m\n"
     assert "no node has 512 CPU" in result.stdout
 
@@ -160,7 +172,7 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path):
 )
 def test_usage_errors(plan, planner, options, message):
     result = plan(*options)
-    assert result.exit_code == ExitCode.USAGE == 2
+    assert result.exit_code == ExitCode.USAGE
     assert message in result.stderr
     assert "Try 'cli plan --help'." in result.stderr
     assert result.stdout == ""
@@ -184,7 +196,7 @@ def test_a_live_cluster_comes_with_the_controller(run, planner):
 def test_files_that_are_not_there(run, planner):
     for arguments in (["no.yaml", "-c", CLUSTER], [RUN, "-c", "no.yaml"]):
         result = run("plan", *arguments)
-        assert result.exit_code == ExitCode.NOT_FOUND == 3
+        assert result.exit_code == ExitCode.NOT_FOUND
         assert result.stderr == "Error: no.yaml: no such file\n"
     result = run("plan", RUN, "-c", CLUSTER, "--durations", "no.yaml")
     assert (result.exit_code, result.stderr) == (3, "Error: no.yaml: no such file\n")

@@ -86,5 +86,5 @@ def test_latency_is_shown_only_where_there_is_a_rule():
 def test_figures_that_do_not_exist():
     assert summary.duration(0.0839) == "84ms"
     assert summary.duration(0.00722) == "7.2ms"
-    assert summary.duration(0.0) == "0s"
+    assert summary.duration(0.0) == summary.duration(4e-16) == "0s"
     assert summary.duration(None) == summary.duration(math.inf) == summary.NONE

@@ -1,0 +1,71 @@
+"""Names short enough for bars and boxes; the whole name stands in the tooltip and in the table."""
+
+import re
+
+from kfp_placement.report.visible import clip, shown, width
+from kfp_placement_engine.plan import PlannedStep
+
+_CONTROL_FLOW = re.compile(
+    r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"
+)
+_LONGEST = 200
+
+# Shares of the font size, of the widest of the common sans-serif fonts (DejaVu Sans, Verdana).
+_NARROW = frozenset("iljtfrI.,:;|!'`()[]{}/\\- \"")
+_BROAD = frozenset("mwMW@%&")
+_NARROW_SHARE, _BROAD_SHARE, _CAPITAL_SHARE, _OTHER_SHARE = 0.42, 0.98, 0.74, 0.65
+_WIDE_SHARE = 1.0
+_BOLD = 1.08
+
+
+def short_name(step: PlannedStep) -> str:
+    """The step's name without the names of conditions and loops: `work-2 [0,1]`.
+
+    KFP names those itself (`condition-4`, `for-loop-1`); nested, they fill any bar with words that
+    say nothing, and the indexes that tell iterations apart would be cut out.
+    """
+    return _short(step.name, step.iteration)
+
+
+def short_task(task: str) -> str:
+    """The same for a step as a whole: `work-2 [*]`."""
+    return _short(task, ("*",) * task.count("[*]"))
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Pixels that a text takes at most in common fonts."""
+    total = sum(map(_share, text)) * size
+    return total * _BOLD if bold else total
+
+
+def fit(text: str, pixels: float, size: float, *, bold: bool = False) -> str:
+    """Shorten text in the middle until it fits; "" where not even a few letters would."""
+    text = shown(text, _LONGEST)
+    if text_width(text, size, bold=bold) <= pixels:
+        return text
+    for length in range(len(text) - 1, 3, -1):
+        shorter = clip(text, length)
+        if text_width(shorter, size, bold=bold) <= pixels:
+            return shorter
+    return ""
+
+
+def _short(name: str, indexes: tuple[object, ...]) -> str:
+    parts = [part for part in name.split(".") if not _CONTROL_FLOW.fullmatch(part)]
+    if not parts or len(name) > _LONGEST:
+        return name
+    rest = ".".join(parts)
+    # Indexes still in the name: no iteration of a loop that KFP named.
+    if len(parts) == name.count(".") + 1 or not indexes:
+        return rest
+    return f"{rest} [{','.join(map(str, indexes))}]"
+
+
+def _share(char: str) -> float:
+    if char in _NARROW:
+        return _NARROW_SHARE
+    if char in _BROAD:
+        return _BROAD_SHARE
+    if char.isascii():
+        return _CAPITAL_SHARE if char.isupper() else _OTHER_SHARE
+    return _WIDE_SHARE if width(char) > 1 or char == "…" else _CAPITAL_SHARE

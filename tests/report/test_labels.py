@@ -1,0 +1,40 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement.report.labels import fit, short_name, short_task, text_width
+from tests.support.plans import a_step
+
+
+@pytest.mark.parametrize(
+    ("name", "iteration", "short"),
+    [
+        ("train", (), "train"),
+        ("inner.work-2", (), "inner.work-2"),
+        ("for-loop-1[0].print-text", (0,), "print-text [0]"),
+        ("for-loop-1[2].condition-4.for-loop-2[10].work", (2, 10), "work [2,10]"),
+        ("inner.for-loop-1[3].work", (3,), "inner.work [3]"),
+        ("exit-handler-1.condition-branches-2.condition-3.tell", (), "tell"),
+        ("for-loop-1", (), "for-loop-1"),
+        ("steps.of.somebody[0]", (0,), "steps.of.somebody[0]"),
+    ],
+)
+def test_short_names(name, iteration, short):
+    assert short_name(a_step(name, iteration=iteration)) == short
+
+
+def test_short_names_of_steps_as_a_whole():
+    assert short_task("for-loop-1[*].for-loop-2[*].work") == "work [*,*]"
+    assert short_task("inner.work") == "inner.work"
+
+
+@given(st.text(max_size=80), st.floats(10, 400), st.sampled_from([11.0, 12.5]), st.booleans())
+def test_fits(text, pixels, size, bold):
+    fitting = fit(text, pixels, size, bold=bold)
+    assert text_width(fitting, size, bold=bold) <= pixels
+    assert fitting.isprintable()
+
+
+def test_ends_are_kept():
+    assert fit("preprocess-the-data-0000001", 120, 12) == "preproc…0000001"
+    assert fit("anything", 5, 12) == ""
