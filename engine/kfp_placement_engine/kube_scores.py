@@ -10,6 +10,12 @@ import ctypes
 from collections.abc import Callable
 
 from kfp_placement_engine.native import KERNEL
+from kfp_placement_engine.request_defaults import (
+    DEFAULT_CPU_REQUEST_MILLI as DEFAULT_CPU_REQUEST_MILLI,
+)
+from kfp_placement_engine.request_defaults import (
+    DEFAULT_MEMORY_REQUEST_BYTES as DEFAULT_MEMORY_REQUEST_BYTES,
+)
 
 MAX_SCORE = 100
 """What the best node gets from a plugin before the plugin's weight (MaxNodeScore)."""
@@ -21,12 +27,6 @@ INTER_POD_AFFINITY_WEIGHT = 2
 RESOURCES_FIT_WEIGHT = 1
 BALANCED_ALLOCATION_WEIGHT = 1
 IMAGE_LOCALITY_WEIGHT = 1
-
-DEFAULT_CPU_REQUEST_MILLI = 100
-"""CPU that the resource scores count where a container requests none (`util/pod_resources.go`)."""
-
-DEFAULT_MEMORY_REQUEST_BYTES = 200 * 1024 * 1024
-"""Memory that the resource scores count where a container requests none."""
 
 
 def _kernel_function(name: str, arguments: int) -> Callable[..., int]:
@@ -53,7 +53,7 @@ def least_allocated(
 ) -> int:
     """NodeResourcesFit's default strategy LeastAllocated (`noderesources/least_allocated.go`).
 
-    `requested` is what the node's pods and the new pod request together, with the defaults above
+    `requested` is what the node's pods and the new pod request together, with `request_defaults`
     for containers that request nothing. A resource the node has nothing of is left out.
     """
     return _least_allocated(requested_cpu, requested_memory, allocatable_cpu, allocatable_memory)

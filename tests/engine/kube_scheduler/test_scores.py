@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine import kube_scores, request_defaults
+from kfp_placement_engine import kube_scores
 from tests.support.kubernetes import MEBIBYTE
 
 
@@ -93,9 +93,3 @@ def test_normalising(count, maximum, more_is_better, less_is_better):
 def test_image_locality(mebibytes, containers, score):
     """Between 23 MiB and 1,000 MiB for each container."""
     assert kube_scores.image_locality(mebibytes * MEBIBYTE, containers) == score
-
-
-def test_one_set_of_defaults():
-    """The scores and the readers count the same for a container without requests."""
-    assert kube_scores.DEFAULT_CPU_REQUEST_MILLI == request_defaults.DEFAULT_CPU_REQUEST_MILLI
-    assert kube_scores.DEFAULT_MEMORY_REQUEST_BYTES == request_defaults.DEFAULT_MEMORY_REQUEST_BYTES
