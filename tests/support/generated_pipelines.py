@@ -1,7 +1,7 @@
 """Random pipelines, compiled with the real KFP SDK, and what is true of them.
 
-The generator writes down what it asks for while it asks for it: images, resources, labels, who waits
-for whom. Readers are compared with that record, never with another reading of the package.
+The generator writes down what it asks for while it asks for it: images, resources, labels, who
+waits for whom. Readers are compared with that record, never with another reading of the package.
 """
 
 import json
@@ -344,9 +344,7 @@ class _Body:
         self._levels = (*self._levels, *branches)
         level = _Level(conditions=1)
         group = dsl.If(producer.task.outputs["value"] == "yes")
-        self._late_waits.append(
-            ((*self._levels, level), "", producer.levels, producer.task.name)
-        )
+        self._late_waits.append(((*self._levels, level), "", producer.levels, producer.task.name))
         with self._inside(group, level):
             self._tasks(self._rng.randint(1, 2), depth + 1)
         if branches:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from tests.support.generated_pipelines import Truth, TrueTask
+from tests.support.generated_pipelines import TrueTask, Truth
 
 ASSUMED_WIDTH = 3
 
@@ -24,7 +24,9 @@ class TrueStep:
     @property
     def name(self) -> str:
         """The step's name."""
-        return ".".join(name if index is None else f"{name}[{index}]" for name, index in self.levels)
+        return ".".join(
+            name if index is None else f"{name}[{index}]" for name, index in self.levels
+        )
 
 
 def true_steps(truth: Truth) -> list[TrueStep]:

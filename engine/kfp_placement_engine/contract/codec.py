@@ -6,11 +6,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from kfp_placement_engine.contract.hints import CURRENT_VERSION, StepHints
-from kfp_placement_engine.contract.quantities import format_resource
+from kfp_placement_engine.contract.quantities import format_resource, plain_decimal
 from kfp_placement_engine.exceptions import HintsError
 
 MAX_ANNOTATION_CHARACTERS = 16_384
 """A longer hints annotation is refused; Kubernetes allows 256 KiB for all annotations of a pod."""
+
+
+_FIELD_NAMES = {
+    name for name, field in StepHints.model_fields.items() if field.alias not in (None, name)
+}
 
 
 def encode_hints(hints: StepHints) -> str:
@@ -23,7 +28,7 @@ def encode_hints(hints: StepHints) -> str:
     if hints.input_bytes:
         entries["inputs"] = {name: _bytes_text(size) for name, size in hints.input_bytes.items()}
     if hints.max_latency_ms is not None:
-        entries["maxLatency"] = f"{hints.max_latency_ms:.15g}ms"
+        entries["maxLatency"] = f"{plain_decimal(hints.max_latency_ms)}ms"
     if hints.priority:
         entries["priority"] = hints.priority
     if hints.type_guessed:
@@ -49,8 +54,10 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
         warnings.append(
             f"hints version {version} is newer than {CURRENT_VERSION}; read as far as known"
         )
+    # Python's names of the fields are no keys of the annotation.
+    foreign = {key: entries.pop(key) for key in _FIELD_NAMES & entries.keys()}
     hints = _validated(entries, version, warnings)
-    unknown = sorted(hints.model_extra or {})
+    unknown = sorted({*(hints.model_extra or {}), *foreign})
     if unknown:
         warnings.append(
             "unknown hints kept but not used: " + ", ".join(f"{key:.40}" for key in unknown[:10])
@@ -64,12 +71,18 @@ def _load(text: str) -> dict[str, Any]:
             f"hints of {len(text)} characters; at most {MAX_ANNOTATION_CHARACTERS} are read"
         )
     try:
-        entries = json.loads(text)
+        entries = json.loads(text, parse_constant=_refuse_constant)
+        # Half a surrogate pair could be written nowhere.
+        json.dumps(entries, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise HintsError(f"hints are no JSON: {error!s:.120}") from error
     if not isinstance(entries, dict):
         raise HintsError('hints must be a JSON object such as {"v": 1, "duration": "20m"}')
     return entries
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON number")
 
 
 def _validated(entries: dict[str, Any], version: int, warnings: list[str]) -> StepHints:
@@ -98,7 +111,7 @@ def _bytes_text(size: int) -> str:
 
 def _seconds_text(seconds: float) -> str:
     if seconds != int(seconds):
-        return f"{seconds:.15g}s"
+        return f"{plain_decimal(seconds)}s"
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (rest, "s"))

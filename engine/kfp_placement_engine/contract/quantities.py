@@ -4,8 +4,10 @@ Canonical units everywhere in the engine: CPU in milli-CPU, bytes for memory and
 units for extended resources, seconds for durations, milliseconds for latencies.
 """
 
+import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 
 from kfp_placement_engine.exceptions import QuantityError
@@ -48,6 +50,9 @@ _DURATION_UNITS = {
 }
 _PLAIN_NUMBER = re.compile(r"^(?:\d+(?:\.\d*)?|\.\d+)$", re.ASCII)
 
+MAX_CHARACTERS = 400
+"""Longer text is no quantity and no duration; the smallest number needs some 340 digits."""
+
 MAX_QUANTITY = 2**63 - 1
 """Kubernetes keeps quantities in int64; what is larger is refused."""
 
@@ -63,11 +68,18 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def _short_text(text: str | int) -> str:
+    """The text, or "" if it is too long to be looked at."""
+    if isinstance(text, int):
+        return str(text) if abs(text) < 10**60 else ""
+    return text.strip() if len(text) <= MAX_CHARACTERS else ""
+
+
 def _quantity(text: object) -> Fraction:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise QuantityError(f"{_shown(text)} is no quantity; write for example 500m, 2 or 4Gi")
-    source = repr(text) if isinstance(text, float) else str(text).strip()
-    match = _QUANTITY.match(source) if len(source) <= 64 else None
+    source = repr(text) if isinstance(text, float) else _short_text(text)
+    match = _QUANTITY.match(source)
     if match is None:
         raise QuantityError(f"{_shown(text)} is no quantity; write for example 500m, 2 or 4Gi")
     number, suffix, exponent = match.groups()
@@ -147,10 +159,10 @@ def parse_duration(text: object) -> float:
     Raises:
         QuantityError: malformed, negative, or longer than ten years.
     """
-    seconds = float(_go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90"))
+    seconds = _go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90")
     if seconds > MAX_DURATION_SECONDS:
         raise QuantityError(f"duration {_shown(text)} is longer than ten years")
-    return seconds
+    return float(seconds)
 
 
 def parse_latency_ms(text: object) -> float:
@@ -159,27 +171,30 @@ def parse_latency_ms(text: object) -> float:
     Raises:
         QuantityError: malformed, negative, or longer than an hour.
     """
-    seconds = _go_duration(
-        text, Fraction(1, 1000), "latency", "0.8ms, 300us, 1s or 0.8 (milliseconds)"
-    )
-    latency_ms = float(seconds * 1000)
+    examples = "0.8ms, 300us, 1s or 0.8 (milliseconds)"
+    latency_ms = _go_duration(text, Fraction(1, 1000), "latency", examples) * 1000
     if latency_ms > MAX_LATENCY_MS:
         raise QuantityError(f"latency {_shown(text)} is longer than an hour")
-    return latency_ms
+    return float(latency_ms)
 
 
 def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) -> Fraction:
+    """Seconds, exactly: rounding waits until the caller's unit is known."""
     problem = QuantityError(f"{_shown(text)} is no {what}; write for example {examples}")
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise problem
-    source = repr(text) if isinstance(text, float) else str(text).strip()
-    if len(source) > 64:
+    if isinstance(text, float):
+        if not math.isfinite(text):
+            raise problem
+        text = plain_decimal(text)
+    source = _short_text(text)
+    if not source:
         raise problem
     if source.startswith("-"):
         raise QuantityError(f"{what} {_shown(text)} is negative; it must be 0 or more")
     source = source.removeprefix("+")
     if _PLAIN_NUMBER.match(source):
-        return Fraction(source.rstrip(".") if source.endswith(".") else source) * bare_unit
+        return Fraction(source.removesuffix(".")) * bare_unit
     total, position = Fraction(0), 0
     while position < len(source):
         part = _DURATION_PART.match(source, position)
@@ -190,6 +205,11 @@ def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) ->
     if position == 0:
         raise problem
     return total
+
+
+def plain_decimal(value: float) -> str:
+    """Write a finite number exactly and without exponent: "0.00001", not "1e-05"."""
+    return format(Decimal(repr(value)), "f").removesuffix(".0")
 
 
 def format_duration(seconds: float) -> str:

@@ -1,7 +1,6 @@
 """Fifty pipelines compiled by the real SDK: the graph says what the pipeline's author asked for."""
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ SEEDS = range(50)
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory):
-    folder: Path = tmp_path_factory.mktemp("generated")
+    folder = tmp_path_factory.mktemp("generated")
 
     @cache
     def make(seed: int) -> tuple[GeneratedPipeline, RunGraph]:

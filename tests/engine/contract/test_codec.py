@@ -1,0 +1,144 @@
+"""The hints annotation: what is written is read again, and newer or broken ones do no harm."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_engine.contract.codec import (
+    MAX_ANNOTATION_CHARACTERS,
+    decode_hints,
+    encode_hints,
+)
+from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.quantities import MAX_DURATION_SECONDS, MAX_LATENCY_MS
+from kfp_placement_engine.exceptions import HintsError
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+sizes = st.dictionaries(texts, st.integers(0, 2**62), max_size=4)
+hints = st.builds(
+    StepHints,
+    duration_seconds=st.none() | st.floats(0, MAX_DURATION_SECONDS),
+    output_bytes=sizes,
+    input_bytes=sizes,
+    max_latency_ms=st.none() | st.floats(0, MAX_LATENCY_MS),
+    priority=st.integers(-1_000_000, 1_000_000),
+    type_guessed=st.booleans(),
+)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(hints)
+def test_what_is_written_is_read_again(given_hints: StepHints) -> None:
+    """Exactly, and without warnings."""
+    found, warnings = decode_hints(encode_hints(given_hints))
+    assert found == given_hints
+    assert warnings == []
+
+
+@given(hints)
+def test_writing_twice_gives_the_same_text(given_hints: StepHints) -> None:
+    text = encode_hints(given_hints)
+    assert encode_hints(decode_hints(text)[0]) == text
+
+
+def test_only_what_is_set_is_written() -> None:
+    assert encode_hints(StepHints()) == '{"v":1}'
+    full = StepHints(
+        duration_seconds=1200,
+        output_bytes={"model": 50 * 2**20},
+        input_bytes={"table": 1000},
+        max_latency_ms=20,
+        priority=5,
+        type_guessed=True,
+    )
+    assert json.loads(encode_hints(full)) == {
+        "v": 1,
+        "duration": "20m",
+        "outputs": {"model": "50Mi"},
+        "inputs": {"table": "1000"},
+        "maxLatency": "20ms",
+        "priority": 5,
+        "typeGuessed": True,
+    }
+
+
+def test_unknown_keys_are_kept_and_named() -> None:
+    """A part that does not know a key hands it on."""
+    found, warnings = decode_hints('{"v":1,"duration":"5m","colour":["red"],"nodes":{"a":1}}')
+    assert found.duration_seconds == 300
+    assert len(warnings) == 1
+    assert "colour" in warnings[0]
+    assert json.loads(encode_hints(found))["nodes"] == {"a": 1}
+
+
+def test_names_of_python_fields_are_no_keys() -> None:
+    """`duration_seconds` in an annotation is as unknown as any other key."""
+    found, warnings = decode_hints('{"v":1,"duration_seconds":5,"version":9}')
+    assert found == StepHints()
+    assert "duration_seconds, version" in warnings[0]
+
+
+def test_a_newer_version_is_read_as_far_as_known() -> None:
+    text = '{"v":7,"duration":"5m","outputs":["changed its form"],"fresh":1}'
+    found, warnings = decode_hints(text)
+    assert found.version == 7
+    assert found.duration_seconds == 300
+    assert found.output_bytes == {}
+    assert any("newer" in warning for warning in warnings)
+    assert any("outputs" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "JSON"),
+        ("20m", "JSON"),
+        ("[]", "object"),
+        ("null", "object"),
+        ('{"v":0}', "version"),
+        ('{"v":"1"}', "version"),
+        ('{"v":true}', "version"),
+        ('{"v":1,"duration":"soon"}', "duration"),
+        ('{"v":1,"duration":-5}', "negative"),
+        ('{"v":1,"duration":"99999d"}', "ten years"),
+        ('{"v":1,"outputs":{"model":"big"}}', "big"),
+        ('{"v":1,"outputs":{"model":"-1Mi"}}', "negative"),
+        ('{"v":1,"maxLatency":"20 parsecs"}', "maxLatency"),
+        ('{"v":1,"priority":"high"}', "priority"),
+        ('{"v":1,"priority":99999999}', "priority"),
+        ('{"v":1,"x":NaN}', "NaN"),
+        ('{"v":1,"x":"\\ud800"}', "JSON"),
+        ("[" * 10_000, "JSON"),
+        ("9" * 10_000, "JSON"),
+        (" " * (MAX_ANNOTATION_CHARACTERS + 1), "characters"),
+    ],
+)
+def test_bad_annotations_are_refused_with_the_reason(text: str, problem: str) -> None:
+    with pytest.raises(HintsError, match=problem) as caught:
+        decode_hints(text)
+    assert len(str(caught.value)) < 400
+
+
+@given(st.dictionaries(st.sampled_from(["v", "duration", "outputs", "priority", "x"]), plain))
+def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
+    """Nothing else is raised, and what is read can be written and printed."""
+    try:
+        found, warnings = decode_hints(json.dumps(entries))
+    except HintsError as error:
+        str(error).encode("utf-8")
+        return
+    "".join([encode_hints(found), *warnings]).encode("utf-8")
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        decode_hints(text)
+    except HintsError:
+        return

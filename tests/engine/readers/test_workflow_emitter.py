@@ -1,0 +1,52 @@
+"""The stand-in for KFP's compiler makes what the real one made, for every real Workflow at hand."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.kfp_workflow_emitter import emit_workflow, structure
+from tests.support.run_data import data_files
+
+PACKAGES = [*data_files("kfp-2.17.0/pipelines", "*.yaml"), *data_files("labelled/pipelines")]
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class Renamer:
+    """Numbers hashes in the order of the container specs that they stand for."""
+
+    def __init__(self, workflow: dict[str, Any]) -> None:
+        by_content = {}
+        for entry in workflow["spec"]["arguments"]["parameters"]:
+            if entry["name"].startswith("implementations-") and HASH.search(entry["name"]):
+                by_content[HASH.search(entry["name"]).group(0)] = yaml.safe_load(entry["value"])
+        ordered = sorted(by_content, key=lambda key: str(sorted_deep(by_content[key])))
+        self._names = {key: f"container-{number}" for number, key in enumerate(ordered)}
+
+    def __call__(self, text: str) -> str:
+        return HASH.sub(lambda match: self._names[match.group(0)], text or "")
+
+
+def sorted_deep(value: Any) -> Any:
+    if isinstance(value, dict):
+        return sorted((key, sorted_deep(entry)) for key, entry in value.items())
+    if isinstance(value, list):
+        return [sorted_deep(entry) for entry in value]
+    return float(value) if isinstance(value, int) else value
+
+
+@pytest.mark.parametrize("path", PACKAGES)
+def test_it_makes_what_the_compiler_made(path: Path) -> None:
+    documents = [document for document in yaml.safe_load_all(path.read_text()) if document]
+    made = emit_workflow(documents[0], documents[1] if len(documents) > 1 else None)
+    real = yaml.safe_load((path.parent.parent / "workflows" / path.name).read_text())
+    ours = structure(made, rename=Renamer(made))
+    theirs = structure(real, rename=Renamer(real))
+    assert ours["templates"] == theirs["templates"]
+    assert ours["claims"] == theirs["claims"]
+    assert ours["arguments"].keys() == theirs["arguments"].keys()
+    for name, value in theirs["arguments"].items():
+        if not name.startswith("components-"):
+            assert sorted_deep(ours["arguments"][name]) == sorted_deep(value), name

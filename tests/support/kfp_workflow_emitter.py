@@ -1,0 +1,371 @@
+"""Package -> Argo Workflow: a stand-in for KFP's compiler, which is written in Go.
+
+Written after the documented shape of the Workflows that KFP 2.17 makes, for tests only; container
+templates carry no more than readers need. It is itself checked against all real Workflows at hand
+(`test_workflow_emitter.py`), so that Workflows of generated pipelines can be trusted.
+"""
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"
+STUBS = ("argostub/createpvc", "argostub/deletepvc")
+
+Mapping = dict[str, Any]
+
+
+def emit_workflow(pipeline: Mapping, platform: Mapping | None = None) -> Mapping:
+    """The Workflow that KFP would make of a package, without arguments given."""
+    return _Emitter(copy.deepcopy(pipeline), platform or {}).workflow()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_as_protobuf(value), sort_keys=True, separators=(",", ":"))
+
+
+def _as_protobuf(value: Any) -> Any:
+    """Whole numbers lose their decimal point on the way through protocol buffers."""
+    if isinstance(value, dict):
+        return {key: _as_protobuf(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_as_protobuf(entry) for entry in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _parameters(**values: str | None) -> Mapping:
+    entries = [
+        {"name": name.replace("_", "-"), "value": value}
+        for name, value in values.items()
+        if value is not None
+    ]
+    return {"parameters": entries}
+
+
+def _depends(names: list[str]) -> Mapping:
+    return {"depends": " && ".join(f"{name}.Succeeded" for name in names)} if names else {}
+
+
+class _Emitter:
+    def __init__(self, pipeline: Mapping, platform: Mapping) -> None:
+        self._pipeline = pipeline
+        self._components = pipeline.get("components", {})
+        self._executors = pipeline.get("deploymentSpec", {}).get("executors", {})
+        self._kubernetes = platform.get("platforms", {}).get("kubernetes", {})
+        self._arguments: dict[str, str] = {}
+        self._templates: dict[str, Mapping] = {}
+
+    def workflow(self) -> Mapping:
+        name = self._pipeline["pipelineInfo"]["name"]
+        self._dag("root", self._pipeline["root"])
+        self._entrypoint()
+        spec: Mapping = {
+            "entrypoint": "entrypoint",
+            "arguments": {
+                "parameters": [
+                    {"name": key, "value": text} for key, text in self._arguments.items()
+                ]
+            },
+            "templates": [{"name": key, **body} for key, body in self._templates.items()],
+        }
+        workspace = self._kubernetes.get("pipelineConfig", {}).get("workspace")
+        if workspace:
+            claim = {"metadata": {"name": "kfp-workspace"}}
+            claim["spec"] = workspace.get("kubernetes", {}).get("pvcSpecPatch", {})
+            spec["volumeClaimTemplates"] = [claim]
+        return {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "metadata": {"generateName": f"{name}-"},
+            "spec": spec,
+        }
+
+    def _entrypoint(self) -> None:
+        definitions = self._pipeline["root"].get("inputDefinitions", {}).get("parameters", {})
+        values = {}
+        for name, definition in definitions.items():
+            if "defaultValue" in definition:
+                values[name] = definition["defaultValue"]
+            elif definition.get("isOptional"):
+                values[name] = None
+        runtime = {"parameterValues": values} if values else {}
+        driver = {
+            "name": "root-driver",
+            "template": "system-dag-driver",
+            "arguments": _parameters(
+                component="{{workflow.parameters.components-root}}",
+                runtime_config=_json(runtime),
+                driver_type="ROOT_DAG",
+            ),
+        }
+        root = {"name": "root", "template": "root", **_depends(["root-driver"])}
+        self._templates["entrypoint"] = {"dag": {"tasks": [driver, root]}}
+        arguments = ["--pipeline_name", self._pipeline["pipelineInfo"]["name"]]
+        for template in ("system-dag-driver", "system-container-driver"):
+            self._templates[template] = {"container": {"args": arguments}}
+
+    def _dag(self, name: str, component: Mapping) -> None:
+        if name in self._templates:
+            return
+        tasks: dict[str, Mapping] = component["dag"]["tasks"]
+        for task in tasks.values():
+            _add_implicit_dependencies(task)
+        self._save(f"components-{name}", component)
+        hooks: dict[str, str] = {}
+        exits = [key for key in sorted(tasks) if _is_exit(tasks[key])]
+        for key in exits:
+            template = f"exit-hook-{name}-{key}"
+            self._templates[template] = {"dag": {"tasks": self._task(key, tasks[key])}}
+            hooks.update(dict.fromkeys(tasks[key].get("dependentTasks", []), template))
+        emitted: list[Mapping] = []
+        for key in sorted(tasks):
+            if key not in exits:
+                emitted.extend(self._task(key, tasks[key], hook=hooks.get(key)))
+        self._templates[name] = {"dag": {"tasks": emitted}}
+
+    def _task(
+        self, name: str, task: Mapping, *, hook: str | None = None, loop: str | None = None
+    ) -> list[Mapping]:
+        iterated = task.get("parameterIterator") is not None
+        if iterated and loop is None:
+            return [self._loop(name, task)]
+        reference = task["componentRef"]["name"]
+        component = self._components[reference]
+        free = loop is not None or _is_exit(task)
+        depends = {} if free else _depends(task.get("dependentTasks", []))
+        if "dag" in component:
+            return self._dag_task(name, task, depends, hook, loop)
+        executor = self._executors[component["executorLabel"]]
+        if "importer" in executor:
+            return [self._importer(name, task, executor["importer"])]
+        return self._container(name, task, executor["container"], depends, hook, loop)
+
+    def _dag_task(
+        self, name: str, task: Mapping, depends: Mapping, hook: str | None, loop: str | None
+    ) -> list[Mapping]:
+        reference = task["componentRef"]["name"]
+        self._dag(reference, self._components[reference])
+        driver = {
+            "name": f"{name}-driver",
+            "template": "system-dag-driver",
+            "arguments": _parameters(
+                component=f"{{{{workflow.parameters.components-{reference}}}}}",
+                iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
+                task=_json(task),
+                task_name=loop or name,
+            ),
+            **depends,
+        }
+        dag = {"name": name, "template": reference, **_depends([f"{name}-driver"])}
+        if task.get("triggerPolicy", {}).get("condition"):
+            dag["when"] = f"{{{{tasks.{name}-driver.outputs.parameters.condition}}}} != false"
+        return [driver, _with_hook(dag, hook)]
+
+    def _loop(self, name: str, task: Mapping) -> Mapping:
+        reference = task["componentRef"]["name"]
+        key = self._component_key(reference)
+        driver = {
+            "name": "iteration-driver",
+            "template": "system-dag-driver",
+            "arguments": _parameters(
+                component=f"{{{{workflow.parameters.components-{key}}}}}",
+                task=_json(task),
+                task_name=name,
+            ),
+        }
+        self._templates[f"{reference}-iteration"] = {
+            "dag": {"tasks": self._task("iteration-item", task, loop=name)}
+        }
+        iterations = {
+            "name": "iteration-iterations",
+            "template": f"{reference}-iteration",
+            "arguments": _parameters(iteration_index="{{item}}"),
+            "withSequence": {
+                "count": "{{tasks.iteration-driver.outputs.parameters.iteration-count}}"
+            },
+            **_depends(["iteration-driver"]),
+        }
+        template: Mapping = {"dag": {"tasks": [driver, iterations]}}
+        limit = task.get("iteratorPolicy", {}).get("parallelismLimit", 0)
+        if limit:
+            template["parallelism"] = limit
+        self._templates[f"{reference}-{name}-iterator"] = template
+        depends = _depends(task.get("dependentTasks", []))
+        return {"name": name, "template": f"{reference}-{name}-iterator", **depends}
+
+    def _importer(self, name: str, task: Mapping, importer: Mapping) -> Mapping:
+        reference = task["componentRef"]["name"]
+        self._save(f"components-{reference}", self._components[reference])
+        self._save(f"implementations-{reference}", importer)
+        suffix = "-workspace" if importer.get("downloadToWorkspace") else ""
+        return {
+            "name": name,
+            "template": f"system-importer{suffix}",
+            "arguments": _parameters(
+                task=_json(task),
+                component=f"{{{{workflow.parameters.components-{reference}}}}}",
+                importer=f"{{{{workflow.parameters.implementations-{reference}}}}}",
+            ),
+        }
+
+    def _container(
+        self,
+        name: str,
+        task: Mapping,
+        container: Mapping,
+        depends: Mapping,
+        hook: str | None,
+        loop: str | None,
+    ) -> list[Mapping]:
+        reference = task["componentRef"]["name"]
+        component = self._components[reference]
+        key = self._component_key(reference)
+        self._save(f"components-{key}", component)
+        self._save(f"implementations-{key}", container)
+        config = self._config(component["executorLabel"])
+        if config:
+            self._save(f"kubernetes-{reference}", config)
+        stub = container["image"] in STUBS
+        driver = {
+            "name": name if stub else f"{name}-driver",
+            "template": "system-container-driver",
+            "arguments": _parameters(
+                component=f"{{{{workflow.parameters.components-{key}}}}}",
+                task=_json(task),
+                container=f"{{{{workflow.parameters.implementations-{key}}}}}",
+                task_name=loop or name,
+                iteration_index="{{inputs.parameters.iteration-index}}" if loop else None,
+                kubernetes_config=(
+                    f"{{{{workflow.parameters.kubernetes-{reference}}}}}" if config else None
+                ),
+            ),
+            **depends,
+        }
+        if stub:
+            return [driver]
+        executor = {
+            "name": name,
+            "template": _executor_template(task, config),
+            "arguments": {"parameters": _metadata(config)},
+            **_depends([f"{name}-driver"]),
+        }
+        return [driver, _with_hook(executor, hook)]
+
+    def _config(self, executor: str) -> Mapping:
+        executors = self._kubernetes.get("deploymentSpec", {}).get("executors", {})
+        config: Mapping = executors.get(executor, {})
+        return config
+
+    def _component_key(self, reference: str) -> str:
+        label = self._components[reference].get("executorLabel")
+        container = self._executors.get(label, {}).get("container")
+        if container is None:
+            return reference
+        return hashlib.sha256(_json(container).encode()).hexdigest()
+
+    def _save(self, name: str, value: Mapping) -> None:
+        self._arguments.setdefault(name, _json(value))
+
+
+def _is_exit(task: Mapping) -> bool:
+    return bool(task.get("triggerPolicy", {}).get("strategy") == EXIT_STRATEGY)
+
+
+def _add_implicit_dependencies(task: Mapping) -> None:
+    names = list(task.get("dependentTasks", []))
+    inputs = task.get("inputs", {})
+    for kind, key in (("parameters", "taskOutputParameter"), ("artifacts", "taskOutputArtifact")):
+        for source in inputs.get(kind, {}).values():
+            if key in source and source[key]["producerTask"] not in names:
+                names.append(source[key]["producerTask"])
+    if names:
+        task["dependentTasks"] = names
+
+
+def _with_hook(task: Mapping, template: str | None) -> Mapping:
+    return task if template is None else {**task, "hooks": {"exit": {"template": template}}}
+
+
+def _executor_template(task: Mapping, config: Mapping) -> str:
+    retry = "retry-" if task.get("retryPolicy") is not None else ""
+    metadata = config.get("podMetadata")
+    if metadata is None:
+        return f"{retry}system-container-executor"
+    counts = f"{len(metadata.get('annotations', {}))}-{len(metadata.get('labels', {}))}"
+    return f"metadata-{counts}-{retry}system-container-executor"
+
+
+def _metadata(config: Mapping) -> list[Mapping]:
+    found: list[Mapping] = []
+    metadata = config.get("podMetadata", {})
+    for kind in ("annotation", "label"):
+        entries: dict[str, str] = metadata.get(f"{kind}s", {})
+        for number, key in enumerate(sorted(entries), 1):
+            suffix = f"-{number}" if len(entries) > 1 else ""
+            found.append({"name": f"pod-metadata-{kind}-key{suffix}", "value": key})
+            found.append({"name": f"pod-metadata-{kind}-val{suffix}", "value": entries[key]})
+    return found
+
+
+def structure(workflow: Mapping, *, rename: Callable[[str], str] = str) -> Mapping:
+    """What of a Workflow decides its run graph, in a form in which two can be compared.
+
+    Args:
+        workflow: the Workflow.
+        rename: applied to argument names, which hold hashes of container specs.
+    """
+    spec = workflow["spec"]
+    templates = {}
+    for template in spec["templates"]:
+        tasks = template.get("dag", {}).get("tasks")
+        if tasks is not None and not template["name"].endswith("system-container-executor"):
+            templates[template["name"]] = {
+                "parallelism": template.get("parallelism"),
+                "tasks": {task["name"]: _task_structure(task, rename) for task in tasks},
+            }
+    arguments = {
+        rename(entry["name"]): _as_protobuf(json.loads(entry["value"]))
+        for entry in spec["arguments"]["parameters"]
+    }
+    claims = [claim["spec"].get("accessModes") for claim in spec.get("volumeClaimTemplates", [])]
+    return {"templates": templates, "arguments": arguments, "claims": claims}
+
+
+_RELEVANT = (
+    "component",
+    "task",
+    "container",
+    "importer",
+    "kubernetes-config",
+    "task-name",
+    "runtime-config",
+    "iteration-index",
+)
+
+
+def _task_structure(task: Mapping, rename: Callable[[str], str]) -> Mapping:
+    arguments = {}
+    for entry in task.get("arguments", {}).get("parameters", []):
+        name, value = entry["name"], entry.get("value")
+        if name in ("task", "runtime-config"):
+            arguments[name] = _sorted_dependencies(_as_protobuf(json.loads(value)))
+        elif name in _RELEVANT or name.startswith("pod-metadata-"):
+            arguments[name] = rename(value)
+    return {
+        "template": task["template"],
+        "depends": sorted(task.get("depends", "").split(" && ")),
+        "when": bool(task.get("when")),
+        "hook": task.get("hooks", {}).get("exit", {}).get("template"),
+        "sequence": "withSequence" in task,
+        "arguments": arguments,
+    }
+
+
+def _sorted_dependencies(task: Any) -> Any:
+    if isinstance(task, dict) and "dependentTasks" in task:
+        return {**task, "dependentTasks": sorted(task["dependentTasks"])}
+    return task
