@@ -6,6 +6,7 @@ import os
 import pytest
 
 from tests.cli.conftest import CLUSTER, RUN
+from tests.support.html_pages import parse_page
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n"
@@ -120,19 +121,51 @@ def test_usage_errors_are_escaped_too(run):
     assert "\x1b" not in result.stderr
 
 
-def test_a_huge_run_is_refused_or_planned(run, tmp_path):
-    tasks = [{"name": f"t{i}", "id": f"t{i}", "parents": [], "children": []} for i in range(30_000)]
-    document = {
-        "name": "huge",
+def wfformat(*names):
+    tasks = [{"name": name, "id": name, "parents": [], "children": []} for name in names]
+    return {
+        "name": "made up",
         "schemaVersion": "1.5",
         "workflow": {
             "specification": {"tasks": tasks, "files": []},
             "execution": {
                 "makespanInSeconds": 1,
                 "executedAt": "2026-01-01T00:00:00Z",
-                "tasks": [{"id": task["id"], "runtimeInSeconds": 1} for task in tasks],
+                "tasks": [{"id": name, "runtimeInSeconds": 1} for name in names],
             },
         },
     }
+
+
+def test_a_huge_run_is_refused(run, tmp_path):
+    document = wfformat(*(f"t{index}" for index in range(30_000)))
     (tmp_path / "huge.json").write_text(json.dumps(document), encoding="utf-8")
     check_refused(run("plan", "huge.json", "-c", CLUSTER), name="huge.json")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "$(rm -rf /) `id` ; & | > 'x'",
+        "</title></svg></style>",
+    ],
+)
+def test_names_with_html_and_shell_characters_show_as_they_are(run, tmp_path, name):
+    (tmp_path / "run.json").write_text(json.dumps(wfformat(name)), encoding="utf-8")
+    result = run("plan", "run.json", "-c", CLUSTER, "--budget", "20ms", "-o", "html")
+    assert result.exit_code == 0, result.stderr
+    page = parse_page(result.stdout)
+    assert name in page.text
+    assert page.unbalanced == []
+    assert not {"script", "img"} & {kind for kind, _ in page.elements}
+
+
+def test_names_that_would_steer_a_terminal_show_escaped(run, tmp_path):
+    name = "\x1b]0;pwned\x07\x9b31m"
+    (tmp_path / "run.json").write_text(json.dumps(wfformat(name)), encoding="utf-8")
+    for chosen in ("table", "wide", "json", "yaml", "html"):
+        result = run("plan", "run.json", "-c", CLUSTER, "--budget", "20ms", "-o", chosen)
+        assert result.exit_code in (0, 1), result.stderr
+        assert all(line.isprintable() for line in result.output.split("\n"))
