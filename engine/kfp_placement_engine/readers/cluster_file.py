@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Claim, Cluster, Node
 from kfp_placement_engine.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.contract.keys import (
@@ -20,7 +19,7 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
+from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.image_names import normalised
 from kfp_placement_engine.readers.cluster_model import (
     ASSUMPTION_FIELDS,
@@ -130,7 +129,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         ),
         notices=tuple(notices),
         source=name,
-        defaults=_defaults(entry, name),
+        defaults=_defaults(entry),
     )
 
 
@@ -190,14 +189,9 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
     return Claim(entry.name, entry.namespace, entry.access_modes, terms, entry.used_on)
 
 
-def _defaults(entry: ClusterEntry, name: str) -> dict[str, float]:
+def _defaults(entry: ClusterEntry) -> dict[str, float]:
     given = entry.defaults.model_dump(exclude_none=True)
-    defaults = {ASSUMPTION_FIELDS[key]: value for key, value in given.items()}
-    try:
-        Assumptions(**defaults)
-    except PlanningError as error:
-        raise InputError(f"{name}: defaults: {error}") from error
-    return defaults
+    return {ASSUMPTION_FIELDS[key]: value for key, value in given.items()}
 
 
 def _problems(error: ValidationError) -> str:

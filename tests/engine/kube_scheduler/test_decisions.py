@@ -167,6 +167,17 @@ def test_a_named_node_is_the_only_one_looked_at():
     assert set(refused.values()) == {"pod affinity terms conflict"}
 
 
+def test_a_pod_that_names_its_node_fits_no_other():
+    decision = decide(a_pod(node_name="n2"), a_node("n1"), a_node("n2"))
+    assert decision.node == "n2"
+    assert decision.refused == {"n1": "node(s) didn't match the requested node name"}
+
+
+def test_bound_pods_on_unknown_nodes_are_left_out():
+    lost = a_pod("lost", requests={"cpu": 8_000}, node_name="gone")
+    assert decide(a_pod(), a_node(), bound=[lost]).node == "n1"
+
+
 def test_scheduling_binds_and_moves_on():
     """`schedule` takes the room that `decide` only looks at."""
     state = SchedulerState([a_node("n1"), a_node("n2")])

@@ -3,11 +3,18 @@
 import dataclasses
 
 import pytest
+from pydantic.alias_generators import to_camel
 
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Claim, Cluster, Taint
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
+from kfp_placement_engine.readers.cluster_model import (
+    ClaimEntry,
+    ClusterEntry,
+    DefaultsEntry,
+    NodeEntry,
+)
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 from kfp_placement_engine.readers.kubernetes_objects import read_objects
 from kfp_placement_engine.run_graph import NodeSelectorTerm, Requirement
@@ -157,6 +164,7 @@ def test_a_dump_becomes_a_small_file():
 def test_names_with_special_characters_survive():
     """YAML's own words, numbers, shell and HTML characters, in names, labels and values."""
     words = [
+        "1" * 5_000,
         "yes",
         "null",
         "~",
@@ -358,4 +366,17 @@ def test_the_thesis_cluster():
         "HOME-EDGE": "home-edge-node",
     }
     assert cluster.latencies["HOME-EDGE"]["home-edge-node"] == 9.8
+    assert plain(again(cluster)) == plain(cluster)
+
+
+def test_the_documented_example():
+    """The reference page's example is read, uses every key there is, and survives writing."""
+    page = (SAMPLES.parent / "docs" / "reference" / "cluster-file.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    cluster = read_cluster(example.encode(), name="example")
+    assert [node.name for node in cluster.nodes] == ["cloud", "gpu-1", "gpu-2"]
+    assert cluster.notices == ()
+    for model in (NodeEntry, ClaimEntry, DefaultsEntry, ClusterEntry):
+        for key in model.model_fields:
+            assert f"{to_camel(key)}:" in example
     assert plain(again(cluster)) == plain(cluster)
