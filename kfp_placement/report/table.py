@@ -67,7 +67,8 @@ def _header(plan: Plan, paint: _Paint) -> list[str]:
     source = f" ({visible(plan.cluster_source)})" if plan.cluster_source else ""
     run = f"{visible(plan.run_name)} ({visible(plan.run_source)})"
     facts = (
-        f"dispatch {plan.dispatch}, objective {plan.objective}, seed {plan.seed},"
+        f"dispatch {plan.dispatch}, objective {plan.objective},"
+        f" lower bound {visible(plan.lower_bound.kind)}, seed {plan.seed},"
         f" {summary.counted(plan.generations, 'generation')}"
         f" in {summary.duration(plan.planning_seconds)}"
     )
@@ -86,19 +87,28 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         Column("MAKESPAN", right=True),
         Column("THE PLAN IS"),
         Column("UNPLACED", right=True),
-        *([Column("LATENCY")] if latency else []),
+        *([Column("LATENCY (+ BEYOND RULE)")] if latency else []),
     ]
     rows = []
     for item in summary.schedules(plan):
         row = [item.name, summary.duration(item.makespan_seconds), item.verdict, str(item.unplaced)]
         if latency:
-            row.append(summary.schedule_latency(item))
+            row.append(_schedule_latency(item))
         rows.append(row)
-    bound = [f"lower bound ({visible(plan.lower_bound.kind)})"]
-    bound += [summary.duration(plan.lower_bound.seconds), summary.bound_verdict(plan), ""]
+    bound = [
+        "lower bound",
+        summary.duration(plan.lower_bound.seconds),
+        summary.bound_verdict(plan),
+        "",
+    ]
     rows.append(bound + [""] * latency)
     lines = layout(columns, rows, style.columns)
     return [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:]]
+
+
+def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
+    beyond = schedule.latency_excess_ms
+    return summary.latency(schedule.latency_ms) + (f" (+{beyond:.4g} ms)" if beyond > 0 else "")
 
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
