@@ -7,6 +7,7 @@ import numpy as np
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.image_names import normalised
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
@@ -131,7 +132,7 @@ def used_assumptions(
     if unsized:
         texts.append(f"size {assumptions.output_bytes} B for {unsized} inputs")
     reported = {name for node in cluster.nodes for name in node.images}
-    unknown = {step.image for step in steps if step.image and step.image not in reported}
+    unknown = {normalised(step.image) for step in steps if step.image} - reported
     if unknown:
         texts.append(
             f"size {assumptions.image_bytes} B for {len(unknown)} images that no node reports"

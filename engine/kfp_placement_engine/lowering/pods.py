@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.image_names import normalised
 from kfp_placement_engine.kube_scores import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
@@ -34,7 +35,7 @@ class PodShape:
         requests: reserved amounts, canonical units, without `pods`.
         scored_requests: (CPU, memory) as the resource scores count them.
         node_selector, affinity, tolerations: as in `run_graph.Step`.
-        image: image of the main container, or "".
+        image: image of the main container as nodes report it, or "".
         containers: number of containers, init containers included.
         location: the location the latency rule holds for, or "".
         max_latency_ms: its hard limit.
@@ -87,7 +88,7 @@ def step_shape(graph: RunGraph, step: Step, location: str) -> PodShape:
         node_selector=tuple(sorted(step.node_selector.items())),
         affinity=step.affinity,
         tolerations=step.tolerations,
-        image=step.image,
+        image=normalised(step.image) if step.image else "",
         containers=containers,
         location=location,
         max_latency_ms=step.max_latency_ms if step.location else None,

@@ -8,6 +8,7 @@ import numpy as np
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.constraints import preferred_weight, untolerated_preferred_taints, why_not
+from kfp_placement_engine.image_names import scaled_sizes
 from kfp_placement_engine.kube_scores import image_locality
 from kfp_placement_engine.lowering.latency import excess_ms, round_trips
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
@@ -100,6 +101,7 @@ def class_tables(
     images = np.zeros(count, np.int64)
     trips = np.full(count, np.nan)
     filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
+    sizes = scaled_sizes(cluster.nodes)
     for row, shape in enumerate(shapes):
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
         if rules not in filters:
@@ -108,7 +110,7 @@ def class_tables(
         for claim in shape.claims:
             if claim in pinned:
                 feasible[row] &= [node.name in pinned[claim] for node in cluster.nodes]
-        images[row] = _image_scores(cluster, shape)
+        images[row] = _image_scores(cluster, shape, sizes)
         known = round_trips(cluster, shape.location) if shape.location else None
         if known is not None:
             trips[row] = known
@@ -154,14 +156,10 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
     return np.array(feasible, np.bool_), np.array(taints, np.int64), np.array(weight, np.int64)
 
 
-def _image_scores(cluster: Cluster, shape: PodShape) -> list[int]:
+def _image_scores(cluster: Cluster, shape: PodShape, sizes: Mapping[str, int]) -> list[int]:
     """ImageLocality of the main image; the launcher's and Argo's images are everywhere alike."""
-    holders = [node.images.get(shape.image, 0) for node in cluster.nodes] if shape.image else []
-    size = next((held for held in holders if held), 0)
-    if not size:
-        return [int(image_locality(0, shape.containers))] * len(cluster.nodes)
-    spread = int(size * sum(held > 0 for held in holders) / len(holders))
-    return [int(image_locality(spread if held else 0, shape.containers)) for held in holders]
+    held = [sizes[shape.image] if shape.image in node.images else 0 for node in cluster.nodes]
+    return [int(image_locality(size, shape.containers)) for size in held]
 
 
 def _assignment_gain(

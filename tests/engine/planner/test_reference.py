@@ -1,0 +1,158 @@
+"""The kernel's schedules against a second, slow simulation written from the model's description."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.simulation import Schedule, simulate, simulate_policy
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import ROUND_NUMBERS, lowered
+from tests.support.reference_simulation import Reference
+
+from kfp_placement_engine import native
+
+
+def a_reference(case, **changes) -> Reference:
+    return Reference(
+        case.run, case.cluster, ROUND_NUMBERS, ruled_types=LATENCY_RULED_TYPES, **changes
+    )
+
+
+def differences(low, schedule: Schedule, played) -> list[str]:
+    """What the two simulations say differently, activity by activity."""
+    found = []
+    problem = low.problem
+    for index, activity in enumerate(low.activities):
+        pod = played[activity.name, activity.step is None]
+        node = problem.node_names[schedule.node[index]] if schedule.node[index] >= 0 else None
+        kernel = {
+            "node": node,
+            "start": schedule.start[index],
+            "begin": schedule.begin[index],
+            "end": schedule.end[index],
+            "pull": schedule.pull_seconds[index],
+        }
+        reference = {
+            "node": pod.node.name if pod.node else None,
+            "start": pod.start,
+            "begin": pod.begin,
+            "end": pod.end,
+            "pull": pod.pull_seconds,
+        }
+        same = kernel["node"] == reference["node"] and all(
+            kernel[name] == reference[name]
+            or math.isclose(kernel[name], reference[name], rel_tol=1e-9, abs_tol=1e-9)
+            for name in ("start", "begin", "end", "pull")
+        )
+        if not same:
+            found.append(f"{pod.key}: kernel {kernel}, reference {reference}")
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(case=cases(), version=st.sampled_from([(1, 35), (1, 36)]), fifo=st.booleans())
+def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo):
+    """Strict first in, first out, too."""
+    low = lowered(case.run, case.cluster, kube_version=version)
+    policy = native.STRICT_FIFO if fifo else native.KUBE_DEFAULT
+    schedule = simulate_policy(low.problem, policy)
+    played = a_reference(case, kube_version=version).play("fifo" if fifo else "kube-default")
+    assert differences(low, schedule, played) == []
+
+
+@st.composite
+def plans(draw, dispatch: str):
+    """A case, its lowering, the reference, and a random plan: planned nodes and ranks by step."""
+    case = draw(cases())
+    marked_only = draw(st.sampled_from([False, False, True]))
+    low = lowered(case.run, case.cluster, dispatch=dispatch, marked_only=marked_only)
+    reference = a_reference(case, marked_only=marked_only)
+    problem = low.problem
+    gene_nodes = np.array(
+        [
+            draw(st.sampled_from([int(node) for node in np.flatnonzero(row)]))
+            for row in problem.arrays.allowed
+        ],
+        np.int64,
+    )
+    left, ranks = list(range(problem.activities)), np.zeros(problem.activities)
+    ended: set[int] = set()
+    for rank in range(problem.activities):
+        open_ones = [index for index in left if ended >= set(low.activities[index].predecessors)]
+        chosen = draw(st.sampled_from(open_ones))
+        left.remove(chosen)
+        ended.add(chosen)
+        ranks[chosen] = rank
+    return low, reference, Placement(gene_nodes, ranks, np.empty(0))
+
+
+def by_step(low, placement):
+    """Planned node and rank of each step that has a gene."""
+    genes = low.problem.arrays.gene
+    planned, order = {}, {}
+    for index in np.flatnonzero(genes >= 0):
+        name = low.activities[index].name
+        planned[name] = low.problem.node_names[placement.gene_nodes[genes[index]]]
+        order[name] = placement.priority[index]
+    return planned, order
+
+
+@settings(max_examples=300, deadline=None)
+@given(plan=plans("ready"))
+def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
+    """Bound at once, in order of creation, to the planned node or the next best."""
+    low, reference, placement = plan
+    planned, _ = by_step(low, placement)
+    played = reference.play("ready", planned)
+    assert differences(low, simulate(low.problem, placement), played) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(plan=plans("ordered"))
+def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan):
+    """The plan's order on each node is kept; a step may wait for room, and for its data."""
+    low, reference, placement = plan
+    planned, order = by_step(low, placement)
+    played = reference.play("ordered", planned, order)
+    assert differences(low, simulate(low.problem, placement), played) == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(case=cases(), marked_only=st.booleans())
+def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, marked_only):
+    """Filters, room beside what runs already, hard latency limits, shared volumes."""
+    low = lowered(case.run, case.cluster, marked_only=marked_only)
+    reference, problem = a_reference(case, marked_only=marked_only), low.problem
+    allowed = {}
+    for index in np.flatnonzero(problem.arrays.gene >= 0):
+        row = problem.arrays.allowed[problem.arrays.gene[index]]
+        allowed[low.activities[index].name] = frozenset(
+            problem.node_names[node] for node in np.flatnonzero(row)
+        )
+    assert allowed == reference.allowed()
+    companions = reference.companions()
+    for name in reference.stuck():
+        index = next(
+            i for i, each in enumerate(low.activities) if each.name == name and each.step
+        )
+        members = problem.gene_activities[problem.arrays.gene[index]]
+        assert {low.activities[member].name for member in members} == companions[name]
+
+
+@settings(max_examples=200, deadline=None)
+@given(plan=plans("ready"))
+def test_the_terms_of_the_objective_are_those_of_the_reference(plan):
+    """Unplaced activities, latency beyond the band, completion."""
+    low, reference, placement = plan
+    schedule = simulate(low.problem, placement)
+    played = reference.play("ready", by_step(low, placement)[0])
+    pods = played.values()
+    excess = sum(reference.excess_ms(pod, pod.node) for pod in pods if pod.node is not None)
+    assert schedule.terms[0] == sum(math.isinf(pod.end) for pod in pods) == 0
+    assert schedule.terms[1] == pytest.approx(excess, abs=1e-9)
+    assert schedule.terms[2] == pytest.approx(max(pod.end for pod in pods), abs=1e-9)

@@ -1,0 +1,138 @@
+"""Runs, clusters and problems for tests of the planner: only what matters to a test is named."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Cluster, Node
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
+from kfp_placement_engine.problem import PlacementProblem
+from kfp_placement_engine.run_graph import (
+    ClaimUse,
+    DataInput,
+    Group,
+    GroupKind,
+    RunGraph,
+    Step,
+)
+
+GIBIBYTE = 2**30
+
+ROUND_NUMBERS = Assumptions(
+    duration_seconds=4.0,
+    output_bytes=0,
+    image_bytes=100,
+    store_bytes_per_second=100.0,
+    pull_bytes_per_second=50.0,
+    driver_seconds=1.0,
+    link_bytes_per_second=100.0,
+)
+"""Assumptions under which all times are multiples of a small power of two, so exact in floats."""
+
+
+def a_step(
+    name: str,
+    *after: str,
+    cpu: float = 1,
+    memory: float = 0,
+    seconds: float | None = 10,
+    claims: Iterable[str] = (),
+    reads: Iterable[tuple[str, int | None]] = (),
+    extended: dict[str, int] | None = None,
+    **changes: Any,
+) -> Step:
+    """A step of 1 CPU and 10 s.
+
+    Args:
+        name: its name and its task's.
+        after: steps that must have ended.
+        cpu: in cores; 0 = no request.
+        memory: in GiB; 0 = no request.
+        seconds: run time; None = unknown.
+        claims: volume claims it mounts.
+        reads: (producer, bytes) of its inputs.
+        extended: further requests.
+        changes: other fields of `Step`.
+    """
+    requests = {"cpu": round(cpu * 1000), "memory": round(memory * GIBIBYTE), **(extended or {})}
+    return Step(
+        name=name,
+        task=name,
+        requests={resource: amount for resource, amount in requests.items() if amount},
+        duration_seconds=seconds,
+        depends_on=tuple(sorted(after)),
+        claims=tuple(ClaimUse(claim) for claim in claims),
+        inputs=tuple(DataInput(producer, "data", size) for producer, size in reads),
+        **changes,
+    )
+
+
+def a_node(
+    name: str = "n1",
+    cpu: float = 4,
+    memory: float = 64,
+    pods: int = 110,
+    extended: dict[str, int] | None = None,
+    used: dict[str, int] | None = None,
+    **changes: Any,
+) -> Node:
+    """A node of 4 CPU, 64 GiB and 110 pods; `used` is in milli-CPU and bytes."""
+    allocatable = {"cpu": round(cpu * 1000), "memory": round(memory * GIBIBYTE), "pods": pods}
+    return Node(name, {**allocatable, **(extended or {})}, used=used or {}, **changes)
+
+
+def nodes(count: int, **changes: Any) -> tuple[Node, ...]:
+    """Equal nodes n1, n2, ..."""
+    return tuple(a_node(f"n{number}", **changes) for number in range(1, count + 1))
+
+
+def a_cluster(*members: Node, **changes: Any) -> Cluster:
+    """A cluster of these nodes, of one node if none is named."""
+    return Cluster(members or (a_node(),), **changes)
+
+
+def a_run(*steps: Step, **changes: Any) -> RunGraph:
+    """A run of plain pods: no drivers, data through the object store."""
+    fields: dict[str, Any] = {"name": "made-up", "source": "argo-workflow"} | changes
+    return RunGraph(steps=steps, **fields)
+
+
+def a_workflow(*steps: Step, **changes: Any) -> RunGraph:
+    """A run of a workflow format: no drivers, data moves from node to node."""
+    return a_run(*steps, **{"source": "wfformat", "direct_transfers": True} | changes)
+
+
+def a_kfp_run(*steps: Step, groups: Iterable[Group] = (), **changes: Any) -> RunGraph:
+    """A run of KFP: a root driver, and a driver before every step."""
+    driven = tuple(replace(step, has_driver=True) for step in steps)
+    root = Group("", GroupKind.ROOT)
+    return a_run(*driven, **{"source": "kfp-package", "groups": (root, *groups)} | changes)
+
+
+def a_loop(
+    name: str, width: int, parallelism: int = 0, after: Iterable[str] = ()
+) -> tuple[Group, ...]:
+    """A loop in the root group and its iterations."""
+    loop = Group(
+        name, GroupKind.LOOP, depends_on=tuple(after), parallelism=parallelism, width=width
+    )
+    return (
+        loop,
+        *(Group(f"{name}[{index}]", GroupKind.ITERATION, parent=name) for index in range(width)),
+    )
+
+
+def lowered(run: RunGraph, cluster: Cluster, **options: Any) -> Lowered:
+    """Lower with the latency rules of a stock policy and round-number assumptions."""
+    given: dict[str, Any] = {
+        "assumptions": ROUND_NUMBERS,
+        "latency_ruled_types": LATENCY_RULED_TYPES,
+    }
+    return lower(run, cluster, LoweringOptions(**given | options))
+
+
+def a_problem(run: RunGraph, cluster: Cluster, **options: Any) -> PlacementProblem:
+    """The lowered problem alone."""
+    return lowered(run, cluster, **options).problem

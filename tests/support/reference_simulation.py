@@ -1,0 +1,646 @@
+"""A second simulation of a run, slow and plain, to hold the kernel's against.
+
+Written from the model's description, on the objects of the run and the cluster instead of arrays:
+no line of it comes from the kernel or from the lowering. It shares with them the static filters
+(`constraints`) and takes kube-scheduler's scores from the scheduler model, both of which have tests
+of their own.
+
+What happens at one instant is taken in the order of the pods (drivers of groups, then for every
+step its driver and itself), an end before a beginning.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Cluster, Node
+from kfp_placement_engine.constraints import matches_any_term, why_not
+from kfp_placement_engine.kube_scheduler import pod as kube
+from kfp_placement_engine.kube_scheduler.model import KubeScheduler
+from kfp_placement_engine.kube_scheduler.state import SchedulerState
+from kfp_placement_engine.run_graph import GroupKind, RunGraph, Step, StepKind
+
+MEBIBYTE = 2**20
+NO_REQUEST = {"cpu": 100, "memory": 200 * MEBIBYTE}
+"""What kube-scheduler's resource scores count for a container that requests nothing."""
+
+Key = tuple[str, bool]
+"""Name of a step or group, and whether its driver is meant."""
+
+
+@dataclass
+class PlayedPod:
+    """One pod; the fields below `after` are what the simulation finds out."""
+
+    key: Key
+    step: Step | None
+    position: int
+    group: str = ""
+    entered: str = ""
+    after: set[int] = field(default_factory=set)
+    node: Node | None = None
+    start: float = math.inf
+    begin: float = math.inf
+    end: float = math.inf
+    pull_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A run on a cluster, ready to be played."""
+
+    graph: RunGraph
+    cluster: Cluster
+    assumptions: Assumptions
+    ruled_types: tuple[str, ...] = ()
+    kube_version: tuple[int, int] = (1, 36)
+    marked_only: bool = False
+
+    # What the pods are ---------------------------------------------------------------------------
+
+    def pods(self) -> list[PlayedPod]:
+        """All pods with what each must wait for."""
+        made: list[PlayedPod] = []
+        for group in self.graph.groups:
+            driver = PlayedPod((group.name or "root", True), None, len(made), group.name)
+            driver.entered = group.name
+            made.append(driver)
+        for step in self.graph.steps:
+            if step.has_driver:
+                made.append(PlayedPod((step.name, True), None, len(made), step.group))
+            made.append(PlayedPod((step.name, False), step, len(made), step.group))
+        at = {pod.key: pod.position for pod in made}
+        for group in self.graph.groups:
+            own = made[at[group.name or "root", True]]
+            own.after = {at[name, False] for name in group.depends_on}
+            if group.name:
+                own.after.add(at[group.parent or "root", True])
+        for step in self.graph.steps:
+            pod = made[at[step.name, False]]
+            first = pod
+            if step.has_driver:
+                first = made[at[step.name, True]]
+                pod.after = {first.position}
+            first.after = {at[name, False] for name in step.depends_on}
+            if self.graph.groups:
+                first.after.add(at[step.group or "root", True])
+        return made
+
+    def requests(self, step: Step | None) -> dict[str, int]:
+        """What the pod reserves."""
+        if step is None or step.kind is not StepKind.CONTAINER:
+            return {"cpu": 100, "memory": 64 * MEBIBYTE}
+        asked = dict(step.requests)
+        if self.graph.groups:
+            asked["cpu"] = max(100, asked.get("cpu", 0))
+            asked["memory"] = max(256 * MEBIBYTE, asked.get("memory", 0))
+        return asked
+
+    def kube_pod(self, pod: PlayedPod) -> kube.Pod:
+        """The pod as kube-scheduler sees it."""
+        step, requests = pod.step, self.requests(pod.step)
+        waits = self.graph.source != "wfformat"
+        main = step.requests if step and step.kind is StepKind.CONTAINER else requests
+        scored = {
+            name: max(
+                main.get(name, default) + (default if waits else 0),
+                requests.get(name, 0),
+            )
+            for name, default in NO_REQUEST.items()
+        }
+        common = {"name": str(pod.key), "requests": requests, "scored_requests": scored}
+        if step is None or step.kind is not StepKind.CONTAINER:
+            return kube.Pod(**common, containers=3)
+        containers = 4 if self.graph.groups else 3 if waits else 1
+        return kube.Pod(
+            **common,
+            node_selector=step.node_selector,
+            affinity=step.affinity,
+            tolerations=step.tolerations,
+            images=(step.image,) if step.image else (),
+            containers=containers,
+        )
+
+    # Where pods may go ---------------------------------------------------------------------------
+
+    def lets_on(self, pod: PlayedPod, node: Node) -> bool:
+        """Static filters, and the nodes that a volume allows."""
+        step = pod.step
+        if step is None:
+            step = Step("", "", StepKind.IMPORTER)
+        selector, affinity, tolerations = step.node_selector, step.affinity, step.tolerations
+        if step.kind is not StepKind.CONTAINER:
+            plain = Step("", "")
+            selector, affinity, tolerations = (
+                plain.node_selector,
+                plain.affinity,
+                plain.tolerations,
+            )
+        if why_not(selector, affinity, tolerations, node) is not None:
+            return False
+        return all(self._volume_allows(use.claim, node) for use in step.claims)
+
+    def _volume_allows(self, name: str, node: Node) -> bool:
+        claim = next((each for each in self.graph.claims if each.name == name), None)
+        if claim is None or claim.created_by or claim.is_workspace:
+            return True
+        existing = next((each for each in self.cluster.claims if each.name == name), None)
+        if existing is None:
+            return True
+        if existing.required_terms is not None and not matches_any_term(
+            existing.required_terms, node
+        ):
+            return False
+        return (
+            not existing.used_on or name not in self.binding_claims() or node.name in existing.used_on
+        )
+
+    def binding_claims(self) -> set[str]:
+        """Claims whose users must share a node: whatever is not known to be shared."""
+        shared = {"ReadWriteMany", "ReadOnlyMany"}
+        result = set()
+        for claim in self.graph.claims:
+            modes = claim.access_modes
+            if not modes and not claim.created_by and not claim.is_workspace:
+                modes = next(
+                    (each.access_modes for each in self.cluster.claims if each.name == claim.name),
+                    (),
+                )
+            if not shared & set(modes):
+                result.add(claim.name)
+        return result
+
+    def is_planned(self, step: Step | None) -> bool:
+        """Whether the plan says where the pod goes; else the default scheduler does."""
+        if step is None or step.kind is not StepKind.CONTAINER or step.assumed_cached:
+            return False
+        return not self.marked_only or bool(step.scheduler)
+
+    def usable(self, pod: PlayedPod) -> list[Node]:
+        """Nodes that let the pod on and have room for it beside what ran there before the run."""
+        asked = {**self.requests(pod.step), "pods": 1}
+        return [
+            node
+            for node in self.cluster.nodes
+            if self.lets_on(pod, node)
+            and all(
+                amount == 0 or amount <= node.allocatable.get(name, 0) - node.used.get(name, 0)
+                for name, amount in asked.items()
+            )
+        ]
+
+    def round_trips(self, step: Step) -> Mapping[str, float] | None:
+        """Node name -> milliseconds where the step is under a latency rule, else None."""
+        ruled = step.type.lower() in self.ruled_types or step.max_latency_ms is not None
+        if not ruled or not step.location:
+            return None
+        exact = self.cluster.latencies.get(step.location)
+        if exact:
+            return exact
+        for name, trips in self.cluster.latencies.items():
+            if name.lower() == step.location.lower() and trips:
+                return trips
+        return None
+
+    def own_nodes(self, pod: PlayedPod) -> list[Node]:
+        """Usable nodes within the hard latency limit."""
+        assert pod.step is not None
+        trips, usable = self.round_trips(pod.step), self.usable(pod)
+        if trips is None or pod.step.max_latency_ms is None:
+            return usable
+        limit = pod.step.max_latency_ms
+        return [node for node in usable if trips.get(node.name, math.inf) <= limit]
+
+    def excess_ms(self, pod: PlayedPod, node: Node) -> float:
+        """Round trip beyond the tolerance band."""
+        if pod.step is None:
+            return 0.0
+        trips = self.round_trips(pod.step)
+        if trips is None:
+            return 0.0
+        known = [trips[each.name] for each in self.usable(pod) if each.name in trips]
+        if not known:
+            return 0.0
+        if node.name not in trips:
+            return 1e6
+        band = min(known) + max(0.5, 0.05 * min(known))
+        return max(0.0, trips[node.name] - band)
+
+    def unplaceable(self, pod: PlayedPod) -> bool:
+        """Whether no node can ever take the pod."""
+        if pod.step is not None and pod.step.assumed_cached:
+            return False
+        return not (self.own_nodes(pod) if self.is_planned(pod.step) else self.usable(pod))
+
+    def companions(self) -> dict[str, frozenset[str]]:
+        """Planned step -> planned steps, itself included, that share volumes with it, hop by hop."""
+        binding = self.binding_claims()
+        users = {
+            pod.key[0]: {use.claim for use in pod.step.claims} & binding
+            for pod in self.pods()
+            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod)
+        }
+        result = {}
+        for name in users:
+            together = {name}
+            while True:
+                claims = set().union(*(users[member] for member in together))
+                wider = together | {other for other in users if users[other] & claims}
+                if wider == together:
+                    break
+                together = wider
+            result[name] = frozenset(together)
+        return result
+
+    def allowed(self) -> dict[str, frozenset[str]]:
+        """Planned step -> names of the nodes that the plan may choose from."""
+        own = {
+            pod.key[0]: frozenset(node.name for node in self.own_nodes(pod))
+            for pod in self.pods()
+            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod)
+        }
+        result = {}
+        for name, together in self.companions().items():
+            common = frozenset.intersection(*(own[member] for member in together))
+            result[name] = common or own[name]
+        return result
+
+    def stuck(self) -> set[str]:
+        """Planned steps that stay on one node because they share a volume."""
+        own = {
+            pod.key[0]: {node.name for node in self.own_nodes(pod)}
+            for pod in self.pods()
+            if pod.step and self.is_planned(pod.step) and not self.unplaceable(pod)
+        }
+        return {
+            name
+            for name, together in self.companions().items()
+            if len(together) > 1 and set.intersection(*(own[member] for member in together))
+        }
+
+    def play(
+        self,
+        policy: str,
+        planned: Mapping[str, str] | None = None,
+        order: Mapping[str, float] | None = None,
+    ) -> dict[Key, PlayedPod]:
+        """Play the run.
+
+        Args:
+            policy: `kube-default`, `fifo`, `ready` or `ordered`.
+            planned: step -> node name (`ready`, `ordered`).
+            order: step -> rank; steps start on each node in this order (`ordered`).
+        """
+        return _Play(self, policy, dict(planned or {}), dict(order or {})).run()
+
+
+class _Play:
+    def __init__(
+        self, model: Reference, policy: str, planned: dict[str, str], order: dict[str, float]
+    ) -> None:
+        self.model, self.policy, self.order = model, policy, order
+        self.nodes = {node.name: node for node in model.cluster.nodes}
+        self.pods = model.pods()
+        self.planned = planned if policy in ("ready", "ordered") else {}
+        self.stuck = model.stuck()
+        self.allowed = model.allowed()
+        self.binding = model.binding_claims()
+        self.nowhere = {pod.position for pod in self.pods if model.unplaceable(pod)}
+        self.agenda: list[tuple[float, int, int]] = []  # time, pod, 0 ends / 1 becomes ready
+        self.queue: list[PlayedPod] = []
+        self.ready: set[int] = set()
+        self.pull_ends: dict[tuple[str, str], float] = {}
+        self.inside: dict[str, int] = {}  # iterations in progress -> pods that have not ended
+        self.held_back: dict[str, PlayedPod] = {}
+
+    # The clock -----------------------------------------------------------------------------------
+
+    def run(self) -> dict[Key, PlayedPod]:
+        for pod in self.pods:
+            if not pod.after:
+                self.agenda.append((self.when_ready(pod, 0.0), pod.position, 1))
+        now = 0.0
+        while True:
+            if not self.agenda and not self.force_one(now):
+                break
+            now = min(self.agenda)[0]
+            while self.agenda and min(self.agenda)[0] == now:
+                event = min(self.agenda)
+                self.agenda.remove(event)
+                pod = self.pods[event[1]]
+                if event[2] == 0:
+                    self.ended(pod, now)
+                else:
+                    self.becomes_ready(pod, now)
+            self.start_in_order(now)
+            self.serve_queue(now)
+        return {pod.key: pod for pod in self.pods}
+
+    def when_ready(self, pod: PlayedPod, now: float) -> float:
+        """In the plan's order a step takes its place once its data has arrived."""
+        if self.in_order(pod) and self.model.graph.direct_transfers:
+            return max(now, self.arrival(pod, self.nodes[self.planned[pod.key[0]]]))
+        return now
+
+    def in_order(self, pod: PlayedPod) -> bool:
+        return self.policy == "ordered" and not pod.key[1] and pod.key[0] in self.planned
+
+    def ended(self, pod: PlayedPod, now: float) -> None:
+        binding = self.claims_of(pod)
+        for iteration in self.around(pod):
+            self.inside[iteration] -= 1
+            if self.inside[iteration] == 0:
+                self.let_next_in(self.loop_of(iteration), now)
+        if pod.node is not None and binding:
+            for other in self.pods:
+                if other.node and math.isinf(other.begin) and self.volumes_free(other, now):
+                    self.begin(other, now)
+        for other in self.pods:
+            if pod.position in other.after and all(
+                self.has_ended(self.pods[before], now, pod) for before in other.after
+            ):
+                self.agenda.append((self.when_ready(other, now), other.position, 1))
+
+    def has_ended(self, pod: PlayedPod, now: float, latest: PlayedPod) -> bool:
+        """Ended before, or at this instant and already taken off the agenda."""
+        return pod is latest or (
+            pod.end <= now and (pod.end, pod.position, 0) not in self.agenda
+        )
+
+    # Loops ---------------------------------------------------------------------------------------
+
+    def limited(self, name: str) -> bool:
+        group = self.group(name)
+        if group is None or group.kind is not GroupKind.ITERATION:
+            return False
+        loop = self.group(group.parent)
+        return loop is not None and loop.parallelism > 0
+
+    def group(self, name: str):
+        return next((each for each in self.model.graph.groups if each.name == name), None)
+
+    def loop_of(self, iteration: str) -> str:
+        found = self.group(iteration)
+        assert found is not None
+        return found.parent
+
+    def around(self, pod: PlayedPod) -> list[str]:
+        """Limited iterations around the pod, innermost first."""
+        found, name = [], pod.group
+        while name:
+            if self.limited(name):
+                found.append(name)
+            group = self.group(name)
+            name = group.parent if group else ""
+        return found
+
+    def becomes_ready(self, pod: PlayedPod, now: float) -> None:
+        entered = pod.entered
+        if entered and self.limited(entered) and entered not in self.inside:
+            loop = self.group(self.loop_of(entered))
+            running = sum(
+                count > 0 for name, count in self.inside.items() if self.loop_of(name) == loop.name
+            )
+            if running >= loop.parallelism:
+                self.held_back[entered] = pod
+                return
+            self.inside[entered] = sum(entered in self.around(each) for each in self.pods)
+        if pod.position in self.nowhere or (pod.step and pod.step.assumed_cached):
+            pod.start = pod.begin = now
+            pod.end = now + (self.seconds(pod, None) if pod.position in self.nowhere else 0.0)
+            self.agenda.append((pod.end, pod.position, 0))
+            return
+        self.ready.add(pod.position)
+        if not self.in_order(pod):
+            self.queue.append(pod)
+
+    def let_next_in(self, loop: str, now: float) -> None:
+        waiting = [
+            pod for name, pod in self.held_back.items() if self.loop_of(name) == loop
+        ]
+        if waiting:
+            first = min(waiting, key=lambda pod: pod.position)
+            del self.held_back[first.entered]
+            self.agenda.append((now, first.position, 1))
+
+    # Node choice ---------------------------------------------------------------------------------
+
+    def serve_queue(self, now: float) -> None:
+        """Every pod in order of creation; one that fits nowhere is passed over, or blocks (fifo)."""
+        for pod in list(self.queue):
+            node = self.choose(pod, now)
+            if node is not None:
+                self.queue.remove(pod)
+                self.bind(pod, node, now)
+            elif self.policy == "fifo":
+                return
+
+    def start_in_order(self, now: float) -> None:
+        """On every node the next of its steps, while it is ready and there is room."""
+        if self.policy != "ordered":
+            return
+        steps = [pod for pod in self.pods if self.in_order(pod)]
+        steps.sort(key=lambda pod: self.planned[pod.key[0]])
+        for node_name, members in groupby(steps, key=lambda pod: self.planned[pod.key[0]]):
+            for pod in sorted(members, key=lambda pod: self.order[pod.key[0]]):
+                if pod.node is not None:
+                    continue
+                if pod.position not in self.ready or not self.fits(pod, self.nodes[node_name]):
+                    break
+                self.bind(pod, self.nodes[node_name], now)
+
+    def force_one(self, now: float) -> bool:
+        """Nothing runs and the order keeps everything back: the most urgent step that can start does."""
+        waiting = [
+            self.pods[position]
+            for position in self.ready
+            if self.in_order(self.pods[position]) and self.pods[position].node is None
+        ]
+        for pod in sorted(waiting, key=lambda pod: (self.order[pod.key[0]], pod.position)):
+            node = self.nodes[self.planned[pod.key[0]]]
+            if self.fits(pod, node):
+                self.bind(pod, node, now)
+                return True
+        return False
+
+    def fits(self, pod: PlayedPod, node: Node) -> bool:
+        if not self.model.lets_on(pod, node):
+            return False
+        taken = dict(node.used)
+        for other in self.pods:
+            if other.node is node and not self.gone(other):
+                for name, amount in {**self.model.requests(other.step), "pods": 1}.items():
+                    taken[name] = taken.get(name, 0) + amount
+        return all(
+            amount == 0 or amount <= node.allocatable.get(name, 0) - taken.get(name, 0)
+            for name, amount in {**self.model.requests(pod.step), "pods": 1}.items()
+        )
+
+    def gone(self, pod: PlayedPod) -> bool:
+        """Bound and ended."""
+        return not math.isinf(pod.end) and (pod.end, pod.position, 0) not in self.agenda
+
+    def choose(self, pod: PlayedPod, now: float) -> Node | None:
+        name = pod.key[0]
+        if pod.key[1] or name not in self.planned:
+            return self.by_kube(pod)
+        first = self.nodes[self.planned[name]]
+        if self.fits(pod, first):
+            return first
+        if name in self.stuck:
+            return None
+        others = [
+            node
+            for node in self.model.cluster.nodes
+            if node.name in self.allowed[name] and self.fits(pod, node)
+        ]
+        asked = self.model.requests(pod.step).get("cpu", 0)
+
+        def rank(node: Node) -> tuple[float, float, float]:
+            left = self.cpu_left(node) - asked
+            return (
+                self.model.excess_ms(pod, node),
+                self.end_on(pod, node, now),
+                left / max(1, node.allocatable.get("cpu", 0)),
+            )
+
+        return min(others, key=rank, default=None)
+
+    def cpu_left(self, node: Node) -> int:
+        taken = sum(
+            self.model.requests(other.step).get("cpu", 0)
+            for other in self.pods
+            if other.node is node and not self.gone(other)
+        )
+        return node.allocatable.get("cpu", 0) - node.used.get("cpu", 0) - taken
+
+    def by_kube(self, pod: PlayedPod) -> Node | None:
+        bound = [
+            self._bound(other) for other in self.pods if other.node is not None and not self.gone(other)
+        ]
+        state = SchedulerState(self.model.cluster.nodes, bound)
+        scheduler = KubeScheduler(self.model.kube_version, ties="first")
+        seen = self.model.kube_pod(pod)
+        fitting = set(scheduler.fitting(seen, state))
+        names = [
+            node.name
+            for node in self.model.cluster.nodes
+            if node.name in fitting and self.model.lets_on(pod, node)
+        ]
+        if len(names) < 2:
+            return self.nodes[names[0]] if names else None
+        totals = {
+            name: sum(row.values())
+            for name, row in scheduler.scores(seen, state, names).items()
+        }
+        return self.nodes[scheduler.choose(names, totals)]
+
+    def _bound(self, pod: PlayedPod) -> kube.Pod:
+        assert pod.node is not None
+        seen = self.model.kube_pod(pod)
+        return kube.Pod(
+            name=seen.name,
+            requests=seen.requests,
+            scored_requests=seen.scored_requests,
+            node_name=pod.node.name,
+        )
+
+    # On the node ---------------------------------------------------------------------------------
+
+    def bind(self, pod: PlayedPod, node: Node, now: float) -> None:
+        pod.node, pod.start = node, now
+        self.ready.discard(pod.position)
+        if self.volumes_free(pod, now):
+            self.begin(pod, now)
+
+    def claims_of(self, pod: PlayedPod) -> set[str]:
+        return {use.claim for use in pod.step.claims} & self.binding if pod.step else set()
+
+    def volumes_free(self, pod: PlayedPod, now: float) -> bool:
+        """No pod on another node has one of its volumes attached."""
+        return not any(
+            other.node is not pod.node
+            and not math.isinf(other.begin)
+            and not self.gone(other)
+            and self.claims_of(other) & self.claims_of(pod)
+            for other in self.pods
+            if other.node is not None
+        )
+
+    def begin(self, pod: PlayedPod, now: float) -> None:
+        assert pod.node is not None
+        pod.begin = now
+        image = self.image(pod)
+        runs_from = now
+        if image:
+            runs_from = self.pulled(image, pod.node, now)
+            self.pull_ends.setdefault((image, pod.node.name), runs_from)
+        pod.pull_seconds = runs_from - now
+        if self.model.graph.direct_transfers:
+            runs_from = max(runs_from, self.arrival(pod, pod.node))
+        pod.end = runs_from + self.seconds(pod, pod.node)
+        self.agenda.append((pod.end, pod.position, 0))
+
+    def end_on(self, pod: PlayedPod, node: Node, now: float) -> float:
+        image = self.image(pod)
+        runs_from = self.pulled(image, node, now) if image else now
+        if self.model.graph.direct_transfers:
+            runs_from = max(runs_from, self.arrival(pod, node))
+        return runs_from + self.seconds(pod, node)
+
+    def image(self, pod: PlayedPod) -> str:
+        if pod.step is None or pod.step.kind is not StepKind.CONTAINER or not pod.step.image:
+            return ""
+        name = pod.step.image
+        return name if ":" in name.rsplit("/", 1)[-1] else name + ":latest"
+
+    def pulled(self, image: str, node: Node, now: float) -> float:
+        """When the image is on the node if a pod asks for it now; one pull serves all."""
+        if image in node.images:
+            return now
+        known = self.pull_ends.get((image, node.name))
+        if known is not None:
+            return max(now, known)
+        sizes = [each.images[image] for each in self.model.cluster.nodes if image in each.images]
+        size = sizes[0] if sizes else self.model.assumptions.image_bytes
+        rate = node.pull_bytes_per_second or self.model.assumptions.pull_bytes_per_second
+        return now + size / rate
+
+    def arrival(self, pod: PlayedPod, node: Node) -> float:
+        """When the inputs are on the node if they move there directly from where they were made."""
+        latest = 0.0
+        if pod.step is None:
+            return latest
+        for name in pod.step.depends_on:
+            producer = next(other for other in self.pods if other.key == (name, False))
+            moved = sum(
+                self.size(each.size_bytes) for each in pod.step.inputs if each.producer == name
+            )
+            apart = producer.node is not node
+            rate = self.model.assumptions.link_bytes_per_second
+            latest = max(latest, producer.end + (moved / rate if apart else 0.0))
+        return latest
+
+    def size(self, known: int | None) -> int:
+        return self.model.assumptions.output_bytes if known is None else known
+
+    def seconds(self, pod: PlayedPod, node: Node | None) -> float:
+        """Download, run and upload; without a node the run time on the reference node."""
+        step, assumptions = pod.step, self.model.assumptions
+        if step is None:
+            return assumptions.driver_seconds
+        run = step.duration_seconds
+        if run is None:
+            is_container = step.kind is StepKind.CONTAINER
+            run = assumptions.duration_seconds if is_container else assumptions.driver_seconds
+        if node is None:
+            return run
+        if step.kind is StepKind.CONTAINER:
+            run = run / node.speed
+        if self.model.graph.direct_transfers:
+            return run
+        moved = sum(self.size(each.size_bytes) for each in step.inputs)
+        moved += sum(step.output_bytes.values())
+        return run + moved / (node.store_bytes_per_second or assumptions.store_bytes_per_second)
