@@ -61,11 +61,8 @@ def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]
 
 
 def untolerated_preferred_taints(tolerations: Iterable[Toleration], node: Node) -> int:
-    """TaintToleration's raw score: PreferNoSchedule taints that are not tolerated.
-
-    Only tolerations for that effect, or for all, count (`tainttoleration/taint_toleration.go`).
-    """
-    known = [each for each in tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
+    """TaintToleration's raw score: PreferNoSchedule taints that are not tolerated."""
+    known = tuple(tolerations)
     return sum(
         taint.effect == PREFER_NO_SCHEDULE and not tolerates(known, taint) for taint in node.taints
     )

@@ -191,8 +191,11 @@ class _Comparison:
             self._count(
                 "scores", equal, f"{name} on {node}: recorded {dict(recorded)}, ours {ours}"
             )
+        if not nodes:
+            # None of the recorded nodes fits, which has been counted as a difference already.
+            return
         totals = {node: sum(row.values()) for node, row in scores.items()}
-        most = max(totals.values(), default=0)
+        most = max(totals.values())
         best = [node for node in nodes if totals[node] == most]
         text = f"{name}: went to {entry.node}, ours {', '.join(best)}"
         if len(best) == 1:

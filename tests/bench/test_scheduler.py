@@ -89,6 +89,15 @@ def test_a_wrong_feasible_set_is_shown(recording, written):
     assert "feasible only as recorded: n1; only ours: none" in report.differences[0]
 
 
+def test_no_recorded_node_fits(recording, written):
+    """Then there is nothing to score; it is still a report and no failure."""
+    for node in recording["cases"][0]["nodes"]:
+        node["spec"]["unschedulable"] = True
+    report = run(written(recording))
+    assert (report.feasible.equal, report.scores.equal) == (0, 0)
+    assert not report.agrees
+
+
 def test_an_unschedulable_pod(recording, written):
     """`node: null` is a claim that no node fits."""
     entry = recording["cases"][0]["pods"][1]

@@ -73,7 +73,7 @@ def inter_pod_scores(
                 for domain in _domains(node, [term]):
                     weights[domain] += weight
                     touched.add(domain)
-    if not touched:
+    if not touched or not feasible:
         return None
     raw = [sum(weights[domain] for domain in node.node.labels.items()) for node in feasible]
     least, spread = min(raw), max(raw) - min(raw)
