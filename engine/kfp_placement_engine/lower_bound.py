@@ -13,15 +13,19 @@ import numpy as np
 
 from kfp_placement_engine.pattern_bound import pattern_bound_seconds
 from kfp_placement_engine.plan import Bound
-from kfp_placement_engine.problem import Booleans, Floats, PlacementProblem
+from kfp_placement_engine.problem import Booleans, Floats, Integers, PlacementProblem
+
+BLOCK_CELLS = 1_000_000
+"""Activities x nodes looked at together: 10,000 steps on 1,000 nodes would fill memory."""
 
 
 def lower_bound(problem: PlacementProblem) -> Bound:
     """The largest of the bounds; on a tie the one named first in the module's docstring wins."""
     usable = usable_nodes(problem)
+    shortest = shortest_seconds(problem, usable)
     bounds = [
-        Bound(critical_path_seconds(problem, usable), "critical-path"),
-        Bound(area_seconds(problem, usable), "area"),
+        Bound(critical_path_seconds(problem, shortest), "critical-path"),
+        Bound(area_seconds(problem, usable, shortest), "area"),
     ]
     pattern = pattern_bound_seconds(problem, usable)
     if pattern is not None:
@@ -44,34 +48,44 @@ def usable_nodes(problem: PlacementProblem) -> Booleans:
 def shortest_seconds(problem: PlacementProblem, usable: Booleans) -> Floats:
     """[A] least time from bind to end; for an activity without a node its reference run time."""
     arrays = problem.arrays
-    run = np.where(
-        arrays.scales[:, None],
-        arrays.duration_seconds[:, None] / arrays.speed[None, :],
-        arrays.duration_seconds[:, None],
-    )
-    transfer = (arrays.download_bytes + arrays.upload_bytes)[:, None] / arrays.store_rate[None, :]
-    seconds = run + transfer + _unavoidable_pulls(problem)
-    least = np.where(usable, seconds, np.inf).min(axis=1)
+    least = np.full(problem.activities, np.inf)
+    step = max(1, BLOCK_CELLS // max(1, problem.nodes))
+    for first in range(0, problem.activities, step):
+        block = slice(first, first + step)
+        seconds = arrays.duration_seconds[block, None] / np.where(
+            arrays.scales[block, None], arrays.speed[None, :], 1.0
+        )
+        moved = arrays.download_bytes[block] + arrays.upload_bytes[block]
+        seconds += moved[:, None] / arrays.store_rate[None, :]
+        least[block] = np.where(usable[block], seconds, np.inf).min(axis=1)
+    for activity in _lone_pullers(problem):
+        least[activity] = _least_with_pull(problem, int(activity), usable[activity])
     return np.where(arrays.virtual | np.isinf(least), arrays.duration_seconds, least)
 
 
-def _unavoidable_pulls(problem: PlacementProblem) -> Floats:
-    """[A, N] pull time of images that nobody else in the run could have brought to the node."""
+def _lone_pullers(problem: PlacementProblem) -> Integers:
+    """Activities whose image nobody else in the run could have brought to the node."""
+    images = problem.arrays.image
+    pulled = images >= 0
+    users = np.bincount(images[pulled], minlength=1)
+    return np.flatnonzero(pulled & (users[np.maximum(images, 0)] == 1))
+
+
+def _least_with_pull(problem: PlacementProblem, activity: int, usable: Booleans) -> float:
+    """As `shortest_seconds`, with the time to pull the image where it is missing."""
     arrays = problem.arrays
-    pulls = np.zeros((problem.activities, problem.nodes))
-    users = np.bincount(arrays.image[arrays.image >= 0], minlength=arrays.image_bytes.size)
-    for activity in np.flatnonzero(arrays.image >= 0):
-        image = arrays.image[activity]
-        if users[image] == 1:
-            missing = ~arrays.image_present[image]
-            pulls[activity] = np.where(missing, arrays.image_bytes[image] / arrays.pull_rate, 0.0)
-    return pulls
+    image = arrays.image[activity]
+    speed = arrays.speed if arrays.scales[activity] else np.ones(problem.nodes)
+    moved = arrays.download_bytes[activity] + arrays.upload_bytes[activity]
+    pull = np.where(arrays.image_present[image], 0.0, arrays.image_bytes[image] / arrays.pull_rate)
+    seconds = arrays.duration_seconds[activity] / speed + moved / arrays.store_rate + pull
+    return float(np.where(usable, seconds, np.inf).min())
 
 
-def critical_path_seconds(problem: PlacementProblem, usable: Booleans) -> float:
+def critical_path_seconds(problem: PlacementProblem, shortest: Floats) -> float:
     """The longest chain with every activity at its quickest."""
     arrays = problem.arrays
-    end = arrays.release_seconds + shortest_seconds(problem, usable)
+    end = arrays.release_seconds + shortest
     for activity in problem.topological:
         before = arrays.predecessors[
             arrays.predecessors_start[activity] : arrays.predecessors_start[activity + 1]
@@ -83,7 +97,7 @@ def critical_path_seconds(problem: PlacementProblem, usable: Booleans) -> float:
     return float(end.max(initial=0.0))
 
 
-def area_seconds(problem: PlacementProblem, usable: Booleans) -> float:
+def area_seconds(problem: PlacementProblem, usable: Booleans, shortest: Floats) -> float:
     """Requested amount x time of all activities against the room of the nodes they may use."""
     arrays = problem.arrays
     placed = ~arrays.virtual & usable.any(axis=1)
@@ -92,9 +106,8 @@ def area_seconds(problem: PlacementProblem, usable: Booleans) -> float:
     open_nodes = usable[placed].any(axis=0)
     requests = arrays.requests[placed].astype(np.float64)
     room = np.maximum(arrays.free[open_nodes], 0).astype(np.float64)
-    shortest = shortest_seconds(problem, usable)[placed]
     run = np.where(arrays.scales, arrays.duration_seconds, 0.0)[placed]
-    by_time = _ratio(requests.T @ shortest, room.sum(axis=0))
+    by_time = _ratio(requests.T @ shortest[placed], room.sum(axis=0))
     by_speed = _ratio(requests.T @ run, (room * arrays.speed[open_nodes, None]).sum(axis=0))
     return max(by_time, by_speed)
 
