@@ -1,13 +1,13 @@
 """The plan of a run as the author sees it: what `preview` returns."""
 
+import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from kfp_placement._files import write_whole
-from kfp_placement.exceptions import MarkValueError
-from kfp_placement.overrides import unknown_step
+from kfp_placement.exceptions import MarkValueError, UnknownStepError
 from kfp_placement.report import summary
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
@@ -53,8 +53,14 @@ class Preview:
         """
         found = [item for item in self.plan.steps if step in (item.name, item.task)]
         if not found:
-            raise unknown_step(self.plan.run_name, step, list(self._steps))
+            raise self._unknown(step)
         return "\n".join(map(_explanation, found))
+
+    def _unknown(self, step: object) -> UnknownStepError:
+        names = list(self._steps)
+        close = difflib.get_close_matches(str(step), names, n=1)
+        advice = f"did you mean {close[0]!r}?" if close else f"steps: {', '.join(names[:20])}"
+        return UnknownStepError(f"{self.plan.run_name}: there is no step {step!r:.100}; {advice}")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to a file, whole or not at all.

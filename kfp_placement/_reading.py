@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement._package import Package
-from kfp_placement.exceptions import RunError, UsageError
+from kfp_placement.exceptions import RunError, UnknownStepError, UsageError
+from kfp_placement_engine import exceptions as engine
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_engine.readers import read_cluster, read_run
 from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
 from kfp_placement_engine.readers.options import ReadOptions
@@ -23,7 +23,9 @@ def engine_errors() -> Iterator[None]:
     """Turn the engine's errors into ours, with the same message."""
     try:
         yield
-    except EngineError as error:
+    except engine.UnknownStepError as error:
+        raise UnknownStepError(str(error)) from error
+    except engine.EngineError as error:
         raise RunError(str(error)) from error
 
 

@@ -61,8 +61,8 @@ def preview(
     from kfp_placement._package import package_of
     from kfp_placement._planned import Preview
     from kfp_placement._reading import cluster_of, engine_errors, graph_of
-    from kfp_placement.overrides import with_overrides
     from kfp_placement_engine.contract.quantities import parse_duration
+    from kfp_placement_engine.overrides import with_cached, with_durations
     from kfp_placement_engine.planning import PlanOptions, assumptions_of, plan_run
 
     for name in unknown:
@@ -86,8 +86,7 @@ def preview(
         loop_widths=given.mapping("loop_widths", loop_widths),
         default_loop_width=assumptions_of(known, options).loop_width,
     )
-    graph = with_overrides(
-        graph, given.mapping("durations", durations), given.names("assume_cached", assume_cached)
-    )
     with engine_errors():
+        graph = with_durations(graph, given.mapping("durations", durations) or {})
+        graph = with_cached(graph, given.names("assume_cached", assume_cached))
         return Preview(plan_run(graph, known, options))

@@ -6,6 +6,7 @@
     ├── InputError             a file or value that cannot be understood
     │   ├── QuantityError      "500q" is no Kubernetes quantity
     │   ├── HintsError         the hints annotation is malformed
+    │   ├── UnknownStepError   a step is named that the run does not have
     │   └── LimitError         larger or deeper than the documented limits
     ├── InputNotFoundError     a file, module or data set that is not there
     ├── MissingExtraError      an optional library is needed for what was asked
@@ -29,6 +30,10 @@ class QuantityError(InputError):
 
 class HintsError(InputError):
     """The hints annotation is malformed."""
+
+
+class UnknownStepError(InputError):
+    """A step is named that the run does not have; the message names those that come close."""
 
 
 class LimitError(InputError):

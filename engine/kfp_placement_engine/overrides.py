@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kfp_placement_engine.contract.quantities import parse_duration
-from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownStepError
 from kfp_placement_engine.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 
 _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
@@ -22,7 +22,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
             (`for-loop-1[*].work` or `for-loop-1.work`); the more precise one wins.
 
     Raises:
-        InputError: there is no such step.
+        UnknownStepError: there is no such step.
         QuantityError: a duration is malformed.
     """
     names = _Names(graph)
@@ -52,7 +52,8 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
         steps: names as for `with_durations`.
 
     Raises:
-        InputError: there is no such step, or KFP never takes it from the cache.
+        UnknownStepError: there is no such step.
+        InputError: KFP never takes it from the cache.
     """
     names = _Names(graph)
     cached = set(steps)
@@ -102,4 +103,4 @@ class _Names:
             if close
             else "its steps are " + ", ".join(self._tasks[:10])
         )
-        raise InputError(f"run {self._run:.80} has no step {name!r:.120}; {hint}")
+        raise UnknownStepError(f"run {self._run:.80} has no step {name!r:.120}; {hint}")

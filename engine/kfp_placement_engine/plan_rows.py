@@ -130,28 +130,30 @@ def used_assumptions(
         texts.append(f"run time {seconds} for {len(without)} of {len(steps)} steps")
     unsized = sum(each.size_bytes is None for step in steps for each in step.inputs)
     if unsized:
-        texts.append(f"size {assumptions.output_bytes} B for {unsized} inputs")
+        texts.append(f"size {assumptions.output_bytes} B for {_count(unsized, 'input')}")
     reported = {name for node in cluster.nodes for name in node.images}
-    unknown = {normalised(step.image) for step in steps if step.image} - reported
+    unknown = len({normalised(step.image) for step in steps if step.image} - reported)
     if unknown:
-        texts.append(
-            f"size {assumptions.image_bytes} B for {len(unknown)} images that no node reports"
-        )
+        images = _count(unknown, "image")
+        texts.append(f"size {assumptions.image_bytes} B for {images} that no node reports")
     drivers = len(graph.groups) + sum(step.has_driver for step in steps)
     if drivers:
-        texts.append(
-            f"{format_duration(assumptions.driver_seconds)} for each of {drivers} driver pods"
-        )
+        seconds = format_duration(assumptions.driver_seconds)
+        texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")
     widths = sum(group.width_assumed for group in graph.groups)
     if widths:
-        texts.append(f"the width of {widths} loops")
-    if (
-        any(node.store_bytes_per_second is None for node in cluster.nodes)
-        and not graph.direct_transfers
-    ):
-        texts.append(
-            f"{assumptions.store_bytes_per_second / 1e6:g} MB/s between a node and the object store"
-        )
+        texts.append(f"the width of {_count(widths, 'loop')}")
+    return (*texts, *_assumed_rates(graph, cluster, assumptions))
+
+
+def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> list[str]:
     if graph.direct_transfers:
-        texts.append(f"{assumptions.link_bytes_per_second / 1e6:g} MB/s between two nodes")
-    return tuple(texts)
+        return [f"{assumptions.link_bytes_per_second / 1e6:g} MB/s between two nodes"]
+    if all(node.store_bytes_per_second is not None for node in cluster.nodes):
+        return []
+    rate = f"{assumptions.store_bytes_per_second / 1e6:g} MB/s"
+    return [f"{rate} between a node and the object store"]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -208,21 +208,26 @@ def make_plan(request: PlanRequest) -> "Plan":
 
     check_sources(request.run, request.cluster)
     with LiveLine() as progress:
-        graph = _graph(request, progress)
         cluster = read_cluster_source(request.cluster, progress)
-        from kfp_placement_engine.planning import plan_run
+        from kfp_placement_engine.planning import assumptions_of, plan_run
 
-        return plan_run(graph, cluster, _options(request), progress)
+        options = _options(request)
+        graph = _graph(request, assumptions_of(cluster, options).loop_width, progress)
+        return plan_run(graph, cluster, options, progress)
 
 
-def _graph(request: PlanRequest, progress: "Progress") -> "RunGraph":
+def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunGraph":
     from kfp_placement.cli.inputs import read_durations, read_package
     from kfp_placement_engine.overrides import with_durations
     from kfp_placement_engine.readers import read_run
     from kfp_placement_engine.readers.options import ReadOptions
 
     package = read_package(request.run)
-    options = ReadOptions(arguments=request.arguments, loop_widths=request.loop_widths)
+    options = ReadOptions(
+        arguments=request.arguments,
+        loop_widths=request.loop_widths,
+        default_loop_width=loop_width,
+    )
     graph = read_run(package.data, name=package.name, options=options, progress=progress)
     if request.durations_file is not None:
         graph = with_durations(graph, read_durations(request.durations_file))

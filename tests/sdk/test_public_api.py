@@ -54,7 +54,6 @@ def test_unknown_names_are_attribute_errors():
         "kfp_placement.check",
         "kfp_placement.check_rules",
         "kfp_placement.findings",
-        "kfp_placement.overrides",
         "kfp_placement.preview",
     ],
 )
