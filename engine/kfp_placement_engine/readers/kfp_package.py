@@ -173,7 +173,12 @@ class _PackageReader:
         return found.leaf, dict(found.inputs)
 
     def _executor(self, component: dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
-        label = as_name(component.get("executorLabel"), f"{place}: executorLabel")
+        label = as_text(component.get("executorLabel"), f"{place}: executorLabel")
+        if not label:
+            raise InputError(
+                f"{place}: its component has neither dag nor executorLabel, so KFP cannot run it; "
+                "compile the pipeline again, and give groups of nested pipelines other names"
+            )
         if label not in self._executors:
             raise InputError(f"{place}: executor {label!r:.80} does not exist")
         return label, as_mapping(self._executors[label], f"{self._name}: executor {label:.80}")
@@ -199,7 +204,8 @@ class _PackageReader:
             return True
         _, executor = self._executor(component, place)
         container = as_mapping(executor.get("container"), f"{place}: container")
-        return "container" in executor and container.get("image") not in DRIVER_ONLY_IMAGES
+        image = as_text(container.get("image"), f"{place}: image")
+        return "container" in executor and image not in DRIVER_ONLY_IMAGES
 
 
 def exit_targets(

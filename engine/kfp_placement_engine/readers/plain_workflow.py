@@ -7,6 +7,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.expressions import (
+    Constant,
     Expression,
     NumberSequence,
     Runtime,
@@ -70,11 +71,14 @@ def plain_workflow_tree(
     variables = {"workflow.name": workflow, "workflow.namespace": namespace}
     known = {key: text for key, text in variables.items() if text}
     reader = _PlainReader(spec, TagReader(parameters, known), name)
-    root = reader.root()
+    root = reader.root(parameters)
     return TaskTree(
         name=generated.rstrip("-") or workflow or name,
         source=SOURCE,
         root=root,
+        # Argo hands the Workflow's parameters to the entrypoint as its inputs.
+        arguments=parameters,
+        missing_arguments=tuple(missing),
         run_claims=run_claims(spec, name),
         notices=(*missing_notices(missing), *dict.fromkeys(reader.notices)),
         workflow=workflow,
@@ -109,13 +113,14 @@ class _PlainReader:
         self._open: list[str] = []
         self.notices: list[Notice] = []
 
-    def root(self) -> Dag:
+    def root(self, parameters: Mapping[str, str]) -> Dag:
         """The outermost DAG; a Workflow of a single pod is one of a single task."""
         entrypoint = as_name(
             self._tags.plain(self._spec.get("entrypoint")), f"{self._name}: spec.entrypoint"
         )
         body = self._named(entrypoint, f"{self._name}: spec.entrypoint")
-        lone = {entrypoint: Task(entrypoint, body)}
+        inputs = {name: Constant(text) for name, text in parameters.items()}
+        lone = {entrypoint: Task(entrypoint, body, inputs=inputs)}
         tasks = dict(body.tasks) if isinstance(body, Dag) else lone
         handler = as_text(self._spec.get("onExit"), f"{self._name}: spec.onExit")
         if handler:

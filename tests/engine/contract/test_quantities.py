@@ -71,7 +71,22 @@ def test_cpu_is_in_milli_cpu(text: object, amount: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["500q", "", "Gi", "1Gib", "-1", "-0.1Gi", "1 Gi", "٣", "1e", "0x10", True, None, [], "9" * 500],
+    [
+        "500q",
+        "",
+        "Gi",
+        "1Gib",
+        "-1",
+        "-0.1Gi",
+        "1 Gi",
+        "٣",
+        "1e",
+        "0x10",
+        True,
+        None,
+        [],
+        "9" * 500,
+    ],
 )
 def test_other_text_is_no_quantity(text: object) -> None:
     """The message shows the value."""
