@@ -1,0 +1,356 @@
+"""From tasks to steps: names, loops, dependencies, exit tasks, limits; from packages and Workflows."""
+
+import time
+
+import pytest
+
+from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.readers import ReadOptions
+from kfp_placement_engine.run_graph import GroupKind, StepKind
+from tests.support.packages import (
+    a_dag,
+    a_loop,
+    a_package,
+    a_task,
+    an_exit_task,
+    input_of_dag,
+    inputs,
+    output_of,
+    read_as_workflow,
+    read_package,
+)
+
+BODY = {"body": a_dag({"work": a_task()})}
+READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
+
+
+@READERS
+def test_groups_have_the_path_of_their_steps(read) -> None:
+    components = {"outer": a_dag({"loop": a_loop("body", ["a", "b"])}), **BODY}
+    graph = read(a_package({"nested": a_task("outer")}, components=components))
+    assert [step.name for step in graph.steps] == ["nested.loop[0].work", "nested.loop[1].work"]
+    assert {step.task for step in graph.steps} == {"nested.loop[*].work"}
+    assert [(group.name, group.kind, group.parent) for group in graph.groups] == [
+        ("", GroupKind.ROOT, ""),
+        ("nested", GroupKind.DAG, ""),
+        ("nested.loop", GroupKind.LOOP, "nested"),
+        ("nested.loop[0]", GroupKind.ITERATION, "nested.loop"),
+        ("nested.loop[1]", GroupKind.ITERATION, "nested.loop"),
+    ]
+    assert graph.step("nested.loop[1].work").group == "nested.loop[1]"
+    assert graph.step("nested.loop[1].work").iteration == (1,)
+
+
+@READERS
+def test_a_group_is_waited_for_as_a_whole(read) -> None:
+    """What follows a loop waits for the last steps of all its iterations."""
+    components = {"body": a_dag({"first": a_task(), "second": a_task(after=["first"])})}
+    tasks = {
+        "before": a_task(),
+        "loop": a_loop("body", [1, 2], dependentTasks=["before"]),
+        "after": a_task(after=["loop"]),
+    }
+    graph = read(a_package(tasks, components=components))
+    assert graph.step("after").depends_on == ("loop[0].second", "loop[1].second")
+    assert graph.step("loop[0].first").depends_on == ("before",)
+    assert graph.step("loop[0].second").depends_on == ("loop[0].first",)
+    depends = {group.name: group.depends_on for group in graph.groups}
+    assert depends == {"": (), "loop": ("before",), "loop[0]": ("before",), "loop[1]": ("before",)}
+
+
+@READERS
+def test_a_loop_over_a_container_is_a_step_per_item(read) -> None:
+    """Without a DAG inside there are no iteration groups."""
+    graph = read(a_package({"each": a_loop("work", [1, 2])}))
+    assert [step.name for step in graph.steps] == ["each[0]", "each[1]"]
+    assert [group.name for group in graph.groups] == ["", "each"]
+    assert graph.step("each[1]").group == "each"
+
+
+@READERS
+def test_an_empty_loop_lets_the_next_task_start(read) -> None:
+    tasks = {
+        "before": a_task(),
+        "loop": a_loop("body", [], dependentTasks=["before"]),
+        "after": a_task(after=["loop"]),
+    }
+    graph = read(a_package(tasks, components=BODY))
+    assert graph.step("after").depends_on == ("before",)
+
+
+@READERS
+def test_widths_follow_parameters_down_to_their_default(read) -> None:
+    """From the pipeline's parameter through a nested pipeline's into the loop's input."""
+    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("inner")))
+    components = {"outer": a_dag({"loop": loop}), **BODY}
+    nested = a_task("outer", inputs=inputs(inner=input_of_dag("numbers")))
+    parameters = {"numbers": {"parameterType": "LIST", "defaultValue": [4, 5, 6, 7]}}
+    graph = read(a_package({"nested": nested}, components=components, parameters=parameters))
+    assert len(graph.steps) == 4
+    assert not any(step.assumed for step in graph.steps)
+    assert graph.notices == ()
+
+
+def test_an_argument_changes_the_width() -> None:
+    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("numbers")))
+    parameters = {"numbers": {"parameterType": "LIST", "defaultValue": [4]}}
+    documents = a_package({"loop": loop}, components=BODY, parameters=parameters)
+    assert len(read_package(documents, arguments={"numbers": [1, 2]}).steps) == 2
+    assert len(read_package(documents, arguments={"numbers": "[1, 2, 3]"}).steps) == 3
+
+
+@READERS
+def test_a_component_s_default_gives_a_width(read) -> None:
+    """A nested pipeline's own default, where its caller gives nothing."""
+    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("inner")))
+    definitions = {"parameters": {"inner": {"parameterType": "LIST", "defaultValue": [1, 2]}}}
+    components = {"outer": a_dag({"loop": loop}, inputDefinitions=definitions), **BODY}
+    assert len(read(a_package({"nested": a_task("outer")}, components=components)).steps) == 2
+
+
+@READERS
+def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read) -> None:
+    """`ParallelFor(item.parts)`: a selector on the item of the outer loop."""
+    selector = {
+        "componentInputParameter": "item",
+        "parameterExpressionSelector": 'parseJson(string_value)["parts"]',
+    }
+    inner = a_loop("body", "parts", inputs=inputs(parts=selector))
+    components = {"outer": a_dag({"inner": inner}), **BODY}
+    items = [{"parts": [1, 2, 3]}, {"parts": "[1]"}, {"other": 1}]
+    graph = read(a_package({"outer": a_loop("outer", items)}, components=components))
+    widths = {group.name: group.width for group in graph.groups if group.kind is GroupKind.LOOP}
+    assert widths == {
+        "outer": 3,
+        "outer[0].inner": 3,
+        "outer[1].inner": 1,
+        "outer[2].inner": 3,
+    }
+    assert graph.step("outer[2].inner[2].work").assumed
+    assert not graph.step("outer[0].inner[2].work").assumed
+
+
+@READERS
+def test_unknown_widths_are_assumed_and_shown(read) -> None:
+    loop = a_loop("body", "items", inputs=inputs(items=output_of("list")))
+    tasks = {"list": a_task(), "loop": loop}
+    documents = a_package(tasks, components=BODY)
+    graph = read(documents)
+    assert [step.assumed for step in graph.steps] == [False, True, True, True]
+    assert [group.width_assumed for group in graph.groups if group.name == "loop"] == [True]
+    assert [notice.code for notice in graph.notices] == ["loop-width-assumed"]
+    assert "--loop-width loop=N" in graph.notices[0].message
+    assert len(read(documents, default_loop_width=5).steps) == 6
+    assert len(read(documents, loop_widths={"loop": 0}).steps) == 1
+
+
+@READERS
+def test_widths_of_nested_loops_are_given_by_name_or_for_all(read) -> None:
+    source = inputs(items=output_of("list"))
+    components = {
+        "outer": a_dag({"list": a_task(), "inner": a_loop("body", "items", inputs=source)}),
+        **BODY,
+    }
+    documents = a_package({"outer": a_loop("outer", [1, 2])}, components=components)
+
+    def widths(**given: int) -> list[int]:
+        graph = read(documents, loop_widths=given)
+        return [group.width for group in graph.groups if group.name.endswith(".inner")]
+
+    assert widths(**{"outer[1].inner": 5}) == [3, 5]
+    assert widths(**{"outer[*].inner": 4}) == [4, 4]
+    assert widths(**{"outer.inner": 4, "outer[0].inner": 1}) == [1, 4]
+
+
+def test_a_width_for_a_loop_that_is_not_there_is_an_error() -> None:
+    documents = a_package({"loop": a_loop("body", [1])}, components=BODY)
+    with pytest.raises(InputError, match="'lopp'.*loop"):
+        read_package(documents, loop_widths={"lopp": 2})
+    with pytest.raises(InputError, match="no loops"):
+        read_package(a_package({"work": a_task()}), loop_widths={"loop": 2})
+    with pytest.raises(InputError, match="whole number"):
+        ReadOptions(loop_widths={"loop": -1})
+
+
+def test_a_known_width_is_kept_and_said() -> None:
+    documents = a_package({"loop": a_loop("body", [1, 2])}, components=BODY)
+    graph = read_package(documents, loop_widths={"loop": 7})
+    assert len(graph.steps) == 2
+    assert [notice.code for notice in graph.notices] == ["loop-width-known"]
+
+
+@READERS
+def test_conditions_add_up_from_outside_in(read) -> None:
+    inner = a_task("body", triggerPolicy={"condition": "b"})
+    components = {"outer": a_dag({"inner": inner}), **BODY}
+    tasks = {"outer": a_task("outer", triggerPolicy={"condition": "a"})}
+    graph = read(a_package(tasks, components=components))
+    assert graph.step("outer.inner.work").conditions == ("a", "b")
+
+
+@READERS
+def test_exit_tasks_run_after_all_and_nothing_waits_for_them(read) -> None:
+    """A nested pipeline as exit task: all in it are exit steps, under the path of the package."""
+    tasks = {
+        "handler": a_task("body"),
+        "cleanup": an_exit_task("handler", component="body"),
+        "after": a_task(after=["handler"]),
+    }
+    graph = read(a_package(tasks, components=BODY))
+    assert [step.name for step in graph.steps if step.exit_task] == ["cleanup.work"]
+    assert graph.step("cleanup.work").depends_on == ("handler.work",)
+    assert graph.step("after").depends_on == ("handler.work",)
+
+
+@READERS
+def test_an_exit_task_inside_a_pipeline_is_not_its_end(read) -> None:
+    inner = {"fails": a_task(), "notify": an_exit_task("fails")}
+    tasks = {"nested": a_task("inner"), "after": a_task(after=["nested"])}
+    graph = read(a_package(tasks, components={"inner": a_dag(inner)}))
+    assert graph.step("nested.notify").exit_task
+    assert graph.step("after").depends_on == ("nested.fails",)
+
+
+def test_exit_tasks_that_kfp_never_runs_are_left_out_and_said() -> None:
+    """Two exit tasks of one task, or one of a loop: KFP's compiler keeps the last, or none."""
+    tasks = {"fails": a_task(), "one": an_exit_task("fails"), "two": an_exit_task("fails")}
+    documents = a_package(tasks)
+    graph = read_package(documents)
+    assert [step.name for step in graph.steps] == ["fails", "two"]
+    assert [notice.code for notice in graph.notices] == ["exit-task-lost"]
+    assert [step.name for step in read_as_workflow(documents).steps] == ["fails", "two"]
+    tasks = {"loop": a_loop("body", [1]), "one": an_exit_task("loop")}
+    assert len(read_package(a_package(tasks, components=BODY)).steps) == 1
+
+
+@READERS
+def test_an_importer_waits_although_kfp_forgets_to_say_so(read) -> None:
+    """KFP sets no `depends` on importers; their task spec still tells."""
+    components = {"import": {"executorLabel": "exec-import"}}
+    executors = {"exec-import": {"importer": {"artifactUri": {"runtimeParameter": "uri"}}}}
+    tasks = {
+        "find": a_task(),
+        "importer": a_task("import", inputs=inputs(uri=output_of("find"))),
+        "use": a_task(after=["importer"]),
+    }
+    graph = read(a_package(tasks, components=components, executors=executors))
+    importer = graph.step("importer")
+    assert importer.kind is StepKind.IMPORTER
+    assert importer.depends_on == ("find",)
+    assert not importer.has_driver
+    assert importer.image == ""
+    assert importer.requests == {"cpu": 100, "memory": 64 * 2**20}
+    assert graph.step("use").depends_on == ("importer",)
+
+
+@READERS
+def test_createpvc_is_a_driver_pod_of_its_own_kind(read) -> None:
+    components = {"comp-createpvc": {"executorLabel": "exec-createpvc"}}
+    executors = {"exec-createpvc": {"container": {"image": "argostub/createpvc"}}}
+    labels = {"exec-createpvc": {"podMetadata": {"labels": {"typeOfComponent": "Fetch"}}}}
+    documents = a_package(
+        {"make": a_task("comp-createpvc", cachingOptions={"enableCache": True}), "use": a_task()},
+        components=components,
+        executors=executors,
+        kubernetes=labels,
+    )
+    make = read(documents).step("make")
+    assert make.kind is StepKind.CREATE_PVC
+    assert (make.has_driver, make.caching_enabled, make.labels, make.type) == (False, False, {}, "")
+
+
+@READERS
+def test_ten_thousand_steps_take_seconds(read) -> None:
+    components = {"outer": a_dag({"inner": a_loop("body", list(range(100)))}), **BODY}
+    documents = a_package({"outer": a_loop("outer", list(range(100)))}, components=components)
+    start = time.process_time()
+    graph = read(documents)
+    assert len(graph.steps) == 10_000
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("tasks", "components"),
+    [
+        ({"loop": a_loop("body", list(range(20_001)))}, BODY),
+        (
+            {"outer": a_loop("outer", list(range(3000)))},
+            {"outer": a_dag({"inner": a_loop("body", list(range(3000)))}), **BODY},
+        ),
+        (
+            {"top": a_task("level0")},
+            {
+                **{
+                    f"level{depth}": a_dag(
+                        {"a": a_task(f"level{depth + 1}"), "b": a_task(f"level{depth + 1}")}
+                    )
+                    for depth in range(40)
+                },
+                "level40": a_dag({"work": a_task()}),
+            },
+        ),
+    ],
+    ids=["wide", "nested", "doubling"],
+)
+def test_absurd_sizes_are_refused_before_anything_is_expanded(tasks, components) -> None:
+    start = time.process_time()
+    with pytest.raises(LimitError, match="at most 20000"):
+        read_package(a_package(tasks, components=components))
+    assert time.process_time() - start < 2
+
+
+def test_a_given_width_beyond_the_limit_is_refused() -> None:
+    source = inputs(items=output_of("list"))
+    tasks = {"list": a_task(), "loop": a_loop("body", "items", inputs=source)}
+    documents = a_package(tasks, components=BODY)
+    with pytest.raises(LimitError, match="loop 'loop'|loop loop"):
+        read_package(documents, loop_widths={"loop": 10**9})
+    with pytest.raises(LimitError, match="more than 10 steps"):
+        read_package(documents, loop_widths={"loop": 10}, max_steps=10)
+
+
+def test_too_many_dependencies_are_refused() -> None:
+    tasks = {
+        "one": a_loop("body", list(range(100))),
+        "two": a_loop("body", list(range(100)), dependentTasks=["one"]),
+    }
+    documents = a_package(tasks, components=BODY)
+    assert len(read_package(documents).steps) == 200
+    with pytest.raises(LimitError, match="dependencies"):
+        read_package(documents, max_dependencies=9_999)
+
+
+def test_deep_nesting_is_refused() -> None:
+    components = {f"d{depth}": a_dag({"x": a_task(f"d{depth + 1}")}) for depth in range(500)}
+    components["d500"] = a_dag({"work": a_task()})
+    with pytest.raises(LimitError, match="deeper"):
+        read_package(a_package({"top": a_task("d0")}, components=components))
+
+
+def test_text_that_doubles_at_each_level_stays_unknown() -> None:
+    """No memory is filled with it."""
+    gap = "{{$.inputs.parameters['x']}}"
+    passed = inputs(y=gap + gap, x=input_of_dag("y"))
+    components = {
+        f"d{depth}": a_dag({"t": a_task(f"d{depth + 1}", inputs=passed)}) for depth in range(45)
+    }
+    components["d45"] = a_dag({"work": a_task()})
+    top = a_task("d0", inputs=inputs(y="0123456789"))
+    assert len(read_package(a_package({"top": top}, components=components)).steps) == 1
+
+
+@READERS
+def test_order_is_that_of_dependencies_then_of_names(read) -> None:
+    """`work-2` before `work-10`, whatever the order in the file."""
+    tasks = {
+        "work-10": a_task(),
+        "work-2": a_task(),
+        "first": a_task(after=["work-10"]),
+        "work-1": a_task(),
+    }
+    assert [step.name for step in read(a_package(tasks)).steps] == [
+        "work-1",
+        "work-2",
+        "work-10",
+        "first",
+    ]

@@ -1,0 +1,110 @@
+"""Small KFP packages, put together by hand: only what matters for a test varies."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from kfp_placement_engine.readers import ReadOptions, read_run
+from kfp_placement_engine.run_graph import RunGraph
+from tests.support.kfp_workflow_emitter import emit_workflow
+
+Fields = dict[str, Any]
+
+
+def a_task(component: str = "work", *, after: Iterable[str] = (), **fields: Any) -> Fields:
+    """A task; `after` are the tasks that it waits for."""
+    task: Fields = {"componentRef": {"name": component}, **fields}
+    if after:
+        task["dependentTasks"] = list(after)
+    return task
+
+
+def a_loop(component: str, items: object, **fields: Any) -> Fields:
+    """A task that loops over a list, or over an input parameter given by its name."""
+    source = {"inputParameter": items} if isinstance(items, str) else {"raw": json.dumps(items)}
+    iterator = {"itemInput": "item", "items": source}
+    return a_task(component, parameterIterator=iterator, **fields)
+
+
+def an_exit_task(*after: str, component: str = "work", **fields: Any) -> Fields:
+    """A task that runs when others have ended, whatever the outcome."""
+    trigger = {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
+    return a_task(component, after=after, triggerPolicy=trigger, **fields)
+
+
+def a_dag(tasks: Fields, **fields: Any) -> Fields:
+    """A component that holds tasks."""
+    return {"dag": {"tasks": tasks}, **fields}
+
+
+def inputs(**sources: Any) -> Fields:
+    """Input parameters of a task: constants, or sources as KFP writes them."""
+    parameters = {
+        name: source if isinstance(source, dict) else {"runtimeValue": {"constant": source}}
+        for name, source in sources.items()
+    }
+    return {"parameters": parameters}
+
+
+def output_of(task: str, key: str = "Output") -> Fields:
+    """An output parameter of another task."""
+    return {"taskOutputParameter": {"producerTask": task, "outputParameterKey": key}}
+
+
+def input_of_dag(name: str) -> Fields:
+    """An input parameter of the enclosing DAG."""
+    return {"componentInputParameter": name}
+
+
+def a_package(
+    tasks: Fields,
+    *,
+    components: Fields | None = None,
+    container: Fields | None = None,
+    executors: Fields | None = None,
+    parameters: Fields | None = None,
+    kubernetes: Fields | None = None,
+) -> list[Fields]:
+    """The documents of a package.
+
+    Args:
+        tasks: tasks of the root.
+        components: components besides `work`, a container.
+        container: container spec of `work`.
+        executors: executors besides that of `work`.
+        parameters: pipeline parameters, by name.
+        kubernetes: Kubernetes config of executors, by name.
+    """
+    pipeline: Fields = {
+        "pipelineInfo": {"name": "run"},
+        "schemaVersion": "2.1.0",
+        "sdkVersion": "kfp-2.17.0",
+        "deploymentSpec": {
+            "executors": {
+                "exec-work": {"container": {"image": "work:1", **(container or {})}},
+                **(executors or {}),
+            }
+        },
+        "components": {"work": {"executorLabel": "exec-work"}, **(components or {})},
+        "root": a_dag(tasks),
+    }
+    if parameters:
+        pipeline["root"]["inputDefinitions"] = {"parameters": parameters}
+    documents = [pipeline]
+    if kubernetes:
+        executors = {"executors": kubernetes}
+        documents.append({"platforms": {"kubernetes": {"deploymentSpec": executors}}})
+    return documents
+
+
+def read_package(documents: list[Fields], **options: Any) -> RunGraph:
+    """Read a package from its documents."""
+    data = b"\n".join(json.dumps(document).encode() for document in documents)
+    return read_run(data, name="run.yaml", options=ReadOptions(**options))
+
+
+def read_as_workflow(documents: list[Fields], **options: Any) -> RunGraph:
+    """Read the Workflow that KFP would make of a package."""
+    workflow = emit_workflow(documents[0], documents[1] if len(documents) > 1 else None)
+    data = json.dumps(workflow).encode()
+    return read_run(data, name="run.yaml", options=ReadOptions(**options))
