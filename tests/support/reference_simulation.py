@@ -6,13 +6,13 @@ no line of it comes from the kernel or from the lowering. It shares with them th
 of their own.
 
 What happens at one instant is taken in the order of the pods (drivers of groups, then for every
-step its driver and itself), an end before a beginning.
+step its driver and itself), an end before a beginning; nodes are looked at in the order in which
+something happened on them.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster, Node
@@ -154,7 +154,9 @@ class Reference:
         ):
             return False
         return (
-            not existing.used_on or name not in self.binding_claims() or node.name in existing.used_on
+            not existing.used_on
+            or name not in self.binding_claims()
+            or node.name in existing.used_on
         )
 
     def binding_claims(self) -> set[str]:
@@ -194,7 +196,7 @@ class Reference:
     def round_trips(self, step: Step) -> Mapping[str, float] | None:
         """Node name -> milliseconds where the step is under a latency rule, else None."""
         ruled = step.type.lower() in self.ruled_types or step.max_latency_ms is not None
-        if not ruled or not step.location:
+        if not ruled or not step.location or step.kind is not StepKind.CONTAINER:
             return None
         exact = self.cluster.latencies.get(step.location)
         if exact:
@@ -235,7 +237,7 @@ class Reference:
         return not (self.own_nodes(pod) if self.is_planned(pod.step) else self.usable(pod))
 
     def companions(self) -> dict[str, frozenset[str]]:
-        """Planned step -> planned steps, itself included, that share volumes with it, hop by hop."""
+        """Planned step -> planned steps, itself included, that share volumes, hop by hop."""
         binding = self.binding_claims()
         users = {
             pod.key[0]: {use.claim for use in pod.step.claims} & binding
@@ -314,6 +316,7 @@ class _Play:
         self.pull_ends: dict[tuple[str, str], float] = {}
         self.inside: dict[str, int] = {}  # iterations in progress -> pods that have not ended
         self.held_back: dict[str, PlayedPod] = {}
+        self.stirred: list[str] = []  # nodes where the next step may start now, first come first
 
     # The clock -----------------------------------------------------------------------------------
 
@@ -326,6 +329,7 @@ class _Play:
             if not self.agenda and not self.force_one(now):
                 break
             now = min(self.agenda)[0]
+            self.stirred = []
             while self.agenda and min(self.agenda)[0] == now:
                 event = min(self.agenda)
                 self.agenda.remove(event)
@@ -349,6 +353,8 @@ class _Play:
 
     def ended(self, pod: PlayedPod, now: float) -> None:
         binding = self.claims_of(pod)
+        if pod.node is not None:
+            self.stirred.append(pod.node.name)
         for iteration in self.around(pod):
             self.inside[iteration] -= 1
             if self.inside[iteration] == 0:
@@ -365,9 +371,7 @@ class _Play:
 
     def has_ended(self, pod: PlayedPod, now: float, latest: PlayedPod) -> bool:
         """Ended before, or at this instant and already taken off the agenda."""
-        return pod is latest or (
-            pod.end <= now and (pod.end, pod.position, 0) not in self.agenda
-        )
+        return pod is latest or (pod.end <= now and (pod.end, pod.position, 0) not in self.agenda)
 
     # Loops ---------------------------------------------------------------------------------------
 
@@ -413,13 +417,13 @@ class _Play:
             self.agenda.append((pod.end, pod.position, 0))
             return
         self.ready.add(pod.position)
-        if not self.in_order(pod):
+        if self.in_order(pod):
+            self.stirred.append(self.planned[pod.key[0]])
+        else:
             self.queue.append(pod)
 
     def let_next_in(self, loop: str, now: float) -> None:
-        waiting = [
-            pod for name, pod in self.held_back.items() if self.loop_of(name) == loop
-        ]
+        waiting = [pod for name, pod in self.held_back.items() if self.loop_of(name) == loop]
         if waiting:
             first = min(waiting, key=lambda pod: pod.position)
             del self.held_back[first.entered]
@@ -428,7 +432,7 @@ class _Play:
     # Node choice ---------------------------------------------------------------------------------
 
     def serve_queue(self, now: float) -> None:
-        """Every pod in order of creation; one that fits nowhere is passed over, or blocks (fifo)."""
+        """Pods in order of creation; one that fits nowhere is passed over, or blocks (fifo)."""
         for pod in list(self.queue):
             node = self.choose(pod, now)
             if node is not None:
@@ -438,21 +442,20 @@ class _Play:
                 return
 
     def start_in_order(self, now: float) -> None:
-        """On every node the next of its steps, while it is ready and there is room."""
-        if self.policy != "ordered":
-            return
-        steps = [pod for pod in self.pods if self.in_order(pod)]
-        steps.sort(key=lambda pod: self.planned[pod.key[0]])
-        for node_name, members in groupby(steps, key=lambda pod: self.planned[pod.key[0]]):
-            for pod in sorted(members, key=lambda pod: self.order[pod.key[0]]):
+        """On a node the next of its steps, while it is ready and there is room."""
+        for name in dict.fromkeys(self.stirred):
+            steps = [
+                pod for pod in self.pods if self.in_order(pod) and self.planned[pod.key[0]] == name
+            ]
+            for pod in sorted(steps, key=lambda pod: self.order[pod.key[0]]):
                 if pod.node is not None:
                     continue
-                if pod.position not in self.ready or not self.fits(pod, self.nodes[node_name]):
+                if pod.position not in self.ready or not self.fits(pod, self.nodes[name]):
                     break
-                self.bind(pod, self.nodes[node_name], now)
+                self.bind(pod, self.nodes[name], now)
 
     def force_one(self, now: float) -> bool:
-        """Nothing runs and the order keeps everything back: the most urgent step that can start does."""
+        """Nothing runs and the order keeps all back: the most urgent step that can start does."""
         waiting = [
             self.pods[position]
             for position in self.ready
@@ -518,7 +521,9 @@ class _Play:
 
     def by_kube(self, pod: PlayedPod) -> Node | None:
         bound = [
-            self._bound(other) for other in self.pods if other.node is not None and not self.gone(other)
+            self._bound(other)
+            for other in self.pods
+            if other.node is not None and not self.gone(other)
         ]
         state = SchedulerState(self.model.cluster.nodes, bound)
         scheduler = KubeScheduler(self.model.kube_version, ties="first")
@@ -532,8 +537,7 @@ class _Play:
         if len(names) < 2:
             return self.nodes[names[0]] if names else None
         totals = {
-            name: sum(row.values())
-            for name, row in scheduler.scores(seen, state, names).items()
+            name: sum(row.values()) for name, row in scheduler.scores(seen, state, names).items()
         }
         return self.nodes[scheduler.choose(names, totals)]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.cluster import Cluster, Node
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.activities import (
     Activity,
@@ -134,8 +134,28 @@ def _check(graph: RunGraph, cluster: Cluster) -> None:
     if twice:
         raise PlanningError(f"node {twice[0]!r} appears {nodes[twice[0]]} times; names must differ")
     for node in cluster.nodes:
-        if not 0 < node.speed < math.inf:
-            raise PlanningError(f"node {node.name!r} has speed {node.speed}; it must be above 0")
+        _check_node(node)
+    groups = {group.name for group in graph.groups}
+    for group in graph.groups:
+        if group.parent not in groups:
+            raise PlanningError(
+                f"group {group.name!r} is in group {group.parent!r}, which does not exist"
+            )
+    for step in graph.steps:
+        seconds = step.duration_seconds
+        if seconds is not None and not 0 <= seconds < math.inf:
+            raise PlanningError(f"step {step.name!r} takes {seconds} s; it must be 0 or more")
+
+
+def _check_node(node: Node) -> None:
+    rates = {
+        "speed": node.speed,
+        "bandwidth to the object store": node.store_bytes_per_second,
+        "pull rate": node.pull_bytes_per_second,
+    }
+    for name, rate in rates.items():
+        if rate is not None and not 0 < rate < math.inf:
+            raise PlanningError(f"node {node.name!r} has {name} {rate}; it must be above 0")
 
 
 def _driver_notices(problem: PlacementProblem) -> list[Notice]:

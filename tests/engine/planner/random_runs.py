@@ -49,7 +49,9 @@ def some_nodes(draw, most: int = 3) -> tuple[Node, ...]:
                 [(), (), (), (Taint("only", "us"),), (Taint("rather", "not", "PreferNoSchedule"),)]
             )
         )
-        held = draw(st.lists(st.sampled_from(["tool:1", "model:2", "untagged:latest"]), unique=True))
+        held = draw(
+            st.lists(st.sampled_from(["tool:1", "model:2", "untagged:latest"]), unique=True)
+        )
         used = draw(st.sampled_from([{}, {}, {"cpu": 500, "memory": GIBIBYTE // 2, "pods": 1}]))
         result.append(
             a_node(
@@ -64,7 +66,7 @@ def some_nodes(draw, most: int = 3) -> tuple[Node, ...]:
                 labels={"zone": draw(st.sampled_from(["a", "b"]))},
                 taints=taints,
                 unschedulable=draw(st.sampled_from([False] * 9 + [True])),
-                images={name: 200 for name in held},
+                images=dict.fromkeys(held, 200),
                 store_bytes_per_second=draw(st.sampled_from([None, 50.0, 200.0])),
                 pull_bytes_per_second=draw(st.sampled_from([None, 25.0])),
             )
@@ -89,7 +91,9 @@ def some_steps(draw, count: int, kind: str, claims: tuple[str, ...]) -> list[Ste
     steps: list[Step] = []
     for number in range(count):
         earlier = [step.name for step in steps]
-        before = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=2)) if earlier else []
+        before = (
+            draw(st.lists(st.sampled_from(earlier), unique=True, max_size=2)) if earlier else []
+        )
         read = draw(st.lists(st.sampled_from(before), unique=True)) if before else []
         inputs = [DataInput(name, "data", draw(st.sampled_from([50, 100, 300]))) for name in read]
         if kind != "direct" and draw(st.integers(0, 5)) == 0:
@@ -114,7 +118,9 @@ def some_steps(draw, count: int, kind: str, claims: tuple[str, ...]) -> list[Ste
                 node_selector=draw(st.sampled_from([{}] * 7 + [{"zone": "a"}])),
                 affinity=draw(st.sampled_from(AFFINITIES)),
                 tolerations=draw(
-                    st.sampled_from([(), (Toleration("only", "Exists"),), (Toleration("", "Exists"),)])
+                    st.sampled_from(
+                        [(), (Toleration("only", "Exists"),), (Toleration("", "Exists"),)]
+                    )
                 ),
                 claims=tuple(
                     ClaimUse(claim)
@@ -172,7 +178,9 @@ def some_loop(draw, steps: list[Step]) -> tuple[list[Step], tuple[Group, ...]]:
                     group=home,
                     iteration=(index,),
                     depends_on=tuple(sorted(renamed(name) for name in step.depends_on)),
-                    inputs=tuple(replace(each, producer=renamed(each.producer)) for each in step.inputs),
+                    inputs=tuple(
+                        replace(each, producer=renamed(each.producer)) for each in step.inputs
+                    ),
                 )
                 for step in body
             ]

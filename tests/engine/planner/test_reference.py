@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kfp_placement_engine import native
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.simulation import Schedule, simulate, simulate_policy
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, lowered
 from tests.support.reference_simulation import Reference
-
-from kfp_placement_engine import native
 
 
 def a_reference(case, **changes) -> Reference:
@@ -137,9 +136,7 @@ def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, mark
     assert allowed == reference.allowed()
     companions = reference.companions()
     for name in reference.stuck():
-        index = next(
-            i for i, each in enumerate(low.activities) if each.name == name and each.step
-        )
+        index = next(i for i, each in enumerate(low.activities) if each.name == name and each.step)
         members = problem.gene_activities[problem.arrays.gene[index]]
         assert {low.activities[member].name for member in members} == companions[name]
 

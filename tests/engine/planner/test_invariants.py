@@ -1,0 +1,196 @@
+"""What holds of every schedule of every way of deciding."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.baselines.brute_force import count_plans
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.lower_bound import lower_bound
+from kfp_placement_engine.planning import PlanOptions, figures_of, plan_run
+from kfp_placement_engine.priorities import priority_rules
+from kfp_placement_engine.run_graph import Group, GroupKind
+from kfp_placement_engine.simulation import simulate_list, simulate_planned
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations
+from tests.engine.planner.invariants import Checker
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, lowered
+from tests.support.reference_simulation import Reference
+
+OURS = ("memetic", "paper", "heft", "random", "brute-force", "list", "backfill")
+THEIRS = ("kube-default", "fifo")
+QUICK = GeneticParams(exact_below=0, population_size=4, migration_interval=1)
+
+uneven_assumptions = st.builds(
+    Assumptions,
+    duration_seconds=st.floats(0, 1e4),
+    output_bytes=st.integers(0, 10**12),
+    image_bytes=st.integers(0, 10**10),
+    store_bytes_per_second=st.floats(1e5, 1e9),
+    pull_bytes_per_second=st.floats(1e5, 1e9),
+    driver_seconds=st.floats(0, 10),
+    link_bytes_per_second=st.floats(1e5, 1e9),
+)
+
+
+def decided(problem, way):
+    """The schedule that a way of deciding leads to."""
+    if way in ("memetic", "paper"):
+        params = QUICK if way == "memetic" else replace(GeneticParams.paper(), population_size=4)
+        return solve(problem, MaxGenerations(2), 1, params, threads=1).schedule
+    if way == "list":
+        return simulate_list(problem, priority_rules(problem)["longest-path"])
+    if way == "backfill":
+        nodes = problem.arrays.allowed.argmax(axis=1).astype(np.int64)
+        return simulate_planned(problem, nodes, priority_rules(problem)["largest-area"])
+    if way == "brute-force" and count_plans(problem) > 3000:
+        way = "random"
+    return BASELINES[way](problem, 1)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    case=cases(),
+    way=st.sampled_from([*OURS, *THEIRS]),
+    dispatch=st.sampled_from(["ready", "ordered"]),
+    objective=st.sampled_from(["completion", "paper", "packing"]),
+    marked_only=st.booleans(),
+    assumptions=uneven_assumptions,
+)
+def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
+    case, way, dispatch, objective, marked_only, assumptions
+):
+    """Room, order, filters, volumes, loops, latency limits, times, bound, figures."""
+    low = lowered(
+        case.run,
+        case.cluster,
+        assumptions=assumptions,
+        dispatch=dispatch,
+        objective=objective,
+        marked_only=marked_only,
+    )
+    reference = Reference(
+        case.run, case.cluster, assumptions, LATENCY_RULED_TYPES, marked_only=marked_only
+    )
+    schedule = decided(low.problem, way)
+    assert Checker(reference, low, schedule, ours=way in OURS).faults() == []
+    assert schedule.makespan_seconds >= lower_bound(low.problem).seconds
+    figures = figures_of(low.problem, schedule)
+    assert figures.makespan_seconds == schedule.makespan_seconds
+    assert figures.latency_excess_ms == schedule.terms[1]
+    assert np.isfinite(schedule.terms).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases(), seed=st.integers(0, 3), dispatch=st.sampled_from(["ready", "ordered"]))
+def test_figures_count_the_steps_that_no_node_takes(case, seed, dispatch):
+    """Steps, not driver pods; the same for the plan and for every baseline."""
+    plan = plan_run(
+        case.run,
+        case.cluster,
+        PlanOptions(
+            generations=1,
+            seed=seed,
+            dispatch=dispatch,
+            params=QUICK,
+            compare=("kube-default", "heft", "fifo", "random"),
+            threads=1,
+        ),
+    )
+    assert plan.figures.unplaced == len(plan.unschedulable)
+    assert {figures.unplaced for figures in plan.baselines.values()} == {plan.figures.unplaced}
+    for figures in (plan.figures, *plan.baselines.values()):
+        assert figures.makespan_seconds >= plan.lower_bound.seconds
+
+
+def test_a_step_larger_than_any_node_leaves_the_others_planned():
+    """It is unplaced, says why, and what comes after it is still shown."""
+    run = a_run(
+        a_step("small", seconds=5),
+        a_step("huge", "small", cpu=99, seconds=7),
+        a_step("after", "huge", seconds=3),
+        a_step("beside", seconds=20),
+    )
+    plan = plan_run(run, a_cluster(), PlanOptions(generations=1))
+    assert plan.figures.unplaced == 1
+    assert [name for name, _ in plan.unschedulable] == ["huge"]
+    assert "not enough cpu (asks 99, at most 4 free)" in plan.step("huge").reason
+    assert plan.step("huge").node is None
+    assert plan.step("huge").start_seconds is None
+    assert plan.step("huge").finish_seconds is None
+    for name in ("small", "after", "beside"):
+        assert plan.step(name).node == "n1"
+    assert plan.step("after").start_seconds == 12.0
+
+
+def test_no_nodes_no_steps_no_plan():
+    """The message says what is missing."""
+    with pytest.raises(PlanningError, match="no nodes"):
+        plan_run(a_run(a_step("a")), replace(a_cluster(), nodes=()))
+    with pytest.raises(PlanningError, match="no steps"):
+        plan_run(a_run(), a_cluster())
+
+
+def test_a_cycle_is_refused_by_name():
+    """Also one that only groups make."""
+    with pytest.raises(PlanningError, match=r"cycle through .*a.*b"):
+        a_problem(a_run(a_step("a", "b"), a_step("b", "a")), a_cluster())
+    with pytest.raises(PlanningError, match="cycle"):
+        a_problem(a_run(a_step("a", "a")), a_cluster())
+    loop = Group("loop", GroupKind.LOOP, depends_on=("inside",))
+    inside = a_step("inside", group="loop")
+    with pytest.raises(PlanningError, match="cycle"):
+        a_problem(a_kfp_run(inside, groups=(loop,)), a_cluster())
+
+
+def test_a_dependency_that_does_not_exist_is_refused_by_name():
+    """Of a step and of a group."""
+    with pytest.raises(PlanningError, match="'a' depends on 'ghost'"):
+        a_problem(a_run(a_step("a", "ghost")), a_cluster())
+    loop = Group("loop", GroupKind.LOOP, depends_on=("ghost",))
+    with pytest.raises(PlanningError, match="'loop' depends on 'ghost'"):
+        a_problem(a_kfp_run(a_step("a"), groups=(loop,)), a_cluster())
+
+
+def test_two_steps_of_one_name_are_refused():
+    """One of them would disappear from the plan."""
+    with pytest.raises(PlanningError, match="'a'"):
+        a_problem(a_run(a_step("a"), a_step("a")), a_cluster())
+
+
+def test_a_group_inside_one_that_does_not_exist_is_refused():
+    """Readers never make one; the message names it all the same."""
+    orphan = Group("inner", GroupKind.DAG, parent="outer")
+    with pytest.raises(PlanningError, match="'outer'"):
+        a_problem(a_kfp_run(a_step("a", group="inner"), groups=(orphan,)), a_cluster())
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+def test_a_run_time_that_is_none_is_refused(seconds):
+    """Readers refuse it too; a graph made by hand has no reader."""
+    with pytest.raises(PlanningError, match="'a'"):
+        a_problem(a_run(a_step("a", seconds=seconds)), a_cluster())
+
+
+@pytest.mark.parametrize("field", ["speed", "store_bytes_per_second", "pull_bytes_per_second"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
+def test_a_node_that_can_do_nothing_is_refused(field, value):
+    """Nothing would ever end there."""
+    with pytest.raises(PlanningError, match="'n1'"):
+        a_problem(a_run(a_step("a")), a_cluster(a_node(**{field: value})))
+
+
+def test_a_driver_that_fits_nowhere_does_not_count_as_a_step():
+    """Full nodes: drivers pass without a node and only steps are reported."""
+    full = a_node(cpu=1, used={"cpu": 950, "memory": 0, "pods": 1})
+    plan = plan_run(a_kfp_run(a_step("a")), a_cluster(full), PlanOptions(generations=1))
+    assert plan.figures.unplaced == 1
+    assert [name for name, _ in plan.unschedulable] == ["a"]
