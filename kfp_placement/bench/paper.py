@@ -1,0 +1,170 @@
+"""`kfp-placement bench paper`: the experiment of the paper on ML tasks on Kubernetes, repeated.
+
+Everything a row compares comes from the same draws: strict first in first out (what the paper's
+figures fit), the default scheduler, HEFT, the paper's genetic algorithm, our search, and the
+pattern-LP bound that no schedule can beat. What is drawn stands in `seed_experiment`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kfp_placement._files import write_whole
+from kfp_placement.bench.paper_report import Outcome, Rooms, parts_of
+from kfp_placement.bench.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
+from kfp_placement.bench.tables import as_markdown, as_text, machine
+from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
+from kfp_placement_engine.paper_genetic import is_constant
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and a short text."""
+
+FULL_SEEDS, FULL_BUDGET_SECONDS = 20, 10.0
+"""What the committed table was made with."""
+
+ROOM_DRAWS = 20
+"""Draws of each mix from which the room against strict FIFO is taken."""
+
+FULL_COMMAND = "kfp-placement bench paper --seeds 20 --budget 10s"
+
+
+@dataclass(frozen=True)
+class PaperSettings:
+    """What to run.
+
+    Attributes:
+        seeds: draws of each mix and kind of durations, seeds 0, 1, ...
+        budget_seconds: of each search, ours and the paper's.
+        mixes, durations: which of the experiment's.
+    """
+
+    seeds: int
+    budget_seconds: float
+    mixes: Sequence[str] = tuple(MIXES)
+    durations: Sequence[str] = DURATIONS
+
+    @property
+    def draws(self) -> list[Draw]:
+        """All draws, a whole set of mixes and durations for each seed."""
+        return [
+            Draw(mix, durations, seed)
+            for seed in range(self.seeds)
+            for mix in self.mixes
+            for durations in self.durations
+        ]
+
+
+@dataclass(frozen=True)
+class PaperResult:
+    """What a run gave.
+
+    Attributes:
+        settings: what was run.
+        outcomes: of every draw.
+        rooms: what draws allow against strict FIFO; these need no search, so there are always many.
+    """
+
+    settings: PaperSettings
+    outcomes: Sequence[Outcome]
+    rooms: Rooms
+
+
+def _silent(share: float, text: str) -> None:
+    """Report nothing."""
+
+
+def main(
+    echo: Callable[[str], None],
+    *,
+    seeds: int,
+    budget_seconds: float,
+    output: Path | None = None,
+    progress: Progress = _silent,
+) -> int:
+    """Run the experiment and print its tables and what they mean; see `run` and `show`."""
+    return show(run(PaperSettings(seeds, budget_seconds), progress), echo, output)
+
+
+def show(result: PaperResult, echo: Callable[[str], None], output: Path | None = None) -> int:
+    """Print tables and conclusions.
+
+    Args:
+        result: what a run gave.
+        echo: prints a line.
+        output: also write the tables as Markdown to this file.
+
+    Returns:
+        The exit code: 1 if a schedule beats the bound or our search misses a target, else 0.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    outcomes = result.outcomes
+    parts = [
+        _about(result.settings),
+        *parts_of(outcomes, result.rooms),
+        *_how_to_repeat(result.settings),
+    ]
+    for line in as_text(parts):
+        echo(line)
+    if output is not None:
+        write_whole(output.resolve(), as_markdown("The paper's experiment", parts))
+    impossible = [outcome for outcome in outcomes if outcome.beats_bound]
+    for outcome in impossible:
+        echo(f"error: a schedule of {outcome.draw} beats the bound")
+    return 1 if impossible or any(not outcome.on_target for outcome in outcomes) else 0
+
+
+def run(settings: PaperSettings, progress: Progress = _silent) -> PaperResult:
+    """Measure every draw, one after the other."""
+    progress(0.0, "what the model allows")
+    rooms = fifo_rooms(ROOM_DRAWS)
+    outcomes = []
+    for number, draw in enumerate(settings.draws):
+        text = f"seed {draw.seed}, mix {draw.mix}, {draw.durations} durations"
+        progress(number / len(settings.draws), text)
+        outcomes.append(measure(draw, settings.budget_seconds))
+    return PaperResult(settings, outcomes, rooms)
+
+
+def fifo_rooms(draws: int) -> Rooms:
+    """The most that any schedule can gain over strict FIFO, durations proportional to vCPU."""
+    rooms: dict[str, dict[str, list[float]]] = {}
+    for levels in DRAWS:
+        rooms[levels] = {mix: [] for mix in MIXES}
+        for mix, found in rooms[levels].items():
+            for seed in range(draws):
+                problem = draw_problem(Draw(mix, "proportional", seed, levels))
+                fifo = BASELINES["fifo"](problem, seed).makespan_seconds
+                found.append(1 - lower_bound(problem).seconds / fifo)
+    return rooms
+
+
+def measure(draw: Draw, budget_seconds: float) -> Outcome:
+    """Everything that one row compares, on one draw."""
+    problem = draw_problem(draw)
+    makespans = {
+        name: BASELINES[name](problem, draw.seed).makespan_seconds
+        for name in ("fifo", "kube-default", "heft")
+    }
+    searches = {"paper": GeneticParams.paper(), "ours": GeneticParams()}
+    for name, params in searches.items():
+        result = solve(problem, MaxRuntime(budget_seconds), draw.seed, params)
+        makespans[name] = result.schedule.makespan_seconds
+    bound = lower_bound(problem)
+    return Outcome(draw, bound.seconds, bound.kind, makespans, is_constant(problem))
+
+
+def _about(settings: PaperSettings) -> list[str]:
+    seeds = f"{settings.seeds} seeds (from 0)" if settings.seeds > 1 else "seed 0"
+    return [
+        "100 tasks x 6 subtasks (a chain; level drawn per task, exact shares, shuffled), all at",
+        "t=0; 3 nodes of 8 vCPU and 16 GB; no driver pods, no image pulls; ordered dispatch.",
+        f"{seeds}, {settings.budget_seconds:g} s for each search; {machine()}.",
+    ]
+
+
+def _how_to_repeat(settings: PaperSettings) -> list[list[str]]:
+    if settings.seeds >= FULL_SEEDS and settings.budget_seconds >= FULL_BUDGET_SECONDS:
+        return []
+    return [["A short run. The whole table takes about 40 minutes:", f"  {FULL_COMMAND}"]]

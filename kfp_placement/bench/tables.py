@@ -1,0 +1,73 @@
+"""Tables of results: aligned for a terminal, Markdown for the committed files."""
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first columns are words and the others figures.
+
+    Attributes:
+        title: one line above it.
+        headings: one for each column.
+        rows: cells as text.
+        words: how many columns are words, aligned to the left.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+
+    def lines(self) -> list[str]:
+        """For a terminal."""
+        table = [self.headings, *self.rows]
+        widths = [max(len(row[column]) for row in table) for column in range(len(self.headings))]
+        return [self.title, *("  " + self._aligned(row, widths) for row in table)]
+
+    def markdown(self) -> list[str]:
+        """For a file."""
+        marks = [":---" if column < self.words else "---:" for column in range(len(self.headings))]
+        rows = ["| " + " | ".join(row) + " |" for row in (self.headings, marks, *self.rows)]
+        return [f"**{self.title}**", "", *rows]
+
+    def _aligned(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        cells = [
+            cell.ljust(width) if column < self.words else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+
+def as_markdown(heading: str, parts: Sequence[Table | Sequence[str]]) -> str:
+    """A page: tables, and paragraphs given as lines."""
+    lines = [f"# {heading}"]
+    for part in parts:
+        lines += ["", *(part.markdown() if isinstance(part, Table) else part)]
+    return "\n".join(lines) + "\n"
+
+
+def as_text(parts: Sequence[Table | Sequence[str]]) -> list[str]:
+    """The same for a terminal."""
+    lines: list[str] = []
+    for part in parts:
+        lines += [*([""] if lines else []), *(part.lines() if isinstance(part, Table) else part)]
+    return lines
+
+
+def machine() -> str:
+    """The class of machine that figures come from; no name of it."""
+    cores = os.cpu_count() or 1
+    return (
+        f"{cores} core{'s' if cores > 1 else ''} ({platform.machine()}), {platform.system()}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def percent(ratio: float, digits: int = 1) -> str:
+    """A ratio as percent, without a minus sign before zero."""
+    text = f"{100 * ratio:.{digits}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
