@@ -1,0 +1,199 @@
+"""Volume claims: existing ones, those the run makes, the workspace; followed to the steps."""
+
+import pytest
+
+from kfp_placement_engine.run_graph import RunClaim
+from tests.support.packages import (
+    a_dag,
+    a_loop,
+    a_package,
+    a_task,
+    input_of_dag,
+    inputs,
+    output_of,
+    read_as_workflow,
+    read_package,
+)
+
+READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
+MAKER = {"make": {"executorLabel": "exec-make"}}
+MAKER_EXECUTOR = {"exec-make": {"container": {"image": "argostub/createpvc"}}}
+
+
+def mounting(*sources):
+    """Kubernetes config of `work` that mounts claims given in KFP's forms."""
+    mounts = [{"mountPath": "/data", "pvcNameParameter": source} for source in sources]
+    return {"exec-work": {"pvcMount": mounts}}
+
+
+def uses(graph) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for step in graph.steps:
+        for use in step.claims:
+            found.setdefault(use.claim, []).append(step.name)
+    return found
+
+
+@READERS
+@pytest.mark.parametrize(
+    "mount",
+    [
+        {"pvcNameParameter": {"runtimeValue": {"constant": "data"}}},
+        {"pvcNameParameter": {"componentInputParameter": "claim"}},
+        {"constant": "data"},
+        {"componentInputParameter": "claim"},
+    ],
+)
+def test_existing_claims_are_named_in_every_form(read, mount) -> None:
+    """The forms of today and the deprecated ones."""
+    documents = a_package(
+        {"work": a_task()},
+        parameters={"claim": {"parameterType": "STRING", "defaultValue": "data"}},
+        kubernetes={"exec-work": {"pvcMount": [{"mountPath": "/data", **mount}]}},
+    )
+    graph = read(documents)
+    assert uses(graph) == {"data": ["work"]}
+    assert graph.claims == (RunClaim("data"),)
+
+
+@READERS
+@pytest.mark.parametrize(
+    "form", [{"pvcNameParameter": output_of("make", "name")}, output_of("make", "name")]
+)
+def test_a_claim_made_by_the_run_has_its_maker_and_modes(read, form) -> None:
+    access = inputs(access_modes=["ReadWriteMany"], pvc_name_suffix="-x")
+    documents = a_package(
+        {"make": a_task("make", inputs=access), "work": a_task(after=["make"])},
+        components=MAKER,
+        executors=MAKER_EXECUTOR,
+        kubernetes={"exec-work": {"pvcMount": [form]}},
+    )
+    graph = read(documents)
+    assert uses(graph) == {"make": ["work"]}
+    assert graph.claims == (RunClaim("make", ("ReadWriteMany",), created_by="make"),)
+
+
+@READERS
+def test_it_is_followed_into_loops_and_back_from_nested_pipelines(read) -> None:
+    """Made in a nested pipeline, mounted in a loop of another."""
+    access = inputs(access_modes=input_of_dag("modes"))
+    maker = a_dag({"make": a_task("make", inputs=access)})
+    source = {"producerSubtask": "make", "outputParameterKey": "name"}
+    maker["dag"]["outputs"] = {"parameters": {"claim": {"valueFromParameter": source}}}
+    user = a_dag({"work": a_task()})
+    modes = inputs(modes=["ReadWriteOnce"])
+    tasks = {
+        "maker": a_task("maker", inputs=modes),
+        "loop": a_loop("user", [1, 2], inputs=inputs(volume=output_of("maker", "claim"))),
+    }
+    documents = a_package(
+        tasks,
+        components={**MAKER, "maker": maker, "user": user},
+        executors=MAKER_EXECUTOR,
+        kubernetes=mounting(input_of_dag("volume")),
+    )
+    graph = read(documents)
+    assert uses(graph) == {"maker.make": ["loop[0].work", "loop[1].work"]}
+    assert graph.claims == (RunClaim("maker.make", ("ReadWriteOnce",), created_by="maker.make"),)
+
+
+@READERS
+def test_each_iteration_makes_its_own_claim(read) -> None:
+    tasks = {"make": a_task("make"), "work": a_task(after=["make"])}
+    documents = a_package(
+        {"loop": a_loop("body", [1, 2])},
+        components={**MAKER, "body": a_dag(tasks)},
+        executors=MAKER_EXECUTOR,
+        kubernetes=mounting(output_of("make", "name")),
+    )
+    graph = read(documents)
+    assert uses(graph) == {"loop[0].make": ["loop[0].work"], "loop[1].make": ["loop[1].work"]}
+
+
+@READERS
+def test_a_claim_made_under_a_fixed_name_is_that_claim(read) -> None:
+    """Whether a step mounts it by the maker's output or by its name."""
+    access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
+    documents = a_package(
+        {"make": a_task("make", inputs=access), "work": a_task(after=["make"])},
+        components=MAKER,
+        executors=MAKER_EXECUTOR,
+        kubernetes=mounting(output_of("make", "name"), {"runtimeValue": {"constant": "scratch"}}),
+    )
+    graph = read(documents)
+    assert uses(graph) == {"scratch": ["work"]}
+    assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make"),)
+
+
+@READERS
+def test_names_of_claims_are_unique(read) -> None:
+    """An existing claim that is called like the step that makes another one."""
+    tasks = {
+        "make": a_task("make", after=["first"]),
+        "first": a_task(),
+        "last": a_task("other", after=["make"]),
+    }
+    other = {"pvcMount": [{"pvcNameParameter": output_of("make", "name")}]}
+    documents = a_package(
+        tasks,
+        components={**MAKER, "other": {"executorLabel": "exec-other"}},
+        executors={**MAKER_EXECUTOR, "exec-other": {"container": {"image": "x"}}},
+        kubernetes={**mounting({"runtimeValue": {"constant": "make"}}), "exec-other": other},
+    )
+    graph = read(documents)
+    assert uses(graph) == {"make": ["first"], "make-2": ["last"]}
+
+
+@READERS
+def test_steps_that_mount_what_nobody_named_yet_still_share_it(read) -> None:
+    """A pipeline parameter without a value is one claim, whatever it is."""
+    documents = a_package(
+        {"one": a_task(), "two": a_task()},
+        parameters={"claim": {"parameterType": "STRING"}},
+        kubernetes=mounting(input_of_dag("claim")),
+    )
+    graph = read(documents)
+    assert uses(graph) == {"parameter claim": ["one", "two"]}
+    assert {notice.code for notice in graph.notices} == {"missing-argument", "unknown-claim"}
+
+
+@READERS
+def test_steps_that_mount_what_a_task_names_at_run_time_still_share_it(read) -> None:
+    documents = a_package(
+        {"find": a_task("finder"), "one": a_task(after=["find"]), "two": a_task(after=["find"])},
+        components={"finder": {"executorLabel": "exec-finder"}},
+        executors={"exec-finder": {"container": {"image": "x"}}},
+        kubernetes=mounting(output_of("find")),
+    )
+    graph = read(documents)
+    assert uses(graph) == {"find.Output": ["one", "two"]}
+    assert graph.claims[0].access_modes == ()
+    assert {notice.code for notice in graph.notices} == {"unknown-claim"}
+
+
+@READERS
+def test_the_workspace_is_mounted_where_an_input_names_it(read) -> None:
+    """Also through a nested pipeline, inside of other text, and by its mount path."""
+    place = "{{$.workspace_path}}"
+    passed = a_dag({"work": a_task(inputs=inputs(path=input_of_dag("folder")))})
+    tasks = {
+        "direct": a_task(inputs=inputs(path=f"{place}/file")),
+        "literal": a_task(inputs=inputs(path="/kfp-workspace/file")),
+        "nested": a_task("nested", inputs=inputs(folder=place)),
+        "without": a_task(inputs=inputs(path="/tmp")),
+    }
+    documents = a_package(tasks, components={"nested": passed})
+    modes = {"pvcSpecPatch": {"accessModes": ["ReadWriteMany"]}}
+    config = {"workspace": {"size": "1Gi", "kubernetes": modes}}
+    documents.append({"platforms": {"kubernetes": {"pipelineConfig": config}}})
+    graph = read(documents)
+    assert uses(graph) == {"kfp-workspace": ["direct", "literal", "nested.work"]}
+    assert graph.claims == (RunClaim("kfp-workspace", ("ReadWriteMany",), is_workspace=True),)
+
+
+@READERS
+def test_without_a_workspace_nothing_is_mounted(read) -> None:
+    tasks = {"work": a_task(inputs=inputs(path="{{$.workspace_path}}"))}
+    graph = read(a_package(tasks))
+    assert graph.claims == ()
+    assert uses(graph) == {}

@@ -1,0 +1,427 @@
+"""From node names to steps: recordings of the real Argo, and names made for what they lack."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from kfp_placement_engine.readers import read_run, read_run_file
+from kfp_placement_engine.readers.pod_identity import (
+    PodIdentity,
+    PodIndex,
+    PodRole,
+    identify_by_grammar,
+)
+from tests.support.data import data_path
+from tests.support.packages import (
+    a_dag,
+    a_loop,
+    a_package,
+    a_task,
+    an_exit_task,
+    inputs,
+    output_of,
+    read_as_workflow,
+    read_package,
+)
+
+NODE_NAME = "workflows.argoproj.io/node-name"
+FOLDERS = [
+    ("argo-4.0.5", "kfp-2.17.0/workflows"),
+    ("labelled/recordings", "labelled/workflows"),
+]
+
+
+def recorded_pods():
+    """(file, index, pod) for every recorded pod."""
+    for recordings, workflows in FOLDERS:
+        for path in sorted(data_path(recordings).glob("*.json")):
+            recording = json.loads(path.read_text())
+            name = recording["golden"].rsplit("/", 1)[-1]
+            graph = read_run_file(data_path(workflows, name))
+            index = PodIndex(graph, recording["workflow"])
+            for pod in recording["pods"]:
+                yield path.name, index, graph, pod
+
+
+def test_every_recorded_pod_is_a_step_or_group_of_its_graph() -> None:
+    """980 pods; 309 are drivers of groups; images of executors are those of the steps."""
+    roles: Counter[PodRole] = Counter()
+    groups = warned = 0
+    for _, index, graph, pod in recorded_pods():
+        found = index.identify(pod["metadata"]["annotations"][NODE_NAME])
+        assert found is not None
+        assert "no step or group" not in found.warning
+        roles[found.role] += 1
+        groups += found.is_group is True
+        assert found.attempt == 0
+        main = next(c for c in pod["spec"]["containers"] if c["name"] == "main")
+        if found.warning:
+            warned += 1
+            assert "[*]" in found.name
+        elif found.role is PodRole.EXECUTOR:
+            assert graph.step(found.name).image == main["image"]
+            assert found.iteration == graph.step(found.name).iteration
+        if found.role is PodRole.DRIVER:
+            assert "driver" in main["image"]
+    assert sum(roles.values()) == 980
+    assert groups == 309
+    assert roles[PodRole.IMPORTER] == 5
+    assert roles[PodRole.DRIVER_ONLY] == 2
+    assert warned > 0
+
+
+def test_loop_indexes_of_recorded_pods_are_those_in_their_names() -> None:
+    """The recordings' loops always ran twice; a known width of one is warned of."""
+    for _, index, _, pod in recorded_pods():
+        node_name = pod["metadata"]["annotations"][NODE_NAME]
+        found = index.identify(node_name)
+        expected = tuple(
+            int(part.split("(")[1].split(":")[0])
+            for part in node_name.split(".")
+            if part.startswith("iteration-iterations(")
+        )
+        assert found is not None
+        assert found.iteration == expected
+
+
+def test_the_grammar_alone_agrees_on_recorded_pods() -> None:
+    """Wherever no task has a tricky name."""
+    for _, index, _, pod in recorded_pods():
+        node_name = pod["metadata"]["annotations"][NODE_NAME]
+        found = index.identify(node_name)
+        workflow = pod["metadata"]["labels"]["workflows.argoproj.io/workflow"]
+        guess = identify_by_grammar(node_name, workflow)
+        assert found is not None
+        assert guess is not None
+        assert (guess.iteration, guess.attempt) == (found.iteration, found.attempt)
+        if not found.warning:
+            assert guess.name == found.name
+
+
+@pytest.mark.parametrize(
+    ("node_name", "name", "iteration", "attempt", "role"),
+    [
+        ("ts-ab1.root-driver", "", (), 0, "driver"),
+        ("ts-ab1.root.train-driver", "train", (), 0, "driver"),
+        ("ts-ab1.root.train.executor", "train", (), 0, "executor"),
+        ("ts-ab1(0).root(0).train(0).executor(1)", "train", (), 1, "executor"),
+        ("ts-ab1.root.for-loop-2.iteration-driver", "for-loop-2", (), 0, "driver"),
+        (
+            "ts-ab1.root.for-loop-2.iteration-iterations(1:1).iteration-item-driver",
+            "for-loop-2[1]",
+            (1,),
+            0,
+            "driver",
+        ),
+        (
+            "ts-ab1.root.for-loop-2.iteration-iterations(1:1).iteration-item.predict-driver",
+            "for-loop-2[1].predict",
+            (1,),
+            0,
+            "driver",
+        ),
+        (
+            "ts-ab1(0).root(0).for-loop-2(0).iteration-iterations(1:1)(0)"
+            ".iteration-item(0).predict(0).executor(0)",
+            "for-loop-2[1].predict",
+            (1,),
+            0,
+            "executor",
+        ),
+        (
+            "ts-ab1(0).root(0).exit-handler-1.onExit(0).print-op(0).executor(0)",
+            "print-op",
+            (),
+            0,
+            "executor",
+        ),
+        ("ts-ab1.root.importer", "importer", (), 0, "importer or driver-only"),
+        ("ts-ab1(0).root-driver(2)", "", (), 2, "driver"),
+    ],
+)
+def test_the_documented_names_are_read_by_grammar(
+    node_name: str, name: str, iteration: tuple[int, ...], attempt: int, role: str
+) -> None:
+    found = identify_by_grammar(node_name, "ts-ab1")
+    if name == "" and found is not None:
+        # Without a graph the root DAG goes by its own name.
+        assert found.name in ("", "root")
+        found = PodIdentity("", found.role, found.is_group, found.iteration, found.attempt)
+    assert found is not None
+    assert (found.name, found.iteration, found.attempt, found.role.value) == (
+        name,
+        iteration,
+        attempt,
+        role,
+    )
+
+
+@pytest.mark.parametrize(
+    "node_name",
+    ["", "other.root.train.executor", "ts-ab1", "ts-ab1train", "ts-ab1.root..x", "ts-ab1.root.x(1"],
+)
+def test_other_names_are_no_pods_of_the_run(node_name: str) -> None:
+    assert identify_by_grammar(node_name, "ts-ab1") is None
+
+
+LOOPS = {"body": a_dag({"work": a_task()}), "deep": a_dag({"inner": a_loop("body", [1, 2])})}
+READERS = pytest.mark.parametrize("read", [read_package, read_as_workflow])
+
+
+def steps(prefix: str, suffix: str = "") -> list[str]:
+    """A node name without attempts, and as KFP 2.17's default retries write it."""
+    plain = f"wf.1.{prefix}{suffix}"
+    head, *parts = plain.removeprefix("wf.1.").split(".")
+    return [plain, f"wf.1(0).{head}(0)" + "".join(f".{part}(0)" for part in parts)]
+
+
+@READERS
+@pytest.mark.parametrize(
+    ("node", "name", "role", "iteration"),
+    [
+        ("root-driver", "", PodRole.DRIVER, ()),
+        ("root.work-driver", "work", PodRole.DRIVER, ()),
+        ("root.work.executor", "work", PodRole.EXECUTOR, ()),
+        ("root.loop.iteration-driver", "loop", PodRole.DRIVER, ()),
+        (
+            "root.loop.iteration-iterations(1:1).iteration-item-driver",
+            "loop[1]",
+            PodRole.DRIVER,
+            (1,),
+        ),
+        (
+            "root.loop.iteration-iterations(1:1).iteration-item.inner.iteration-driver",
+            "loop[1].inner",
+            PodRole.DRIVER,
+            (1,),
+        ),
+        (
+            "root.loop.iteration-iterations(1:1).iteration-item.inner"
+            ".iteration-iterations(0:0).iteration-item.work.executor",
+            "loop[1].inner[0].work",
+            PodRole.EXECUTOR,
+            (1, 0),
+        ),
+        (
+            "root.each.iteration-iterations(1:1).iteration-item-driver",
+            "each[1]",
+            PodRole.DRIVER,
+            (1,),
+        ),
+        (
+            "root.each.iteration-iterations(1:1).iteration-item.executor",
+            "each[1]",
+            PodRole.EXECUTOR,
+            (1,),
+        ),
+        ("root.work.onExit.tidy.executor", "tidy", PodRole.EXECUTOR, ()),
+        ("root.work.onExit.tidy-driver", "tidy", PodRole.DRIVER, ()),
+        ("root.make", "make", PodRole.DRIVER_ONLY, ()),
+        ("root.bring", "bring", PodRole.IMPORTER, ()),
+    ],
+)
+def test_pods_are_found_along_the_graph(read, node, name, role, iteration) -> None:
+    """In both spellings, under a Workflow name with a dot."""
+    components = {
+        **LOOPS,
+        "make": {"executorLabel": "exec-make"},
+        "bring": {"executorLabel": "exec-bring"},
+    }
+    executors = {
+        "exec-make": {"container": {"image": "argostub/createpvc"}},
+        "exec-bring": {"importer": {}},
+    }
+    tasks = {
+        "work": a_task(),
+        "loop": a_loop("deep", [1, 2]),
+        "each": a_loop("work", [1, 2]),
+        "tidy": an_exit_task("work"),
+        "make": a_task("make"),
+        "bring": a_task("bring"),
+    }
+    graph = read(a_package(tasks, components=components, executors=executors))
+    index = PodIndex(graph, "wf.1")
+    for node_name in steps(node):
+        found = index.identify(node_name)
+        assert found is not None
+        assert (found.name, found.role, found.iteration) == (name, role, iteration)
+        assert found.warning == ""
+        assert found.attempt == 0
+
+
+def test_attempts_are_read_from_the_last_name() -> None:
+    """Absent from the recordings: retried executors, drivers and importers."""
+    graph = read_package(a_package({"work": a_task()}))
+    index = PodIndex(graph, "wf")
+    for node_name, attempt in (
+        ("wf(0).root(0).work(0).executor(3)", 3),
+        ("wf(0).root(0).work-driver(2)", 2),
+        ("wf(0).root-driver(1)", 1),
+        ("wf.root.work.executor", 0),
+    ):
+        found = index.identify(node_name)
+        assert found is not None
+        assert found.attempt == attempt
+
+
+def test_iterations_beyond_the_graph_count_for_the_whole() -> None:
+    graph = read_package(a_package({"loop": a_loop("deep", [1, 2])}, components=LOOPS))
+    index = PodIndex(graph, "wf")
+    start = "wf.root.loop.iteration-iterations(5:5)"
+    inner = f"{start}.iteration-item.inner"
+    for node_name, name, is_group, iteration in (
+        (f"{start}.iteration-item-driver", "loop[*]", True, (5,)),
+        (f"{inner}.iteration-driver", "loop[*].inner", True, (5,)),
+        (
+            f"{inner}.iteration-iterations(0:0).iteration-item.work.executor",
+            "loop[*].inner[*].work",
+            False,
+            (5, 0),
+        ),
+    ):
+        found = index.identify(node_name)
+        assert found is not None
+        assert (found.name, found.is_group, found.iteration) == (name, is_group, iteration)
+        assert "fewer iterations" in found.warning
+
+
+def test_tasks_called_like_argo_s_own_levels_are_not_misread() -> None:
+    """`iteration`, `x-driver`, `executor`: the graph knows better than the grammar."""
+    names = ["iteration", "iteration-item", "iteration-iterations", "x-driver", "x", "executor"]
+    components = {"iteration-driver": a_dag({"iteration": a_task()})}
+    tasks = {
+        **{name: a_task() for name in names if name not in ("x-driver", "x")},
+        "y-driver": a_task(),
+        "nested": a_task("iteration-driver"),
+    }
+    graph = read_package(a_package(tasks, components=components))
+    index = PodIndex(graph, "wf")
+    for node_name, name, role in (
+        ("wf.root.iteration.executor", "iteration", PodRole.EXECUTOR),
+        ("wf.root.iteration-driver", "iteration", PodRole.DRIVER),
+        ("wf.root.iteration-item.executor", "iteration-item", PodRole.EXECUTOR),
+        ("wf.root.iteration-iterations.executor", "iteration-iterations", PodRole.EXECUTOR),
+        ("wf.root.y-driver.executor", "y-driver", PodRole.EXECUTOR),
+        ("wf.root.y-driver-driver", "y-driver", PodRole.DRIVER),
+        ("wf.root.executor.executor", "executor", PodRole.EXECUTOR),
+        ("wf.root.executor-driver", "executor", PodRole.DRIVER),
+        ("wf.root.nested.iteration.executor", "nested.iteration", PodRole.EXECUTOR),
+        ("wf.root.nested.iteration-driver", "nested.iteration", PodRole.DRIVER),
+        ("wf.root.nested-driver", "nested", PodRole.DRIVER),
+    ):
+        found = index.identify(node_name)
+        assert found is not None
+        assert (found.name, found.role, found.warning) == (name, role, "")
+
+
+def test_an_importer_called_driver_is_an_importer() -> None:
+    documents = a_package(
+        {"data-driver": a_task("bring")},
+        components={"bring": {"executorLabel": "exec-bring"}},
+        executors={"exec-bring": {"importer": {}}},
+    )
+    found = PodIndex(read_package(documents), "wf").identify("wf.root.data-driver")
+    assert found is not None
+    assert (found.name, found.role) == ("data-driver", PodRole.IMPORTER)
+
+
+def test_pods_outside_the_graph_are_read_by_grammar_with_a_warning() -> None:
+    index = PodIndex(read_package(a_package({"work": a_task()})), "wf")
+    found = index.identify("wf.root.gone.executor")
+    assert found is not None
+    assert (found.name, found.role) == ("gone", PodRole.EXECUTOR)
+    assert "no step or group" in found.warning
+    assert index.identify("another.root.work.executor") is None
+    assert index.identify("wfx.root.work.executor") is None
+
+
+@pytest.mark.parametrize("cut", range(0, 120, 3))
+def test_any_part_of_a_name_is_read_or_refused(cut: int) -> None:
+    """Whatever is cut off, nothing is raised."""
+    name = "wf(0).root(0).loop(0).iteration-iterations(1:1)(0).iteration-item(0).inner(0)" + (
+        ".iteration-iterations(0:0)(0).iteration-item(0).work(0).executor(0)"
+    )
+    graph = read_package(a_package({"loop": a_loop("deep", [1, 2])}, components=LOOPS))
+    index = PodIndex(graph, "wf")
+    for text in (name[:cut], name[cut:], name[:cut] + "((" + name[cut:]):
+        index.identify(text)
+        identify_by_grammar(text, "wf")
+
+
+def test_pods_of_plain_workflows_are_their_paths() -> None:
+    """Steps groups, loops over text with dots and brackets, nested DAGs, exit handlers."""
+    text = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: my.flow}
+spec:
+  entrypoint: main
+  onExit: tidy
+  templates:
+  - name: main
+    steps:
+    - - {name: first, template: work}
+    - - name: each
+        template: work
+        withItems: ["a.b(c)", "d[1]"]
+      - {name: nested, template: graph}
+  - name: graph
+    dag:
+      tasks:
+      - {name: A, template: work, onExit: tidy}
+      - {name: B, template: more, dependencies: [A]}
+  - name: more
+    steps:
+    - - {name: deep, template: work}
+  - name: work
+    container: {image: work}
+  - name: tidy
+    container: {image: tidy}
+"""
+    graph = read_run(text.encode(), name="flow.yaml")
+    index = PodIndex(graph)
+    for node_name, name, iteration, attempt in (
+        ("my.flow[0].first", "first", (), 0),
+        ("my.flow(0)[0].first(2)", "first", (), 2),
+        ("my.flow[1].each(0:a.b(c))", "each[0]", (0,), 0),
+        ("my.flow[1].each(1:d[1])(1)", "each[1]", (1,), 1),
+        ("my.flow[1].nested.A", "nested.A", (), 0),
+        ("my.flow[1].nested.A.onExit", "nested.A.onExit", (), 0),
+        ("my.flow[1].nested.B[0].deep", "nested.B.deep", (), 0),
+        ("my.flow.onExit", "onExit", (), 0),
+    ):
+        found = index.identify(node_name)
+        assert found is not None, node_name
+        assert (found.name, found.iteration, found.attempt) == (name, iteration, attempt)
+        assert (found.role, found.warning) == (PodRole.EXECUTOR, "")
+
+
+def test_a_workflow_of_one_pod_has_its_name() -> None:
+    text = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: alone}
+spec: {entrypoint: main, templates: [{name: main, container: {image: work}}]}
+"""
+    index = PodIndex(read_run(text.encode(), name="flow.yaml"))
+    found = index.identify("alone")
+    assert found is not None
+    assert (found.name, found.role) == ("main", PodRole.EXECUTOR)
+    retried = index.identify("alone(3)")
+    assert retried is not None
+    assert retried.attempt == 3
+
+
+def test_dynamic_loops_use_the_assumed_width() -> None:
+    source = inputs(items=output_of("list"))
+    tasks = {"list": a_task(), "loop": a_loop("body", "items", inputs=source)}
+    index = PodIndex(read_package(a_package(tasks, components=LOOPS)), "wf")
+    start = "wf.root.loop.iteration-iterations"
+    within = index.identify(f"{start}(2:2).iteration-item.work.executor")
+    beyond = index.identify(f"{start}(3:3).iteration-item.work.executor")
+    assert within is not None
+    assert beyond is not None
+    assert (within.name, within.warning) == ("loop[2].work", "")
+    assert beyond.name == "loop[*].work"
+    assert beyond.warning
