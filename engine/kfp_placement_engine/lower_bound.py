@@ -4,16 +4,22 @@ The larger of three bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
   with the driver, transfer and pull time that cannot be avoided;
-- `area`: requested resources x time against the room of all nodes;
+- `area`: requested resources x time against the room of all nodes, between what must come before
+  and what must follow;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
   the node's speed; where the extra `bounds` is installed and the sets are few enough.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from kfp_placement_engine.pattern_bound import pattern_bound_seconds
 from kfp_placement_engine.plan import Bound
 from kfp_placement_engine.problem import Booleans, Floats, Integers, PlacementProblem
+
+MAX_HEADS = 64
+"""Starting times from which on the area is looked at; 10,000 steps may have that many."""
 
 BLOCK_CELLS = 1_000_000
 """Activities x nodes looked at together: 10,000 steps on 1,000 nodes would fill memory."""
@@ -22,14 +28,16 @@ BLOCK_CELLS = 1_000_000
 def lower_bound(problem: PlacementProblem) -> Bound:
     """The largest of the bounds; on a tie the one named first in the module's docstring wins."""
     usable = usable_nodes(problem)
-    shortest = shortest_seconds(problem, usable)
+    paths = paths_of(problem, shortest_seconds(problem, usable))
     bounds = [
-        Bound(critical_path_seconds(problem, shortest), "critical-path"),
-        Bound(area_seconds(problem, usable, shortest), "area"),
+        Bound(paths.critical_seconds, "critical-path"),
+        Bound(area_seconds(problem, usable, paths), "area"),
     ]
     pattern = pattern_bound_seconds(problem, usable)
     if pattern is not None:
-        bounds.append(Bound(pattern, "pattern-lp"))
+        steps = problem.arrays.gene >= 0
+        around = float(paths.head[steps].min()) + float(paths.tail[steps].min())
+        bounds.append(Bound(pattern + around, "pattern-lp"))
     # The bounds are compared with simulated times, which add up the same numbers in another order.
     best = max(bounds, key=lambda bound: bound.seconds)
     return Bound(best.seconds * (1 - 1e-12), best.kind)
@@ -82,35 +90,82 @@ def _least_with_pull(problem: PlacementProblem, activity: int, usable: Booleans)
     return float(np.where(usable, seconds, np.inf).min())
 
 
-def critical_path_seconds(problem: PlacementProblem, shortest: Floats) -> float:
-    """The longest chain with every activity at its quickest."""
+@dataclass(frozen=True)
+class Paths:
+    """What must lie before and after each activity.
+
+    Attributes:
+        shortest: [A] least time from bind to end.
+        head: [A] it cannot be bound earlier.
+        tail: [A] least time from its end to the end of the run.
+    """
+
+    shortest: Floats
+    head: Floats
+    tail: Floats
+
+    @property
+    def critical_seconds(self) -> float:
+        """The longest chain with every activity at its quickest."""
+        return float((self.head + self.shortest + self.tail).max(initial=0.0))
+
+
+def paths_of(problem: PlacementProblem, shortest: Floats) -> Paths:
+    """Heads and tails along the dependencies."""
     arrays = problem.arrays
-    end = arrays.release_seconds + shortest
+    head, tail = arrays.release_seconds.astype(np.float64), np.zeros(problem.activities)
     for activity in problem.topological:
-        before = arrays.predecessors[
-            arrays.predecessors_start[activity] : arrays.predecessors_start[activity + 1]
-        ]
-        if before.size:
-            end[activity] += max(
-                0.0, float(end[before].max()) - float(arrays.release_seconds[activity])
-            )
-    return float(end.max(initial=0.0))
+        first, last = arrays.predecessors_start[activity : activity + 2]
+        if last > first:
+            before = arrays.predecessors[first:last]
+            head[activity] = max(head[activity], float((head[before] + shortest[before]).max()))
+    for activity in problem.topological[::-1]:
+        first, last = arrays.successors_start[activity : activity + 2]
+        if last > first:
+            after = arrays.successors[first:last]
+            tail[activity] = float((shortest[after] + tail[after]).max())
+    return Paths(shortest, head, tail)
 
 
-def area_seconds(problem: PlacementProblem, usable: Booleans, shortest: Floats) -> float:
-    """Requested amount x time of all activities against the room of the nodes they may use."""
+def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> float:
+    """Requested amount x time of activities against the room of the nodes they may use.
+
+    Activities that all start late and are all followed by much have only the time between for their
+    work: every choice of "head at least this, tail at least that" gives a bound.
+    """
     arrays = problem.arrays
-    placed = ~arrays.virtual & usable.any(axis=1)
-    if not placed.any():
+    placed = np.flatnonzero(~arrays.virtual & usable.any(axis=1))
+    if not placed.size:
         return 0.0
     open_nodes = usable[placed].any(axis=0)
-    requests = arrays.requests[placed].astype(np.float64)
     room = np.maximum(arrays.free[open_nodes], 0).astype(np.float64)
+    requests = arrays.requests[placed].astype(np.float64)
     run = np.where(arrays.scales, arrays.duration_seconds, 0.0)[placed]
-    by_time = _ratio(requests.T @ shortest[placed], room.sum(axis=0))
-    by_speed = _ratio(requests.T @ run, (room * arrays.speed[open_nodes, None]).sum(axis=0))
-    return max(by_time, by_speed)
+    shares = np.concatenate(
+        [
+            _shares(requests * paths.shortest[placed, None], room.sum(axis=0)),
+            _shares(requests * run[:, None], arrays.speed[open_nodes] @ room),
+        ],
+        axis=1,
+    )
+    return _windowed(shares, paths.head[placed], paths.tail[placed])
 
 
-def _ratio(work: Floats, room: Floats) -> float:
-    return float(np.divide(work, room, out=np.zeros_like(work), where=room > 0).max(initial=0.0))
+def _shares(work: Floats, room: Floats) -> Floats:
+    """[A, R] seconds that the work takes of all nodes together; 0 where there is no room at all."""
+    return np.divide(work, room, out=np.zeros_like(work), where=room > 0)
+
+
+def _windowed(shares: Floats, head: Floats, tail: Floats) -> float:
+    """The largest of head + work + tail over the sets of activities with at least these."""
+    by_tail = np.argsort(-tail, kind="stable")
+    shares, head, tail = shares[by_tail], head[by_tail], tail[by_tail]
+    heads = np.unique(head)
+    if heads.size > MAX_HEADS:
+        heads = heads[np.linspace(0, heads.size - 1, MAX_HEADS).astype(np.int64)]
+    best = 0.0
+    for least in heads:
+        inside = head >= least
+        work = np.cumsum(shares[inside], axis=0).max(axis=1)
+        best = max(best, float(least) + float((work + tail[inside]).max()))
+    return best

@@ -1,0 +1,69 @@
+"""Lower bounds by hand: which of them holds, and why."""
+
+import importlib
+
+import pytest
+
+from kfp_placement_engine import lower_bound
+from kfp_placement_engine.baselines import heft
+from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
+
+
+def bound_of(run, *members, **options):
+    return lower_bound(a_problem(run, a_cluster(*members), **options))
+
+
+def test_a_chain_is_bound_by_its_length():
+    run = a_run(a_step("a"), a_step("b", "a"), a_step("c", "b"))
+    bound = bound_of(run, *nodes(3))
+    assert (bound.kind, bound.seconds) == ("critical-path", pytest.approx(30))
+
+
+def test_each_step_counts_at_its_quickest_node():
+    run = a_run(a_step("a"), a_step("b", "a", cpu=4))
+    bound = bound_of(run, a_node("small", cpu=2, speed=4.0), a_node("large", cpu=4, speed=2.0))
+    assert bound.seconds == pytest.approx(10 / 4 + 10 / 2)
+
+
+def test_drivers_are_on_the_path():
+    """The root's driver, the step's own, the step: 1 s, 1 s, 10 s."""
+    assert bound_of(a_kfp_run(a_step("a"))).seconds == pytest.approx(12)
+
+
+def test_independent_steps_are_bound_by_their_area():
+    run = a_run(*(a_step(f"s{number}", cpu=2.5) for number in range(8)), a_step("tiny", seconds=0))
+    bound = bound_of(run, a_node(cpu=5))
+    assert bound.seconds == pytest.approx(40)
+
+
+def test_what_must_come_before_and_after_is_no_time_for_the_area():
+    """Eight steps on four CPUs take 20 s, between 10 s before and 10 s after."""
+    middle = [a_step(f"s{number}", "first") for number in range(8)]
+    last = a_step("last", *(step.name for step in middle))
+    run = a_run(a_step("first"), *middle, last)
+    bound = bound_of(run, a_node(cpu=4))
+    assert (bound.kind, bound.seconds) == ("area", pytest.approx(40))
+    assert heft(a_problem(run, a_cluster(a_node(cpu=4)))).makespan_seconds == pytest.approx(40)
+
+
+def test_late_steps_are_bound_though_early_ones_leave_room():
+    """One long step aside, eight steps of 4 CPU follow a step of 10 s one after the other."""
+    late = [a_step(f"s{number}", "first", cpu=4) for number in range(8)]
+    run = a_run(a_step("first"), *late)
+    assert bound_of(run, a_node(cpu=4)).seconds == pytest.approx(90)
+
+
+def test_an_image_that_nobody_else_needs_must_be_pulled():
+    """100 bytes at 50 a second, unless the node has it."""
+    assert bound_of(a_run(a_step("a", image="tool:1"))).seconds == pytest.approx(12)
+    shared = a_run(a_step("a", image="tool:1"), a_step("b", image="tool:1"))
+    assert bound_of(shared).seconds == pytest.approx(10)
+
+
+def test_large_runs_are_looked_at_in_blocks(monkeypatch):
+    module = importlib.import_module("kfp_placement_engine.lower_bound")
+    run = a_run(*(a_step(f"s{n}", seconds=1 + n, image=f"i{n % 5}") for n in range(20)))
+    problem = a_problem(run, a_cluster(*nodes(3)))
+    whole = lower_bound(problem)
+    monkeypatch.setattr(module, "BLOCK_CELLS", 6)
+    assert lower_bound(problem) == whole
