@@ -1,0 +1,178 @@
+"""Recorded workflow runs on slots: kube-default, HEFT and our search beside the lower bound.
+
+`python -m kfp_placement.bench.wfinstances --help`. The files are the 22 of WfCommons' WfInstances
+that the data set `wfinstances` holds. A node has slots, one task a slot, and a speed; data moves
+from node to node at 125 MB/s, and not at all within one.
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from kfp_placement._files import write_whole
+from kfp_placement.bench.data import data_folder
+from kfp_placement.bench.tables import as_markdown, as_text
+from kfp_placement.bench.wfinstances_report import Outcome, parts_of
+from kfp_placement_engine import (
+    BASELINES,
+    Cluster,
+    LoweringOptions,
+    MaxRuntime,
+    Node,
+    PlacementProblem,
+    RunGraph,
+    lower,
+    lower_bound,
+    read_run_file,
+    solve,
+)
+from kfp_placement_engine.exceptions import InputNotFoundError
+
+FOLDER = "wfinstances"
+
+
+@dataclass(frozen=True)
+class SlotCluster:
+    """Nodes with slots.
+
+    Attributes:
+        name: for people.
+        slots: of each node.
+        speeds: one for each node.
+    """
+
+    name: str
+    slots: int
+    speeds: tuple[float, ...]
+
+    def cluster(self, speeds: Sequence[float] | None = None) -> Cluster:
+        """The cluster, its nodes in another order if `speeds` gives one."""
+        # A slot is a CPU; where a node has no memory, kube-scheduler scores CPU alone.
+        room = {"cpu": 1000 * self.slots, "pods": 110}
+        return Cluster(
+            tuple(
+                Node(f"node-{number}", room, speed=speed)
+                for number, speed in enumerate(speeds or self.speeds, start=1)
+            )
+        )
+
+    def orders(self) -> list[tuple[float, ...]]:
+        """All distinct orders of the nodes."""
+        return sorted(set(itertools.permutations(self.speeds)))
+
+
+CLUSTERS = (SlotCluster("3x2", 2, (1.0, 1.0, 1.0)), SlotCluster("het 4x4", 4, (0.5, 1.0, 1.0, 2.0)))
+
+
+def instance_files(data: Path | None = None) -> list[Path]:
+    """The instances, by name.
+
+    Raises:
+        InputNotFoundError: there are none.
+    """
+    folder = data_folder(data)
+    inside = folder / FOLDER if (folder / FOLDER).is_dir() else folder
+    files = sorted(inside.glob("*.json"))
+    if not files:
+        raise InputNotFoundError(f"{inside}: holds no workflow instances (*.json)")
+    return files
+
+
+def slot_run(path: Path) -> RunGraph:
+    """An instance of which every task takes one slot."""
+    run = read_run_file(path)
+    return replace(run, steps=tuple(replace(s, requests={"cpu": 1000}) for s in run.steps))
+
+
+def slot_problem(run: RunGraph, cluster: Cluster) -> PlacementProblem:
+    """The run under ordered dispatch."""
+    return lower(run, cluster, LoweringOptions(dispatch="ordered")).problem
+
+
+def measure(path: Path, cluster: SlotCluster, budgets: Sequence[float], seed: int = 0) -> Outcome:
+    """One file on one cluster."""
+    run = slot_run(path)
+    problem = slot_problem(run, cluster.cluster())
+    orders = [slot_problem(run, cluster.cluster(speeds)) for speeds in cluster.orders()]
+    return Outcome(
+        cluster=cluster.name,
+        name=path.stem,
+        tasks=len(run.steps),
+        bound=lower_bound(problem),
+        kube=fmean(BASELINES["kube-default"](each, 0).makespan_seconds for each in orders),
+        heft=BASELINES["heft"](problem, 0).makespan_seconds,
+        ours={
+            budget: solve(problem, MaxRuntime(budget), seed).schedule.makespan_seconds
+            for budget in budgets
+        },
+    )
+
+
+def main(
+    echo: Callable[[str], None],
+    *,
+    budgets: Sequence[float] = (2.0, 6.0),
+    data: Path | None = None,
+    output: Path | None = None,
+    files: Sequence[str] = (),
+    progress: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Measure and print the tables.
+
+    Args:
+        echo: prints a line.
+        budgets: seconds of search, shortest first.
+        data: the data folder, or that of the instances; None looks for it.
+        output: also write the tables as Markdown to this file.
+        files: names (without `.json`) of the only files to take; none = all.
+        progress: told what is being done.
+
+    Returns:
+        The exit code: 1 if a plan is worse than HEFT or beats its bound, else 0.
+
+    Raises:
+        InputNotFoundError: no instances are there.
+        RunError: the output cannot be written.
+    """
+    paths = [path for path in instance_files(data) if not files or path.stem in files]
+    outcomes = []
+    for cluster in CLUSTERS:
+        for path in paths:
+            progress(f"{cluster.name}: {path.stem}")
+            outcomes.append(measure(path, cluster, budgets))
+    parts = parts_of(outcomes, budgets)
+    for line in as_text(parts):
+        echo(line)
+    if output is not None:
+        write_whole(output.resolve(), as_markdown("Recorded workflow runs", parts))
+    return 0 if all(outcome.is_possible for outcome in outcomes) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m kfp_placement.bench.wfinstances")
+    parser.add_argument("--data", type=Path, help="data folder, or that of the instances")
+    parser.add_argument("--budgets", type=float, nargs="+", default=[2.0, 6.0], metavar="SECONDS")
+    parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
+    parser.add_argument("--files", nargs="*", default=(), help="names of the only files to take")
+    return parser
+
+
+if __name__ == "__main__":
+    asked = _parser().parse_args()
+    try:
+        code = main(
+            print,
+            budgets=asked.budgets,
+            data=asked.data,
+            output=asked.output,
+            files=asked.files,
+            progress=lambda text: print(text, file=sys.stderr),
+        )
+    except InputNotFoundError as missing:
+        print(f"Error: {missing}", file=sys.stderr)
+        code = 3
+    sys.exit(code)
