@@ -95,7 +95,7 @@ class _Names:
         """Refuse names that no step has."""
         if name in self._known:
             return
-        close = difflib.get_close_matches(name, self._tasks, 3)
+        close = difflib.get_close_matches(name, self._tasks, 3, 0.7)
         if not close:
             close = [task for task in self._tasks if name in task.split(".")][:3]
         hint = (

@@ -57,14 +57,12 @@ class TagReader:
         """A mapping or list of which any text may hold tags."""
         if isinstance(value, dict):
             pairs = tuple((key, self.structure(entry)) for key, entry in value.items())
-            if all(isinstance(entry, Constant) for _, entry in pairs):
-                return Constant(value)
-            return Mapped(pairs)
+            known = {key: entry.value for key, entry in pairs if isinstance(entry, Constant)}
+            return Constant(known) if len(known) == len(pairs) else Mapped(pairs)
         if isinstance(value, list):
             entries = tuple(self.structure(entry) for entry in value)
-            if all(isinstance(entry, Constant) for entry in entries):
-                return Constant(value)
-            return Listed(entries)
+            plain = [entry.value for entry in entries if isinstance(entry, Constant)]
+            return Constant(plain) if len(plain) == len(entries) else Listed(entries)
         return self.text(value)
 
     def plain(self, value: Any) -> str:

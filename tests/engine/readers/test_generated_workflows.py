@@ -18,7 +18,7 @@ from tests.support.kfp_workflow_emitter import emit_workflow
 @pytest.mark.parametrize("seed", range(50))
 def test_a_generated_workflow_gives_the_graph_of_its_package(seed: int, tmp_path) -> None:
     package = generate(seed, tmp_path).package
-    documents = list(yaml.safe_load_all(package))
+    documents = list(yaml.load_all(package, Loader=yaml.CSafeLoader))
     workflow = emit_workflow(documents[0], documents[1] if len(documents) > 1 else None)
     graph = read_run(package, name="run")
     from_workflow = read_run(json.dumps(workflow).encode(), name="run")

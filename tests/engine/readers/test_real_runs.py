@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kfp_placement_engine.contract.quantities import parse_cpu, parse_quantity
-from kfp_placement_engine.readers import read_run_file
+from kfp_placement_engine.readers import ReadOptions, read_run_file
 from kfp_placement_engine.run_graph import GroupKind, RunGraph, StepKind
 from tests.support.data import data_path
 from tests.support.run_data import data_files
@@ -40,7 +40,8 @@ def test_package_and_workflow_give_the_same_graph(package: Path) -> None:
 @pytest.mark.parametrize("package", [*PACKAGES, *LABELLED])
 def test_leaves_are_those_of_the_package(package: Path) -> None:
     """Image, resources and labels of every leaf, against a plain walk over the package."""
-    documents = [document for document in yaml.safe_load_all(package.read_text()) if document]
+    loaded = yaml.load_all(package.read_bytes(), Loader=yaml.CSafeLoader)
+    documents = [document for document in loaded if document]
     expected = dict(raw_leaves(documents))
     graph = read_run_file(package)
     tasks = {step.task.replace("[*]", ""): step for step in graph.steps}
@@ -143,17 +144,11 @@ def test_a_dynamic_loop_takes_a_given_width() -> None:
     loop = next(group for group in graph.groups if group.name == "for-loop-3")
     assert (loop.width, loop.width_assumed) == (3, True)
     assert [notice.code for notice in graph.notices] == ["loop-width-assumed"]
-    given = read_run_file(path, options=with_width("for-loop-3", 6))
+    given = read_run_file(path, options=ReadOptions(loop_widths={"for-loop-3": 6}))
     loop = next(group for group in given.groups if group.name == "for-loop-3")
     assert (loop.width, loop.width_assumed) == (6, False)
     assert given.notices == ()
     assert not any(step.assumed for step in given.steps)
-
-
-def with_width(name: str, width: int):
-    from kfp_placement_engine.readers import ReadOptions
-
-    return ReadOptions(loop_widths={name: width})
 
 
 def test_control_flow_of_the_labelled_run() -> None:

@@ -274,9 +274,7 @@ def test_settings_that_a_trainer_job_takes_over_are_not_on_the_pod(read) -> None
     ]
     documents = a_package(
         {"work": a_task()},
-        components={
-            "work": {"executorLabel": "exec-work", "taskConfigPassthroughs": passthroughs}
-        },
+        components={"work": {"executorLabel": "exec-work", "taskConfigPassthroughs": passthroughs}},
         container={"resources": {"resourceCpuRequest": "4"}},
         kubernetes={
             "exec-work": {

@@ -1,0 +1,215 @@
+"""RUN files that are none, or broken: a clear error that names the place, never anything else."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.readers import read_run, read_run_file
+from kfp_placement_engine.readers.documents import RUN_MAX_BYTES
+from tests.support.packages import (
+    a_dag,
+    a_loop,
+    a_package,
+    a_task,
+    an_exit_task,
+    inputs,
+    output_of,
+    read_as_workflow,
+    read_package,
+)
+
+
+def read(text: str | bytes):
+    data = text.encode() if isinstance(text, str) else text
+    return read_run(data, name="run.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "empty"),
+        ("\x00\x01\x02", "binary"),
+        ("hello", "holds text; give a KFP pipeline package"),
+        ("- a\n- b", "holds a list"),
+        ("42", "holds a number"),
+        ("{}", "is no run"),
+        ("a: 1", "it has a"),
+        ("kind: List\nitems: []", "holds no object"),
+        ("apiVersion: v1\nkind: Node\nmetadata: {name: a}", "describes a cluster"),
+        ("apiVersion: v1\nkind: List\nitems: [{kind: Pod}]", "describes a cluster"),
+        ("apiVersion: v1\nkind: ConfigMap", "kind ConfigMap of API v1 is no run"),
+        ("apiVersion: other.io/v1\nkind: Workflow", "kind Workflow of API other.io/v1 is no run"),
+        ("name: x\nimplementation: {container: {image: y}}", "is a component"),
+        ("platforms: {kubernetes: {}}", "platform part"),
+        ("root: {executorLabel: x}\npipelineInfo: {name: x}", "has no dag"),
+        ("kind: Workflow\napiVersion: argoproj.io/v1alpha1", "entrypoint: is empty"),
+        ("kind: Workflow\napiVersion: argoproj.io/v1alpha1\nspec: [1]", "spec: must be a mapping"),
+        ("kind: List\nitems: 5", "items: must be a list"),
+    ],
+)
+def test_other_files_are_refused_with_what_they_are(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as caught:
+        read(text)
+    assert str(caught.value).startswith("run.yaml")
+
+
+def test_a_file_with_several_runs_is_refused() -> None:
+    package = json.dumps(a_package({"work": a_task()})[0])
+    with pytest.raises(InputError, match="holds 2 runs; give one at a time"):
+        read(package + "\n" + package)
+
+
+def test_objects_of_the_api_hold_packages_and_workflows() -> None:
+    """A list with one Workflow, a PipelineVersion, what KFP's API answers."""
+    documents = a_package({"work": a_task()}, kubernetes={"exec-work": {"x": 1}})
+    workflow = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "spec": {"entrypoint": "a", "templates": [{"name": "a", "container": {"image": "x"}}]},
+    }
+    spec = {"pipelineSpec": documents[0], "platformSpec": documents[1]}
+    for document in (
+        {"apiVersion": "v1", "kind": "List", "items": [workflow]},
+        {"apiVersion": "pipelines.kubeflow.org/v2beta1", "kind": "PipelineVersion", "spec": spec},
+        {"pipeline_spec": documents[0], "platform_spec": documents[1]},
+        {"pipeline_spec": {"pipeline_spec": documents[0]}},
+    ):
+        assert len(read(json.dumps(document)).steps) == 1
+
+
+def test_large_files_are_refused_unread(tmp_path) -> None:
+    data = b"a: 1\n" * (RUN_MAX_BYTES // 5 + 1)
+    with pytest.raises(LimitError, match="larger than 16 MiB"):
+        read(data)
+    path = tmp_path / "large.yaml"
+    path.write_bytes(data)
+    with pytest.raises(LimitError, match="larger than 16 MiB"):
+        read_run_file(path)
+    with pytest.raises(InputNotFoundError):
+        read_run_file(tmp_path / "gone.yaml")
+
+
+def broken(change) -> list[dict[str, Any]]:
+    """A small package, broken by `change(pipeline)`."""
+    documents = a_package(
+        {"first": a_task(), "second": a_task(after=["first"]), "loop": a_loop("body", [1])},
+        components={"body": a_dag({"work": a_task()})},
+    )
+    change(documents[0])
+    return documents
+
+
+def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
+    tasks: dict[str, Any] = pipeline["root"]["dag"]["tasks"]
+    return tasks
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda p: tasks_of(p)["first"].update(dependentTasks=["second"]),
+            "root: tasks wait for each other in a circle, among them first, second",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(dependentTasks=["first"]),
+            "circle, among them first",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(dependentTasks=["gone"]),
+            "root: task 'first' waits for 'gone', which does not exist",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(inputs=inputs(x=output_of("gone"))),
+            "'first' waits for 'gone'",
+        ),
+        (
+            lambda p: tasks_of(p).update(late=an_exit_task("gone")),
+            "'late' waits for 'gone'",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(dependentTasks="second"),
+            "task first: dependentTasks: must be a list",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(componentRef={"name": "gone"}),
+            "task first: component 'gone' does not exist",
+        ),
+        (lambda p: tasks_of(p)["first"].update(componentRef={}), "componentRef.name: is empty"),
+        (lambda p: tasks_of(p).update({"": a_task()}), "is empty; a name is needed"),
+        (lambda p: tasks_of(p).update(first=[]), "task first: must be a mapping"),
+        (lambda p: p["components"].update(work={}), "neither dag nor executorLabel"),
+        (
+            lambda p: p["components"].update(work={"executorLabel": "gone"}),
+            "executor 'gone' does not exist",
+        ),
+        (
+            lambda p: p["deploymentSpec"]["executors"].update({"exec-work": {"customJob": {}}}),
+            "runs customJob, which KFP on Kubernetes cannot run",
+        ),
+        (
+            lambda p: p["components"].update(body=a_dag({"x": a_task("body")})),
+            "component body contains itself",
+        ),
+        (
+            lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw="[1, 2"),
+            "task loop: parameterIterator: items, line 1: no valid JSON",
+        ),
+        (
+            lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw='{"a": 1}'),
+            "items must be a JSON list",
+        ),
+        (
+            lambda p: tasks_of(p)["loop"].update(iteratorPolicy={"parallelismLimit": -1}),
+            "parallelismLimit: -1 must be a whole number",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(retryPolicy={"maxRetryCount": -3}),
+            "maxRetryCount: -3 must be a whole number",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(retryPolicy={"maxRetryCount": 1e300}),
+            "maxRetryCount",
+        ),
+        (
+            lambda p: tasks_of(p)["first"].update(cachingOptions={"enableCache": "maybe"}),
+            "enableCache: must be true or false",
+        ),
+        (lambda p: p["root"].update(dag={"tasks": {}}), "holds no step"),
+        (
+            lambda p: (
+                tasks_of(p).update({"a.b": a_task(), "a": a_task("named"), "x": a_task()})
+                or p["components"].update(named=a_dag({"b": a_task()}))
+            ),
+            "two steps are called 'a.b'",
+        ),
+    ],
+)
+def test_broken_packages_are_refused_with_the_place(change, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_package(broken(change))
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith("run.yaml")
+
+
+def test_an_unknown_schema_version_is_a_warning() -> None:
+    documents = a_package({"work": a_task()})
+    documents[0]["schemaVersion"] = "3.0.0"
+    assert [notice.code for notice in read_package(documents).notices] == ["unknown-version"]
+
+
+def test_a_submitted_run_takes_no_arguments() -> None:
+    documents = a_package({"work": a_task()}, parameters={"x": {"parameterType": "STRING"}})
+    with pytest.raises(InputError, match="arguments of a submitted KFP run are fixed"):
+        read_as_workflow(documents, arguments={"x": "1"})
+
+
+@pytest.mark.parametrize("length", [64, 10_000])
+def test_long_names_are_cut_in_messages_only(length: int) -> None:
+    name = "x" * length
+    assert read_package(a_package({name: a_task()})).steps[0].name == name
+    with pytest.raises(InputError) as caught:
+        read_package(a_package({name: a_task("gone" * length)}))
+    assert len(str(caught.value)) < 500

@@ -1,0 +1,384 @@
+"""Argo Workflows that KFP did not make: DAGs, steps, loops, defaults, labels."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers import ReadOptions, read_run
+from kfp_placement_engine.run_graph import (
+    NodeSelectorTerm,
+    Requirement,
+    RunClaim,
+    RunGraph,
+    Toleration,
+)
+
+WORK: dict[str, Any] = {"name": "work", "container": {"image": "work:1"}}
+
+
+def read(
+    templates: list[dict[str, Any]], *, metadata: dict[str, Any] | None = None, **spec: Any
+) -> RunGraph:
+    """A Workflow whose entrypoint is `main`."""
+    options = ReadOptions(arguments=spec.pop("given", {}), loop_widths=spec.pop("loop_widths", {}))
+    document = {
+        "apiVersion": spec.pop("apiVersion", "argoproj.io/v1alpha1"),
+        "kind": spec.pop("kind", "Workflow"),
+        "metadata": metadata or {"generateName": "flow-"},
+        "spec": {"entrypoint": "main", "templates": templates, **spec},
+    }
+    return read_run(json.dumps(document).encode(), name="flow.yaml", options=options)
+
+
+def dag(*tasks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"name": "main", "dag": {"tasks": list(tasks)}, **fields}
+
+
+def task(name: str, template: str = "work", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "template": template, **fields}
+
+
+def one(template: dict[str, Any], **spec: Any):
+    """The step of a Workflow with a single task."""
+    return read([dag(task("A")), {**WORK, **template}], **spec).step("A")
+
+
+def test_there_are_no_driver_pods_and_no_groups() -> None:
+    graph = read([dag(task("A"), task("B", dependencies=["A"])), WORK])
+    assert (graph.source, graph.name, graph.groups) == ("argo-workflow", "flow", ())
+    assert [step.name for step in graph.steps] == ["A", "B"]
+    assert not any(step.has_driver for step in graph.steps)
+    assert graph.step("B").depends_on == ("A",)
+
+
+@pytest.mark.parametrize(
+    ("depends", "names"),
+    [
+        ("A", ("A",)),
+        ("A && B", ("A", "B")),
+        ("A.Succeeded && (B.Failed || !C-1.Skipped)", ("A", "B", "C-1")),
+        ("(A.Succeeded||B.AnySucceeded)", ("A", "B")),
+    ],
+)
+def test_depends_expressions_wait_for_all_they_name(depends: str, names: tuple[str, ...]) -> None:
+    tasks = [task(name) for name in ("A", "B", "C-1")]
+    graph = read([dag(*tasks, task("D", depends=depends)), WORK])
+    assert graph.step("D").depends_on == names
+
+
+def test_steps_run_group_after_group() -> None:
+    main = {
+        "name": "main",
+        "steps": [[task("a"), task("b")], [task("c")], [task("d", "inner")], [task("e")]],
+    }
+    inner = {"name": "inner", "steps": [[task("x")], [task("y")]]}
+    graph = read([main, inner, WORK])
+    depends = {step.name: step.depends_on for step in graph.steps}
+    assert depends == {
+        "a": (),
+        "b": (),
+        "c": ("a", "b"),
+        "d.x": ("c",),
+        "d.y": ("d.x",),
+        "e": ("d.y",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("loop", "images"),
+    [
+        ({"withItems": ["x", 2, True]}, ["work:x", "work:2", "work:true"]),
+        ({"withItems": ["{{workflow.parameters.tag}}"]}, ["work:v1"]),
+        ({"withParam": '["x", "y"]'}, ["work:x", "work:y"]),
+        ({"withParam": "{{workflow.parameters.tags}}"}, ["work:a", "work:b"]),
+        ({"withSequence": {"count": "2"}}, ["work:0", "work:1"]),
+        ({"withSequence": {"count": 2, "start": "5"}}, ["work:5", "work:6"]),
+        ({"withSequence": {"start": "3", "end": "1"}}, ["work:3", "work:2", "work:1"]),
+        ({"withSequence": {"count": "{{workflow.parameters.n}}"}}, ["work:0"]),
+    ],
+)
+def test_loops_with_known_items_are_expanded(loop: dict[str, Any], images: list[str]) -> None:
+    parameters = [{"name": "item", "value": "{{item}}"}]
+    work = {
+        "name": "work",
+        "inputs": {"parameters": [{"name": "item"}]},
+        "container": {"image": "work:{{inputs.parameters.item}}"},
+    }
+    graph = read(
+        [dag(task("A", arguments={"parameters": parameters}, **loop)), work],
+        arguments={
+            "parameters": [
+                {"name": "tag", "value": "v1"},
+                {"name": "tags", "value": '["a","b"]'},
+                {"name": "n", "value": 1},
+            ]
+        },
+    )
+    assert [step.image for step in graph.steps] == images
+    assert [step.name for step in graph.steps] == [f"A[{i}]" for i in range(len(images))]
+    assert {step.task for step in graph.steps} == {"A[*]"}
+    assert not any(step.assumed for step in graph.steps)
+
+
+def test_items_may_be_mappings() -> None:
+    arguments = {"parameters": [{"name": "image", "value": "{{item.image}}:{{item.tag}}"}]}
+    items = [{"image": "debian", "tag": 12}, {"image": "alpine", "tag": "3"}]
+    work = {
+        "name": "work",
+        "inputs": {"parameters": [{"name": "image"}]},
+        "container": {"image": "{{inputs.parameters.image}}"},
+    }
+    graph = read([dag(task("A", arguments=arguments, withItems=items)), work])
+    assert [step.image for step in graph.steps] == ["debian:12", "alpine:3"]
+
+
+def test_a_loop_over_an_output_has_an_assumed_width_and_waits() -> None:
+    each = task("each", withParam="{{tasks.list.outputs.result}}")
+    graph = read([dag(task("list"), each), WORK])
+    assert [step.assumed for step in graph.steps] == [False, True, True, True]
+    assert graph.step("each[2]").depends_on == ("list",)
+    assert [notice.code for notice in graph.notices] == ["loop-width-assumed"]
+    assert len(read([dag(task("list"), each), WORK], loop_widths={"each": 1}).steps) == 2
+
+
+def test_conditions_and_exit_handlers_are_marked() -> None:
+    tasks = [
+        task("A", when="{{workflow.parameters.x}} == y"),
+        task("B", hooks={"exit": {"template": "work"}}),
+    ]
+    graph = read([dag(*tasks), WORK], onExit="work")
+    assert graph.step("A").conditions == ("{{workflow.parameters.x}} == y",)
+    assert [step.name for step in graph.steps if step.exit_task] == ["B.onExit", "onExit"]
+    assert graph.step("B.onExit").depends_on == ("B",)
+    assert graph.step("onExit").depends_on == ("A", "B", "B.onExit")
+
+
+def test_a_template_overrides_the_workflow_s_defaults() -> None:
+    spec = {
+        "nodeSelector": {"disk": "any"},
+        "tolerations": [{"key": "all", "operator": "Exists"}],
+        "podMetadata": {"labels": {"OurLocation": "HOME-EDGE", "team": "x"}},
+        "retryStrategy": {"limit": 2},
+    }
+    step = one({}, **spec)
+    assert step.node_selector == {"disk": "any"}
+    assert step.tolerations == (Toleration("all", "Exists"),)
+    assert step.location == "HOME-EDGE"
+    assert step.attempt_limit == 3
+    own = {
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "own"}],
+        "metadata": {"labels": {"team": "y", "typeOfComponent": "Predict"}},
+        "retryStrategy": {"limit": "4"},
+    }
+    step = one(own, **spec)
+    assert step.node_selector == {"disk": "fast"}
+    assert step.tolerations == (Toleration("own"),)
+    assert step.labels == {"OurLocation": "HOME-EDGE", "team": "y", "typeOfComponent": "Predict"}
+    assert (step.type, step.attempt_limit) == ("Predict", 5)
+
+
+def test_template_defaults_are_merged_in() -> None:
+    defaults = {
+        "nodeSelector": {"disk": "fast"},
+        "container": {"resources": {"requests": {"cpu": "1"}}},
+    }
+    step = one({}, templateDefaults=defaults)
+    assert (step.image, step.requests) == ("work:1", {"cpu": 1000})
+    assert step.node_selector == {"disk": "fast"}
+
+
+def test_resources_affinity_and_hints_of_a_pod() -> None:
+    expression = {"key": "x", "operator": "In", "values": ["{{workflow.name}}"]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    template = {
+        "container": {
+            "image": "work",
+            "resources": {
+                "requests": {"cpu": "500m", "memory": "1Gi"},
+                "limits": {"cpu": "2", "nvidia.com/gpu": 1},
+            },
+        },
+        "sidecars": [{"name": "side", "resources": {"requests": {"cpu": "250m"}}}],
+        "affinity": affinity,
+        "metadata": {"annotations": {"kfp-placement.dev/hints": '{"v":1,"duration":"5m"}'}},
+        "memoize": {"key": "x"},
+    }
+    step = one(template, metadata={"name": "flow-1"})
+    assert step.requests == {"cpu": 750, "memory": 2**30, "nvidia.com/gpu": 1}
+    assert step.affinity.required == (NodeSelectorTerm((Requirement("x", "In", ("flow-1",)),)),)
+    assert step.duration_seconds == 300
+    assert step.caching_enabled
+
+
+def test_a_pod_spec_patch_counts() -> None:
+    patch = "containers:\n- name: main\n  resources:\n    limits:\n      memory: 2Gi\n"
+    step = one({"podSpecPatch": patch}, podSpecPatch='{"nodeSelector": {"a": "b"}}')
+    assert step.requests == {"memory": 2**31}
+    assert step.node_selector == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "limit"),
+    [({}, 1000), ({"limit": "-1"}, 1000), ({"limit": "{{workflow.parameters.n}}"}, 1000)],
+)
+def test_retries_without_limit_are_many(strategy: dict[str, Any], limit: int) -> None:
+    assert one({"retryStrategy": strategy}).attempt_limit == limit
+
+
+def test_volumes_are_claims_where_they_are_mounted() -> None:
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("scratch", "data", "own")]
+    template = {
+        "container": {"image": "work", "volumeMounts": mounts},
+        "volumes": [{"name": "own", "persistentVolumeClaim": {"claimName": "{{workflow.name}}-x"}}],
+    }
+    spec = {
+        "volumeClaimTemplates": [
+            {"metadata": {"name": "scratch"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+        ],
+        "volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "datasets"}},
+            {"name": "unused", "persistentVolumeClaim": {"claimName": "unused"}},
+            {"name": "empty", "emptyDir": {}},
+        ],
+    }
+    graph = read([dag(task("A")), {**WORK, **template}], metadata={"name": "flow-1"}, **spec)
+    claims = [use.claim for use in graph.step("A").claims]
+    assert claims == ["scratch", "datasets", "flow-1-x"]
+    assert graph.claims == (
+        RunClaim("scratch", ("ReadWriteOnce",), is_workspace=True),
+        RunClaim("datasets"),
+        RunClaim("flow-1-x"),
+    )
+
+
+def test_artifacts_are_followed_through_nested_dags() -> None:
+    produce = {"name": "produce", "container": {"image": "p"}}
+    inner = {
+        "name": "inner",
+        "inputs": {"artifacts": [{"name": "in"}]},
+        "dag": {
+            "tasks": [
+                task(
+                    "use",
+                    arguments={"artifacts": [{"name": "x", "from": "{{inputs.artifacts.in}}"}]},
+                )
+            ]
+        },
+        "outputs": {"artifacts": [{"name": "out", "from": "{{tasks.use.outputs.artifacts.y}}"}]},
+    }
+    arguments = {"artifacts": [{"name": "in", "from": "{{tasks.make.outputs.artifacts.model}}"}]}
+    last = {"artifacts": [{"name": "x", "from": "{{tasks.inner.outputs.artifacts.out}}"}]}
+    graph = read(
+        [
+            dag(
+                task("make", "produce"),
+                task("inner", "inner", arguments=arguments),
+                task("last", arguments=last),
+            ),
+            inner,
+            produce,
+            WORK,
+        ]
+    )
+    data = {step.name: [(d.producer, d.key) for d in step.inputs] for step in graph.steps}
+    assert data == {
+        "make": [],
+        "inner.use": [("make", "model")],
+        "last": [("inner.use", "y")],
+    }
+    assert graph.step("last").depends_on == ("inner.use",)
+
+
+def test_the_entrypoint_gets_the_workflow_s_parameters() -> None:
+    work = {
+        "name": "main",
+        "inputs": {"parameters": [{"name": "tag"}, {"name": "cpu", "value": "2"}]},
+        "container": {
+            "image": "work:{{inputs.parameters.tag}}",
+            "resources": {"requests": {"cpu": "{{inputs.parameters.cpu}}"}},
+        },
+    }
+    arguments = {"parameters": [{"name": "tag", "value": "old"}]}
+    step = read([work], arguments=arguments, given={"tag": "new"}).step("main")
+    assert (step.image, step.requests) == ("work:new", {"cpu": 2000})
+    with pytest.raises(InputError, match="no parameter 'tga'; it has tag"):
+        read([work], arguments=arguments, given={"tga": "new"})
+
+
+def test_pauses_and_requests_are_passed_through() -> None:
+    wait = {"name": "wait", "suspend": {}}
+    tasks = [task("A"), task("pause", "wait", depends="A"), task("B", depends="pause")]
+    graph = read([dag(*tasks), wait, WORK])
+    assert [step.name for step in graph.steps] == ["A", "B"]
+    assert graph.step("B").depends_on == ("A",)
+
+
+def test_templates_elsewhere_and_recursion_are_said() -> None:
+    tasks = [
+        task("A", templateRef={"name": "library", "template": "x"}),
+        task("B", "main", depends="A"),
+        task("C", depends="B"),
+    ]
+    graph = read([dag(*tasks), WORK])
+    assert [step.name for step in graph.steps] == ["A", "C"]
+    assert {notice.code for notice in graph.notices} == {
+        "template-elsewhere",
+        "recursive-template",
+    }
+
+
+def test_other_kinds_hold_runs_too() -> None:
+    for kind in ("WorkflowTemplate", "ClusterWorkflowTemplate"):
+        assert len(read([dag(task("A")), WORK], kind=kind).steps) == 1
+    inner = {"entrypoint": "main", "templates": [dag(task("A")), WORK]}
+    assert len(read([], kind="CronWorkflow", workflowSpec=inner).steps) == 1
+
+
+def test_a_workflow_of_a_template_is_read_as_argo_stores_it() -> None:
+    document: dict[str, Any] = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {"name": "flow"},
+        "spec": {"workflowTemplateRef": {"name": "library"}},
+    }
+    with pytest.raises(InputError, match="WorkflowTemplate 'library'"):
+        read_run(json.dumps(document).encode(), name="flow.yaml")
+    stored = {"entrypoint": "main", "templates": [dag(task("A")), WORK]}
+    document["status"] = {"storedWorkflowTemplateSpec": stored}
+    assert len(read_run(json.dumps(document).encode(), name="flow.yaml").steps) == 1
+
+
+def test_another_api_version_is_a_warning() -> None:
+    graph = read([dag(task("A")), WORK], apiVersion="argoproj.io/v2")
+    assert [notice.code for notice in graph.notices] == ["unknown-version"]
+
+
+@pytest.mark.parametrize(
+    ("templates", "problem"),
+    [
+        ([dag(task("A", "gone"))], "template 'gone' does not exist"),
+        ([dag(task("A"), task("A")), WORK], "two tasks are called A"),
+        ([dag(task("A")), WORK, WORK], "two templates are called work"),
+        ([dag(task("A", depends="B")), WORK], "waits for 'B', which does not exist"),
+        ([dag(task("A", dependencies=["B"]), task("B", depends="A")), WORK], "circle"),
+        ([dag(task("A")), {"name": "work"}], "no container"),
+        ([dag({"name": "A"}), WORK], "template: is empty"),
+        ([dag({"template": "work"}), WORK], "name: is empty"),
+        ([WORK], "template 'main' does not exist"),
+        ([dag()], "holds no step"),
+        ([{"name": "main", "dag": []}], "must be a mapping"),
+        ([dag(task("A", withItems="x")), WORK], "must be a list"),
+        ([dag(task("A")), {**WORK, "retryStrategy": {"limit": "many"}}], "whole number"),
+        ([dag(task("A")), {**WORK, "podSpecPatch": "a: [", "x": 1}], "podSpecPatch"),
+    ],
+)
+def test_malformed_workflows_are_refused_with_the_place(
+    templates: list[dict[str, Any]], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem) as caught:
+        read(templates)
+    assert str(caught.value).startswith("flow.yaml")

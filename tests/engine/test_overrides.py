@@ -1,0 +1,81 @@
+"""Run times and cache hits that somebody knows better than the file."""
+
+import pytest
+
+from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.overrides import with_cached, with_durations
+from kfp_placement_engine.readers.durations import read_durations, read_durations_file
+from kfp_placement_engine.run_graph import DurationSource, RunGraph, Step, StepKind
+
+GRAPH = RunGraph(
+    name="run",
+    source="kfp-package",
+    steps=(
+        Step("train", "train", caching_enabled=True, has_driver=True),
+        Step("loop[0].work", "loop[*].work", iteration=(0,), has_driver=True),
+        Step("loop[1].work", "loop[*].work", iteration=(1,), has_driver=True),
+        Step("bring", "bring", kind=StepKind.IMPORTER),
+    ),
+)
+
+
+def seconds(graph: RunGraph) -> list[float | None]:
+    return [step.duration_seconds for step in graph.steps]
+
+
+def test_a_step_a_task_or_a_path_may_be_named() -> None:
+    """The more precise name wins."""
+    assert seconds(with_durations(GRAPH, {"train": "20m"})) == [1200, None, None, None]
+    assert seconds(with_durations(GRAPH, {"loop[1].work": 5})) == [None, None, 5, None]
+    assert seconds(with_durations(GRAPH, {"loop[*].work": "1s"})) == [None, 1, 1, None]
+    assert seconds(with_durations(GRAPH, {"loop.work": 0.5})) == [None, 0.5, 0.5, None]
+    given = {"loop.work": 1, "loop[*].work": 2, "loop[0].work": 3}
+    assert seconds(with_durations(GRAPH, given)) == [None, 3, 2, None]
+
+
+def test_given_durations_say_where_they_come_from() -> None:
+    step = with_durations(GRAPH, {"train": "20m"}).steps[0]
+    assert step.duration_source is DurationSource.GIVEN
+    assert GRAPH.steps[0].duration_seconds is None
+
+
+def test_unknown_names_are_refused_with_close_ones() -> None:
+    with pytest.raises(InputError, match=r"no step 'trian'; did you mean train\?"):
+        with_durations(GRAPH, {"trian": 5})
+    with pytest.raises(InputError, match=r"did you mean loop\[\*\].work"):
+        with_durations(GRAPH, {"loop[9].work": 5})
+    with pytest.raises(InputError, match="its steps are train"):
+        with_cached(GRAPH, ["zzz"])
+
+
+@pytest.mark.parametrize("duration", ["soon", -1, "4000d", None, []])
+def test_bad_durations_name_their_step(duration: object) -> None:
+    with pytest.raises(QuantityError, match="step 'train'"):
+        with_durations(GRAPH, {"train": duration})
+
+
+def test_cache_hits_are_assumed_by_step_or_task() -> None:
+    graph = with_cached(GRAPH, ["train", "loop[1].work"])
+    assert [step.assumed_cached for step in graph.steps] == [True, False, True, False]
+    assert [notice.step for notice in graph.notices] == ["loop[*].work"]
+    assert all(step.assumed_cached for step in with_cached(GRAPH, ["loop.work"]).steps[1:3])
+
+
+def test_what_kfp_never_caches_cannot_be_assumed_cached() -> None:
+    with pytest.raises(InputError, match="importer"):
+        with_cached(GRAPH, ["bring"])
+
+
+def test_durations_files_are_mappings(tmp_path) -> None:
+    path = tmp_path / "durations.yaml"
+    path.write_text("train: 20m\nloop[*].work: 1.5\n")
+    assert read_durations_file(path) == {"train": 1200, "loop[*].work": 1.5}
+    assert read_durations(b'{"train": "1h"}', name="d") == {"train": 3600}
+    for data, problem in (
+        (b"- train", "holds a list"),
+        (b"train: soon", "d: step 'train'"),
+        (b"a: 1\n---\nb: 2", "2 documents"),
+        (b"", "empty"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            read_durations(data, name="d")
