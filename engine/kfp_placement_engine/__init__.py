@@ -10,6 +10,8 @@ searches it until a stopping criterion says so, `simulate` plays any `Placement`
 """
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,3 +106,19 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """This package: `solve` and `lower_bound` stay functions when modules of these names load.
+
+    Python sets a submodule as an attribute of its package, which would hide the public name.
+    """
+
+    # `typing.override` came with Python 3.12.
+    def __setattr__(self, name: str, value: Any) -> None:  # type: ignore[explicit-override]
+        if isinstance(value, ModuleType) and name in _MODULE_OF:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
