@@ -2,11 +2,12 @@
 #ifndef KFP_PLACEMENT_FITNESS_H
 #define KFP_PLACEMENT_FITNESS_H
 
-#include "state.h"
+#include "choice.h"
 
 enum { COMPLETION = 0, PACKING = 1, PAPER = 2 };
 
-/* Mean absolute deviation of the nodes' time-averaged use plus the share of time spent on pulls. */
+/* Mean absolute deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
+ * spent waiting on the node, for data or a volume, is no use. */
 static double imbalance(const Problem *p, const State *s, double horizon, double *use) {
     if (horizon <= 0.0) return 0.0;
     double pulling = 0.0, busy = 0.0, mean = 0.0, spread = 0.0;
@@ -14,7 +15,7 @@ static double imbalance(const Problem *p, const State *s, double horizon, double
     for (int64_t activity = 0; activity < p->activities; activity++) {
         int64_t node = s->node[activity];
         if (node < 0 || isinf(s->end[activity])) continue;
-        double seconds = s->end[activity] - s->start[activity];
+        double seconds = s->pull_seconds[activity] + occupied_seconds(p, activity, node);
         busy += seconds;
         pulling += s->pull_seconds[activity];
         for (int64_t resource = 0; resource < 2; resource++) {

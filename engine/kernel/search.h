@@ -150,8 +150,13 @@ static void play_child(Search *search, int policy, double *terms) {
         int64_t activity = search->deciders[i];
         if (s->node[activity] >= 0) search->genes[p->gene[activity]] = s->node[activity];
     }
-    for (int64_t activity = 0; activity < p->activities; activity++)
-        search->keys[activity] = isfinite(s->start[activity]) ? s->start[activity] : 1e300;
+    for (int64_t activity = 0; activity < p->activities; activity++) {
+        double start = s->start[activity];
+        /* In the order a step takes its place when its data is there; other policies take it before. */
+        if (p->direct && search->ordered && isfinite(start))
+            start = fmax(start, arrival_seconds(p, s, activity, s->node[activity]));
+        search->keys[activity] = isfinite(start) ? start : 1e300;
+    }
 }
 
 static void store(Search *search, int64_t slot, const double *terms) {

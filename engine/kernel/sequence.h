@@ -27,7 +27,8 @@ static void build_sequences(const Problem *p, State *s, const int64_t *planned, 
     int64_t *items = s->scratch, *spare = s->scratch + p->activities, *filled = s->scratch + 2 * p->activities;
     int64_t count = 0;
     memset(s->sequence_start, 0, sizeof(int64_t) * (size_t)(p->nodes + 1));
-    for (int64_t activity = 0; activity < p->activities; activity++) {
+    for (int64_t i = 0; i < p->activities; i++) {
+        int64_t activity = p->topological[i]; /* of equal keys (no run time) predecessors come first */
         if (p->gene[activity] < 0) continue;
         items[count++] = activity;
         s->sequence_start[planned[p->gene[activity]] + 1] += 1;

@@ -21,7 +21,13 @@ from kfp_placement_engine.fitness import better
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.priorities import priority_rules
 from kfp_placement_engine.problem import Floats, PlacementProblem
-from kfp_placement_engine.simulation import Schedule, simulate, simulate_list, simulate_policy
+from kfp_placement_engine.simulation import (
+    Schedule,
+    simulate,
+    simulate_list,
+    simulate_policy,
+    slot_starts,
+)
 from kfp_placement_engine.stop import SearchProgress, StoppingCriterion, share_done
 
 
@@ -120,30 +126,29 @@ def trials_per_generation(problem: PlacementProblem) -> int:
     return int(min(512, max(1, 2_000_000 // work)))
 
 
-def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[Candidate]:
+def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidate]]:
     """The plans the search starts from and never falls behind, the quickest first.
 
     They are the baselines (the random one with the same seed) and list schedules by simple rules.
+    Each comes with a twin that holds its starts where its order alone does not reproduce it.
     """
-    ordered = problem.dispatch == "ordered"
     for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
-        yield from _replays(problem, simulate_policy(problem, policy), ordered)
-    placement = heft_placement(problem)
-    yield Candidate(placement, simulate(problem, placement))
-    placement = random_nodes(problem, seed)
-    yield Candidate(placement, simulate(problem, placement))
+        yield _replays(problem, simulate_policy(problem, policy))
+    for placement in (heft_placement(problem), random_nodes(problem, seed)):
+        yield [Candidate(placement, simulate(problem, placement))]
     for priority in priority_rules(problem).values():
-        yield from _replays(problem, simulate_list(problem, priority), ordered)
+        yield _replays(problem, simulate_list(problem, priority))
 
 
-def _replays(problem: PlacementProblem, schedule: Schedule, ordered: bool) -> Iterator[Candidate]:
-    """A schedule as a plan; where its order alone does not reproduce it, with its starts held."""
-    placement = Placement.of_schedule(problem, schedule.start, schedule.node)
-    played = simulate(problem, placement)
-    yield Candidate(placement, played)
-    if ordered and better(schedule.terms, played.terms):
-        held = Placement.of_schedule(problem, schedule.start, schedule.node, hold=True)
-        yield Candidate(held, simulate(problem, held))
+def _replays(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
+    """A schedule as a plan, and if that is worse, as one with held starts (`ordered`)."""
+    start = slot_starts(problem, schedule)
+    placement = Placement.of_schedule(problem, start, schedule.node)
+    played = Candidate(placement, simulate(problem, placement))
+    if problem.dispatch == "ready" or not better(schedule.terms, played.schedule.terms):
+        return [played]
+    held = Placement.of_schedule(problem, start, schedule.node, hold=True)
+    return [played, Candidate(held, simulate(problem, held))]
 
 
 class GeneticSearch:
@@ -170,11 +175,13 @@ class GeneticSearch:
     ) -> tuple[Candidate, int]:
         """Search until the criterion says so; returns the best plan and the generations done.
 
-        The first plan is there after one simulation; `report` is called after every generation.
+        The first plan is there after one simulation. Every other plan that the search starts from
+        counts as a generation, so that a search which ends among them is replayed as well.
+        `report` is called after every generation.
         """
-        best, held = self._seed(stop, warm_start)
+        best, held, generation = self._seed(stop, warm_start, report)
         parameters, trials = self._params.kernel_parameters(), trials_per_generation(self._problem)
-        generation, since = 0, 0
+        since = 0
         with ThreadPoolExecutor(self._threads) as pool:
             while not stop(SearchProgress(generation, since)):
                 improved = list(
@@ -192,27 +199,35 @@ class GeneticSearch:
         return best, generation
 
     def _seed(
-        self, stop: StoppingCriterion, warm_start: Placement | None
-    ) -> tuple[Candidate, Candidate | None]:
-        """Fill the islands with the seeds, best first; plans with held starts are kept aside."""
+        self,
+        stop: StoppingCriterion,
+        warm_start: Placement | None,
+        report: Callable[[int, float], None],
+    ) -> tuple[Candidate, Candidate | None, int]:
+        """Fill the islands with the seeds, best first; plans with held starts are kept aside.
+
+        Returns the best of either kind and the generations done.
+        """
         free: list[Candidate] = []
-        held: Candidate | None = None
+        held: list[Candidate] = []
         if warm_start is not None:
-            free.append(Candidate(warm_start, simulate(self._problem, warm_start)))
-        for candidate in seeds_of(self._problem, self._seed_number):
-            if candidate.placement.not_before.size:
-                if held is None or better(candidate.schedule.terms, held.schedule.terms):
-                    held = candidate
-            else:
-                free.append(candidate)
-            if stop(SearchProgress(0, 0)):
+            (held if warm_start.not_before.size else free).append(
+                Candidate(warm_start, simulate(self._problem, warm_start))
+            )
+        generation = 0
+        for generation, candidates in enumerate(seeds_of(self._problem, self._seed_number)):
+            free += candidates[:1]
+            held += candidates[1:]
+            report(generation, share_done(stop))
+            if stop(SearchProgress(generation, 0)):
                 break
-        free.sort(key=lambda candidate: tuple(candidate.schedule.terms))
+        for kind in (free, held):
+            kind.sort(key=lambda candidate: tuple(candidate.schedule.terms))
         for number, island in enumerate(self._islands):
             for slot in range(self._params.population_size):
                 offset = 0 if slot == 0 else slot + number
                 self._store(island, slot, free[offset % len(free)])
-        return free[0], held
+        return free[0], held[0] if held else None, generation
 
     def _store(self, island: native.Population, slot: int, candidate: Candidate) -> None:
         schedule = candidate.schedule

@@ -16,7 +16,7 @@ import numpy as np
 from kfp_placement_engine.genetic import Candidate, GeneticParams
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import Floats, Integers, PlacementProblem
-from kfp_placement_engine.simulation import simulate, simulate_planned
+from kfp_placement_engine.simulation import simulate, simulate_planned, slot_starts
 from kfp_placement_engine.stop import SearchProgress, StoppingCriterion
 
 
@@ -130,5 +130,7 @@ class PaperSearch:
         placement = Placement(nodes.copy(), order, np.empty(0))
         if self._problem.dispatch == "ordered":
             played = simulate_planned(self._problem, nodes, order)
-            placement = Placement.of_schedule(self._problem, played.start, played.node)
+            placement = Placement.of_schedule(
+                self._problem, slot_starts(self._problem, played), played.node
+            )
         return Candidate(placement, simulate(self._problem, placement))

@@ -84,3 +84,20 @@ def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: 
     """Play backfilling: on its planned node each step that is ready and fits, by priority."""
     nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)
     return Schedule(**native.play(problem, native.BACKFILL, nodes, order, _NONE))
+
+
+def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
+    """[A] when each activity would take its place if the schedule became an `ordered` plan.
+
+    With direct transfers a planned step takes its place when its inputs have arrived; schedules of
+    other policies may take it before.
+    """
+    if not problem.direct_transfers or problem.dispatch != "ordered":
+        return schedule.start
+    arrays, starts = problem.arrays, schedule.start.copy()
+    edges = np.diff(arrays.predecessors_start)
+    to, before = np.repeat(np.arange(problem.activities), edges), arrays.predecessors
+    apart = schedule.node[before] != schedule.node[to]
+    moving = np.where(apart, arrays.transfer_bytes / problem.link_bytes_per_second, 0.0)
+    np.maximum.at(starts, to, schedule.end[before] + moving)
+    return starts

@@ -80,7 +80,8 @@ def _exact(problem: PlacementProblem, seed: int) -> Candidate:
     """The best of all plans; of the seeds too, since plans with held starts are not among all."""
     placement = best_of_all(problem)
     best = Candidate(placement, simulate(problem, placement))
-    for candidate in seeds_of(problem, seed):
-        if better(candidate.schedule.terms, best.schedule.terms):
-            best = candidate
+    for candidates in seeds_of(problem, seed):
+        for candidate in candidates:
+            if better(candidate.schedule.terms, best.schedule.terms):
+                best = candidate
     return best
