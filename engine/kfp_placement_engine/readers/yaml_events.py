@@ -1,8 +1,9 @@
 """YAML text -> plain values, one event after the other, with limits.
 
 PyYAML's own constructor is recursive, shares what an alias repeats without counting it, and keeps
-the last of two equal keys. This one keeps a stack, counts, and names the line. Scalars follow the
-YAML that Kubernetes tools read: keys are always text, times stay text, no sexagesimal numbers.
+the last of two equal keys. This one keeps a stack, counts, names the line. Scalars are PyYAML's,
+with which KFP writes its packages, but for what Kubernetes tools read otherwise: keys are always
+text, times stay text, there are no base-60 numbers.
 """
 
 import re
@@ -26,10 +27,10 @@ _COLLECTION_TAGS = frozenset({_TAG + kind for kind in ("map", "seq", "set", "oma
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-_INTEGER = re.compile(r"^[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)$", re.ASCII)
+_INTEGER = re.compile(r"^[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$", re.ASCII)
 _FLOAT = re.compile(
-    r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?"
-    r"|[0-9][0-9_]*[eE][-+]?[0-9]+|\.(?:inf|Inf|INF))$|^\.(?:nan|NaN|NAN)$",
+    r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
+    r"|\.(?:inf|Inf|INF))$|^\.(?:nan|NaN|NAN)$",
     re.ASCII,
 )
 _MERGE = object()
@@ -82,10 +83,10 @@ def parse_scalar(text: str) -> Any:
 
 def _integer(text: str) -> Any:
     digits = text.lstrip("+-")
-    if digits in ("", "0b", "0x", "0o"):
+    if not digits.removeprefix("0b").removeprefix("0x"):
         return text
     sign = -1 if text.startswith("-") else 1
-    for prefix, base in (("0b", 2), ("0x", 16), ("0o", 8)):
+    for prefix, base in (("0b", 2), ("0x", 16)):
         if digits.startswith(prefix):
             return sign * int(digits[2:], base)
     return sign * int(digits, 8 if digits.startswith("0") else 10)

@@ -3,6 +3,7 @@
 import json
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,6 +22,7 @@ from kfp_placement_engine.readers.documents import (
     parse_json,
     read_file,
 )
+from tests.support.run_data import data_files
 
 MIB = 2**20
 
@@ -65,13 +67,15 @@ def test_utf_16_with_its_mark_is_read() -> None:
         ("~", None),
         ("", None),
         ("0x1F", 31),
-        ("0o17", 15),
+        ("0o17", "0o17"),
         ("0777", 511),
         ("0b101", 5),
         ("1_000", 1000),
         ("-7", -7),
         ("1.5", 1.5),
-        ("1e3", 1000.0),
+        ("1.0e+3", 1000.0),
+        ("1e3", "1e3"),
+        ("12e4", "12e4"),
         (".5", 0.5),
         ("-.inf", float("-inf")),
         ("1:30", "1:30"),
@@ -91,6 +95,15 @@ def test_utf_16_with_its_mark_is_read() -> None:
 def test_scalars_are_those_of_kubernetes_tools(text: str, value: object) -> None:
     """Times and base-60 numbers stay text."""
     assert load(f"- {text}" if text != "-" else "-")[0] == ([value] if text != "-" else value)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*data_files("kfp-2.17.0/pipelines", "*.yaml"), *data_files("labelled/workflows", "*.yaml")],
+)
+def test_real_files_are_what_pyyaml_makes_of_them(path: Path) -> None:
+    documents = yaml.load_all(path.read_bytes(), Loader=yaml.CSafeLoader)
+    assert load(path.read_bytes()) == [document for document in documents if document is not None]
 
 
 def test_keys_are_always_text() -> None:

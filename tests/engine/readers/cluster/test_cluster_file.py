@@ -210,7 +210,7 @@ def test_names_with_special_characters_survive():
         ("nodes: [{name: '', cpu: 1, memory: 1}]", "nodes[0].name: is empty"),
         ("nodes: [{name: a, cpu: 2 cores, memory: 1}]", "nodes[0].cpu: '2 cores' is no quantity"),
         ("nodes: [{name: a, cpu: -1, memory: 1}]", "nodes[0].cpu: -1 is negative"),
-        ("nodes: [{name: a, cpu: 1, memory: 1e30}]", "nodes[0].memory: 1e+30 is beyond what"),
+        ("nodes: [{name: a, cpu: 1, memory: 1e30}]", "nodes[0].memory: '1e30' is beyond what"),
         ("nodes: [{name: a, cpu: 1, memory: 16 GB}]", "nodes[0].memory: '16 GB' is no quantity"),
         ("nodes: [{name: a, cpu: 1, memory: 1, cpus: 3}]", "nodes[0].cpus: is not known here"),
         (
