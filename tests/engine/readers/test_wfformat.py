@@ -66,7 +66,7 @@ def test_every_instance_is_read(path: Path) -> None:
         )
         assert sum(data.size_bytes or 0 for data in step.inputs) == moved
     assert graph.direct_transfers
-    assert graph.groups == graph.claims == graph.notices == ()
+    assert (graph.groups, graph.claims, graph.notices) == ((), (), ())
 
 
 @pytest.mark.parametrize(("name", "expected"), EDGES.items())

@@ -26,8 +26,9 @@ class Renamer:
     def __init__(self, workflow: dict[str, Any]) -> None:
         by_content = {}
         for entry in workflow["spec"]["arguments"]["parameters"]:
-            if entry["name"].startswith("implementations-") and HASH.search(entry["name"]):
-                by_content[HASH.search(entry["name"]).group(0)] = json.loads(entry["value"])
+            found = HASH.search(entry["name"])
+            if entry["name"].startswith("implementations-") and found:
+                by_content[found.group(0)] = json.loads(entry["value"])
         ordered = sorted(by_content, key=lambda key: str(sorted_deep(by_content[key])))
         self._names = {key: f"container-{number}" for number, key in enumerate(ordered)}
 
