@@ -30,6 +30,24 @@ from kfp_placement_engine.simulation import (
 )
 from kfp_placement_engine.stop import SearchProgress, StoppingCriterion, share_done
 
+_LEAST = {
+    "population_size": 1,
+    "islands": 1,
+    "migration_interval": 1,
+    "most_moves": 1,
+    "stray": 0,
+    "exact_below": 0,
+    "generations": 0,
+}
+_SHARES = (
+    "crossover_rate",
+    "elite_share",
+    "critical_share",
+    "greedy_share",
+    "backfill_share",
+    "mutation_rate",
+)
+
 
 @dataclass(frozen=True)
 class GeneticParams:
@@ -71,16 +89,16 @@ class GeneticParams:
         """Refuse values that make no search."""
         if self.variant not in ("memetic", "paper"):
             raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
-        for name in ("population_size", "islands", "migration_interval", "most_moves"):
-            if getattr(self, name) < 1:
-                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be 1 or more")
-        for name in ("crossover_rate", "elite_share", "critical_share", "mutation_rate"):
+        for name, least in _LEAST.items():
+            if not getattr(self, name) >= least:
+                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be {least} or more")
+        for name in _SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise PlanningError(
                     f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1"
                 )
-        if not 0 <= self.greedy_share + self.backfill_share <= 1:
-            raise PlanningError("greedy_share and backfill_share together must lie between 0 and 1")
+        if self.greedy_share + self.backfill_share > 1:
+            raise PlanningError("greedy_share and backfill_share together must be 1 or less")
 
     @classmethod
     def paper(cls) -> "GeneticParams":

@@ -55,15 +55,19 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
     Raises:
         PlanningError: the placement's arrays do not fit the problem.
     """
-    if placement.gene_nodes.shape != (problem.genes,) or placement.priority.shape != (
-        problem.activities,
+    nodes = np.ascontiguousarray(placement.gene_nodes, np.int64)
+    priority = np.ascontiguousarray(placement.priority, np.float64)
+    not_before = np.ascontiguousarray(placement.not_before, np.float64)
+    of_all = (problem.activities,)
+    if (
+        nodes.shape != (problem.genes,)
+        or ((nodes < 0) | (nodes >= problem.nodes)).any()
+        or priority.shape != of_all
+        or (not_before.size and not_before.shape != of_all)
     ):
         raise PlanningError("the placement belongs to another problem")
     policy = DISPATCH_POLICIES[problem.dispatch]
-    played = native.play(
-        problem, policy, placement.gene_nodes, placement.priority, placement.not_before
-    )
-    return Schedule(**played)
+    return Schedule(**native.play(problem, policy, nodes, priority, not_before))
 
 
 def simulate_policy(problem: PlacementProblem, policy: int) -> Schedule:

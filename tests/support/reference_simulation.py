@@ -13,6 +13,7 @@ something happened on them.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster, Node
@@ -110,7 +111,11 @@ class Reference:
             )
             for name, default in NO_REQUEST.items()
         }
-        common = {"name": str(pod.key), "requests": requests, "scored_requests": scored}
+        common: dict[str, Any] = {
+            "name": str(pod.key),
+            "requests": requests,
+            "scored_requests": scored,
+        }
         if step is None or step.kind is not StepKind.CONTAINER:
             return kube.Pod(**common, containers=3)
         containers = 4 if self.graph.groups else 3 if waits else 1

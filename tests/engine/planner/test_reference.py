@@ -128,7 +128,7 @@ def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, mark
     low = lowered(case.run, case.cluster, marked_only=marked_only)
     reference, problem = a_reference(case, marked_only=marked_only), low.problem
     allowed = {}
-    for index in np.flatnonzero(problem.arrays.gene >= 0):
+    for index in np.flatnonzero(problem.arrays.gene >= 0).tolist():
         row = problem.arrays.allowed[problem.arrays.gene[index]]
         allowed[low.activities[index].name] = frozenset(
             problem.node_names[node] for node in np.flatnonzero(row)

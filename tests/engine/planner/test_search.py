@@ -1,0 +1,340 @@
+"""The search: the same plan from the same seed, never worse with more, something from nothing."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine import native
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.fitness import better
+from kfp_placement_engine.genetic import GeneticParams, seeds_of, trials_per_generation
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.simulation import simulate
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import (
+    a_cluster,
+    a_kfp_run,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    a_workflow,
+    lowered,
+    nodes,
+)
+
+SEARCH = GeneticParams(exact_below=0)
+
+
+def a_wide_problem(seed: int = 5, dispatch: str = "ordered", steps: int = 30, kfp: bool = False):
+    """Steps of mixed size over four unequal nodes: plenty to search."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(steps):
+        before = [f"s{other}" for other in range(number) if rng.random() < 0.12]
+        made.append(
+            a_step(
+                f"s{number}",
+                *before,
+                cpu=int(rng.integers(1, 4)),
+                seconds=float(rng.integers(1, 60)),
+                reads=[(name, int(rng.integers(0, 2000))) for name in before],
+            )
+        )
+    members = [
+        a_node(f"n{number}", cpu=4 + number, speed=speed)
+        for number, speed in enumerate([0.5, 1.0, 1.0, 2.0])
+    ]
+    run = a_kfp_run(*made) if kfp else a_workflow(*made)
+    return a_problem(run, a_cluster(*members), dispatch=dispatch)
+
+
+def told(result) -> list:
+    """All that a result says, but for the time it took."""
+    placement, schedule = result.placement, result.schedule
+    arrays = (
+        placement.gene_nodes,
+        placement.priority,
+        placement.not_before,
+        schedule.start,
+        schedule.end,
+        schedule.node,
+        schedule.terms,
+    )
+    return [array.tolist() for array in arrays] + [result.generations, result.seed]
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_the_same_seed_and_generations_give_the_same_plan_on_any_number_of_threads(dispatch):
+    """One thread, as many as islands, more than islands."""
+    problem = a_wide_problem(dispatch=dispatch)
+    params = replace(SEARCH, islands=3, migration_interval=2)
+    first = told(solve(problem, MaxGenerations(20), 7, params, threads=1))
+    for threads in (1, 2, 4):
+        again = a_wide_problem(dispatch=dispatch)
+        assert told(solve(again, MaxGenerations(20), 7, params, threads=threads)) == first
+    assert told(solve(problem, MaxGenerations(20), 8, params, threads=2))[:-1] != first[:-1]
+
+
+PRINT_PLAN = """
+import json
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations
+from tests.engine.planner.test_search import SEARCH, a_wide_problem, told
+print(json.dumps(told(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=2))))
+"""
+
+
+def test_a_fresh_process_gives_the_same_plan():
+    """Nothing depends on hash seeds or on what ran before."""
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT_PLAN],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": str(number),
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
+        ).stdout
+        for number in range(2)
+    ]
+    here = told(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=1))
+    assert [json.loads(answer) for answer in answers] == [here, here]
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+@pytest.mark.parametrize("kfp", [False, True])
+def test_more_generations_are_never_worse(dispatch, kfp):
+    """From the first plan on, through those the search starts from, to the search's own."""
+    problem = a_wide_problem(dispatch=dispatch, kfp=kfp)
+    terms = [
+        solve(problem, MaxGenerations(generations), 2, SEARCH, threads=1).schedule.terms
+        for generations in range(24)
+    ]
+    for fewer, more in pairwise(terms):
+        assert not better(fewer, more)
+    assert better(terms[-1], terms[0])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.002, 0.05, 0.2])
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_generations_replay_a_timed_search(seconds, dispatch):
+    """Wherever the time was up: among the plans it starts from or later."""
+    problem = a_wide_problem(dispatch=dispatch, steps=120)
+    timed = solve(problem, MaxRuntime(seconds), 4, SEARCH, threads=2)
+    replayed = solve(problem, MaxGenerations(timed.generations), 4, SEARCH, threads=1)
+    assert told(replayed) == told(timed)
+
+
+def test_a_replay_of_the_paper_s_search_is_exact_too():
+    """It has its own loop."""
+    problem = a_wide_problem(dispatch="ready")
+    timed = solve(problem, MaxRuntime(0.05), 4, GeneticParams.paper())
+    replayed = solve(problem, MaxGenerations(timed.generations), 4, GeneticParams.paper())
+    assert told(replayed) == told(timed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+def test_no_time_at_all_still_gives_a_whole_plan(case, dispatch):
+    """A budget of 0 and one that ends at once."""
+    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    for stop in (MaxRuntime(0.0), MaxGenerations(0), NoImprovement(0)):
+        result = solve(problem, stop, 0, SEARCH)
+        assert result.schedule.finished.all()
+        assert result.generations == 0
+
+
+def test_a_budget_is_kept():
+    """Far less than it takes to notice, also on a busy machine."""
+    problem = a_wide_problem(steps=300)
+    for budget, limit in ((0.05, 3.0), (0.5, 4.0)):
+        began = time.monotonic()
+        result = solve(problem, MaxRuntime(budget), 0, SEARCH)
+        assert time.monotonic() - began < limit
+        assert result.schedule.finished.all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]), seed=st.integers(0, 9))
+def test_a_plan_is_never_worse_than_any_plan_the_search_starts_from(case, dispatch, seed):
+    """And neither is one that searches on from it."""
+    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    everything = list(seeds_of(problem, seed))
+    result = solve(problem, MaxGenerations(len(everything)), seed, SEARCH, threads=1)
+    for candidates in everything:
+        for candidate in candidates:
+            assert not better(candidate.schedule.terms, result.schedule.terms)
+    on = solve(problem, MaxGenerations(0), seed, SEARCH, warm_start=result.placement)
+    assert not better(result.schedule.terms, on.schedule.terms)
+
+
+def test_a_search_starts_from_a_plan_with_held_starts():
+    """A plan that waits on purpose is not lost, and not mistaken for one that does not wait."""
+    run = a_workflow(a_step("a", seconds=10), a_step("b", seconds=10))
+    problem = a_problem(run, a_cluster(a_node(cpu=1)), dispatch="ordered")
+    held = Placement(np.zeros(2, np.int64), np.array([0.0, 30.0]), np.array([0.0, 30.0]))
+    assert simulate(problem, held).makespan_seconds == 40
+    result = solve(problem, MaxGenerations(0), 0, SEARCH, warm_start=held)
+    assert result.schedule.makespan_seconds == 20
+
+
+def test_a_plan_of_another_problem_is_refused():
+    """By its size, and by nodes that are not there."""
+    problem = a_problem(a_workflow(a_step("a"), a_step("b")), a_cluster(*nodes(2)))
+    good = solve(problem, MaxGenerations(0)).placement
+    with pytest.raises(PlanningError, match="another problem"):
+        simulate(problem, replace(good, gene_nodes=np.zeros(3, np.int64)))
+    with pytest.raises(PlanningError, match="another problem"):
+        simulate(problem, replace(good, priority=np.zeros(1)))
+    with pytest.raises(PlanningError, match="another problem"):
+        simulate(problem, replace(good, not_before=np.zeros(1)))
+    for wrong in (-1, 2, 10**12):
+        with pytest.raises(PlanningError, match="another problem"):
+            simulate(problem, replace(good, gene_nodes=np.array([0, wrong])))
+        elsewhere = replace(good, gene_nodes=np.array([0, wrong]))
+        with pytest.raises(PlanningError, match="another problem"):
+            solve(problem, MaxGenerations(0), 0, SEARCH, warm_start=elsewhere)
+
+
+def test_placements_need_not_be_contiguous_or_of_one_type():
+    """The kernel reads them as they lie in memory."""
+    problem = a_problem(a_workflow(*(a_step(f"s{n}") for n in range(4))), a_cluster(*nodes(3)))
+    straight = Placement(np.array([0, 1, 2, 1]), np.arange(4.0), np.empty(0))
+    spaced = Placement(
+        np.array([0, 9, 1, 9, 2, 9, 1, 9])[::2], np.arange(8.0)[::2] / 2, np.empty(0)
+    )
+    narrow = Placement(
+        np.array([0, 1, 2, 1], np.int32), np.arange(4, dtype=np.float32), np.empty(0)
+    )
+    wanted = simulate(problem, straight)
+    for other in (spaced, narrow):
+        assert simulate(problem, other).node.tolist() == wanted.node.tolist()
+
+
+def test_no_improvement_ends_a_search():
+    """After as many generations without a better plan as were asked for."""
+    problem = a_wide_problem(steps=8)
+    result = solve(problem, NoImprovement(5), 0, SEARCH, threads=1)
+    shorter = solve(problem, MaxGenerations(result.generations - 5), 0, SEARCH, threads=1)
+    assert shorter.schedule.terms.tolist() == result.schedule.terms.tolist()
+
+
+def test_any_of_several_criteria_ends_a_search():
+    """Whichever comes first."""
+    problem = a_wide_problem(steps=8)
+    stop = AnyOf((MaxRuntime(60.0), MaxGenerations(15)))
+    assert solve(problem, stop, 0, SEARCH, threads=1).generations == 15
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_a_budget_that_is_none_is_refused(seconds):
+    """Also one that compares with nothing."""
+    with pytest.raises(PlanningError, match="budget"):
+        MaxRuntime(seconds)
+
+
+def test_negative_generations_and_seeds_are_refused():
+    """The messages name the value."""
+    with pytest.raises(PlanningError, match="-1 generations"):
+        MaxGenerations(-1)
+    with pytest.raises(PlanningError, match="seed -3"):
+        solve(a_problem(a_run(a_step("a")), a_cluster()), seed=-3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"variant": "annealing"},
+        {"population_size": 0},
+        {"islands": 0},
+        {"islands": -2},
+        {"migration_interval": 0},
+        {"most_moves": 0},
+        {"crossover_rate": 1.5},
+        {"crossover_rate": float("nan")},
+        {"elite_share": -0.1},
+        {"critical_share": 2},
+        {"mutation_rate": -1},
+        {"greedy_share": 0.8, "backfill_share": 0.4},
+        {"greedy_share": -0.5, "backfill_share": 0.7},
+        {"greedy_share": 0.7, "backfill_share": -0.5},
+        {"stray": -0.1},
+        {"stray": float("nan")},
+        {"generations": -1},
+        {"exact_below": -1},
+    ],
+)
+def test_parameters_that_make_no_search_are_refused(wrong):
+    """The message names one of them."""
+    with pytest.raises(PlanningError, match="|".join(wrong)):
+        GeneticParams(**wrong)
+
+
+def test_one_individual_on_one_island_searches_too():
+    """The smallest population."""
+    params = replace(SEARCH, population_size=1, islands=1, migration_interval=1)
+    result = solve(a_wide_problem(), MaxGenerations(15), 0, params)
+    first = solve(a_wide_problem(), MaxGenerations(0), 0, params)
+    assert better(result.schedule.terms, first.schedule.terms)
+
+
+def test_a_run_that_the_plan_decides_nothing_of_is_played():
+    """Nothing is marked: the default scheduler's schedule is the plan."""
+    problem = a_problem(a_run(a_step("a"), a_step("b", "a")), a_cluster(), marked_only=True)
+    assert problem.genes == 0
+    result = solve(problem)
+    assert result.exact
+    assert result.schedule.makespan_seconds == 20
+    assert BASELINES["kube-default"](problem, 0).start.tolist() == result.schedule.start.tolist()
+    for name, baseline in BASELINES.items():
+        assert baseline(problem, 0).makespan_seconds == 20, name
+
+
+def test_tiny_runs_are_solved_exactly_and_say_so():
+    """With the default parameters all plans are tried."""
+    problem = a_problem(
+        a_workflow(a_step("a"), a_step("b"), a_step("c")), a_cluster(*nodes(2, cpu=1))
+    )
+    result = solve(problem, MaxRuntime(5.0))
+    assert result.exact
+    assert result.generations == 0
+    assert result.schedule.makespan_seconds == 20
+    assert "all plans tried" in result.summary()
+    assert told(solve(problem, MaxGenerations(result.generations))) == told(result)
+
+
+def test_brute_force_refuses_what_would_take_for_ever():
+    """The message says how many plans there are."""
+    problem = a_wide_problem()
+    with pytest.raises(PlanningError, match="brute force would try"):
+        BASELINES["brute-force"](problem, 0)
+
+
+def test_generations_mean_the_same_search_wherever_it_runs():
+    """Children per generation depend on the problem alone."""
+    small, large = a_wide_problem(steps=10), a_wide_problem(steps=300)
+    assert trials_per_generation(small) == 512
+    assert 1 <= trials_per_generation(large) <= 2_000_000 // (300 * 14)
+
+
+def test_policies_have_the_numbers_of_the_kernel():
+    """As in problem.h."""
+    policies = (native.KUBE_DEFAULT, native.STRICT_FIFO, native.READY, native.ORDERED)
+    assert policies == (0, 1, 2, 3)
