@@ -58,20 +58,23 @@ def _parsed(parse: Callable[[object], float]) -> BeforeValidator:
 
 
 def duration_text(seconds: float) -> str:
-    """Write seconds exactly, as Go writes durations: "0.5s", "90s", "22m5.203s", "48h"."""
-    if seconds < 120:
-        return f"{plain_decimal(seconds)}s"
-    exact = Decimal(repr(seconds))
+    """Write seconds to the nanosecond, as Go does: "0.5s", "90s", "22m5.203s", "48h"."""
+    exact = Decimal(repr(round(seconds, 9)))
+    if exact < 120:
+        return f"{_shortest(exact)}s"
     minutes, rest = divmod(exact, 60)
     hours, minutes = divmod(minutes, 60)
-    parts = [f"{hours:f}h" if hours else "", f"{minutes:f}m" if minutes else ""]
-    tail = plain_decimal(float(rest)) if rest else ""
-    return "".join(parts) + (f"{tail}s" if tail else "")
+    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
+    return "".join(f"{_shortest(amount)}{unit}" for amount, unit in parts if amount)
 
 
 def latency_text(latency_ms: float) -> str:
-    """Write a round trip exactly, in milliseconds: "0.289ms"."""
-    return f"{plain_decimal(latency_ms)}ms"
+    """Write a round trip to the nanosecond, in milliseconds: "0.289ms"."""
+    return f"{plain_decimal(round(latency_ms, 6))}ms"
+
+
+def _shortest(number: Decimal) -> str:
+    return f"{number.normalize():f}"
 
 
 def _bytes_text(amount: int) -> str:

@@ -27,6 +27,7 @@ from kfp_placement_engine.readers.task_tree import (
     Task,
     TaskTree,
 )
+from kfp_placement_engine.readers.workflow_defaults import WorkflowDefaults
 from kfp_placement_engine.readers.workflow_templates import (
     Arguments,
     WorkflowTemplates,
@@ -97,6 +98,7 @@ class _WorkflowReader:
         self._name = name
         self._entrypoint = as_name(spec.get("entrypoint"), f"{name}: spec.entrypoint")
         self._templates = WorkflowTemplates(spec, name)
+        self._defaults = WorkflowDefaults(spec, self._templates, name)
         options = self._templates.command_line(DAG_DRIVER, CONTAINER_DRIVER)
         self._driver_options = options
         # A bare flag up to KFP 2.17, later always with a value.
@@ -223,7 +225,8 @@ class _WorkflowReader:
             importer = self._templates.json_value(arguments.get("importer", "{}"), place)
             if template != IMPORTER:
                 importer = {**importer, "downloadToWorkspace": True}
-            return importer_leaf(importer, component, place), {}
+            leaf = importer_leaf(importer, component, place)
+            return self._defaults.under(leaf, template), {}
         if template != CONTAINER_DRIVER and not template.endswith(EXECUTOR):
             return self.dag(template, component), {}
         container = self._templates.json_value(arguments.get("container", "{}"), place)
@@ -235,7 +238,7 @@ class _WorkflowReader:
         if not self._caching:
             spec = {**spec, "cachingOptions": {}}
         found = container_leaf(container, config, component, spec, place)
-        return found.leaf, dict(found.inputs)
+        return self._defaults.under(found.leaf, template), dict(found.inputs)
 
     def _loop_tasks(
         self, task: dict[str, Any], place: str

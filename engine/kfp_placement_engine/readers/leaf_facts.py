@@ -211,13 +211,13 @@ def _hints(annotations: Mapping[str, str], warnings: list[tuple[str, str]]) -> S
 
 def _node_selector(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> dict[str, str]:
     selector: dict[str, str] = {}
-    for value in _known(leaf.node_selectors, scope, "node selector", warnings):
+    for value in _known(leaf, leaf.node_selectors, scope, "node selector", warnings):
         selector.update(as_text_mapping(value, f"{leaf.place}: node selector"))
     return selector
 
 
 def _affinity(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> NodeAffinity:
-    values = _known(leaf.affinities, scope, "node affinity", warnings)
+    values = _known(leaf, leaf.affinities, scope, "node affinity", warnings)
     place = f"{leaf.place}: node affinity"
     return merge_affinities([read_node_affinity(value, place) for value in values])
 
@@ -225,13 +225,17 @@ def _affinity(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> Node
 def _tolerations(
     leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]
 ) -> tuple[Toleration, ...]:
-    values = _known(leaf.tolerations, scope, "toleration", warnings)
+    values = _known(leaf, leaf.tolerations, scope, "toleration", warnings)
     place = f"{leaf.place}: tolerations"
     return tuple(entry for value in values for entry in read_tolerations(value, place))
 
 
 def _known(
-    expressions: tuple[Expression, ...], scope: Scope, what: str, warnings: list[tuple[str, str]]
+    leaf: Leaf,
+    expressions: tuple[Expression, ...],
+    scope: Scope,
+    what: str,
+    warnings: list[tuple[str, str]],
 ) -> list[Any]:
     """The values known before the run; a null optional parameter counts as not given."""
     values = []
@@ -239,7 +243,7 @@ def _known(
         value = expression.evaluate(scope)
         if isinstance(value, Known) and not _has_gap(value.value):
             if isinstance(value.value, str) and value.value:
-                values.append(parse_json(value.value, place=what))
+                values.append(parse_json(value.value, place=f"{leaf.place}: {what}"))
             elif value.value is not None:
                 values.append(value.value)
         else:

@@ -36,7 +36,7 @@ def template_leaf(
     Raises:
         InputError: malformed.
     """
-    patch = merge(_patch(spec, tags, place), _patch(template, tags, place))
+    patch = merge(pod_spec_patch(spec, tags, place), pod_spec_patch(template, tags, place))
     containers = _containers(template, patch, place)
     labels, annotations = _metadata(template, spec, tags, place)
     return Leaf(
@@ -71,7 +71,12 @@ def template_defaults(template: dict[str, Any], tags: TagReader, place: str) -> 
     return defaults
 
 
-def _patch(fields: dict[str, Any], tags: TagReader, place: str) -> dict[str, Any]:
+def pod_spec_patch(fields: dict[str, Any], tags: TagReader, place: str) -> dict[str, Any]:
+    """The `podSpecPatch` of a spec or template; one that is known only at run time counts as none.
+
+    Raises:
+        InputError: malformed.
+    """
     text = tags.plain(fields.get("podSpecPatch"))
     if not text.strip() or "{{" in text:
         return {}
