@@ -3,17 +3,16 @@
 The larger of three bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
-  with the driver, transfer and pull time that cannot be avoided;
+  with the driver, transfer and pull time that cannot be avoided, and loops at their limit;
 - `area`: requested resources x time against the room of all nodes, between what must come before
   and what must follow;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
   the node's speed; where the extra `bounds` is installed and the sets are few enough.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from kfp_placement_engine.critical_paths import Paths, paths_of
 from kfp_placement_engine.pattern_bound import pattern_bound_seconds
 from kfp_placement_engine.plan import Bound
 from kfp_placement_engine.problem import Booleans, Floats, Integers, PlacementProblem
@@ -88,43 +87,6 @@ def _least_with_pull(problem: PlacementProblem, activity: int, usable: Booleans)
     pull = np.where(arrays.image_present[image], 0.0, arrays.image_bytes[image] / arrays.pull_rate)
     seconds = arrays.duration_seconds[activity] / speed + moved / arrays.store_rate + pull
     return float(np.where(usable, seconds, np.inf).min())
-
-
-@dataclass(frozen=True)
-class Paths:
-    """What must lie before and after each activity.
-
-    Attributes:
-        shortest: [A] least time from bind to end.
-        head: [A] it cannot be bound earlier.
-        tail: [A] least time from its end to the end of the run.
-    """
-
-    shortest: Floats
-    head: Floats
-    tail: Floats
-
-    @property
-    def critical_seconds(self) -> float:
-        """The longest chain with every activity at its quickest."""
-        return float((self.head + self.shortest + self.tail).max(initial=0.0))
-
-
-def paths_of(problem: PlacementProblem, shortest: Floats) -> Paths:
-    """Heads and tails along the dependencies."""
-    arrays = problem.arrays
-    head, tail = arrays.release_seconds.astype(np.float64), np.zeros(problem.activities)
-    for activity in problem.topological:
-        first, last = arrays.predecessors_start[activity : activity + 2]
-        if last > first:
-            before = arrays.predecessors[first:last]
-            head[activity] = max(head[activity], float((head[before] + shortest[before]).max()))
-    for activity in problem.topological[::-1]:
-        first, last = arrays.successors_start[activity : activity + 2]
-        if last > first:
-            after = arrays.successors[first:last]
-            tail[activity] = float((shortest[after] + tail[after]).max())
-    return Paths(shortest, head, tail)
 
 
 def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> float:

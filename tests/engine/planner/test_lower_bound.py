@@ -5,8 +5,17 @@ import importlib
 import pytest
 
 from kfp_placement_engine import lower_bound
-from kfp_placement_engine.baselines import heft
-from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
+from kfp_placement_engine.baselines import heft, kube_default
+from tests.support.builders import (
+    a_cluster,
+    a_kfp_run,
+    a_loop,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    nodes,
+)
 
 
 def bound_of(run, *members, **options):
@@ -51,6 +60,22 @@ def test_late_steps_are_bound_though_early_ones_leave_room():
     late = [a_step(f"s{number}", "first", cpu=4) for number in range(8)]
     run = a_run(a_step("first"), *late)
     assert bound_of(run, a_node(cpu=4)).seconds == pytest.approx(90)
+
+
+def test_a_loop_at_its_limit_takes_its_time():
+    """Root, loop: 1 s each; six iterations of 1 + 1 + 10 s, two at once; driver and step after."""
+    steps = [a_step(f"work[{index}]", group=f"loop[{index}]") for index in range(6)]
+    last = a_step("last", *(step.name for step in steps))
+    run = a_kfp_run(*steps, last, groups=a_loop("loop", width=6, parallelism=2))
+    problem = a_problem(run, a_cluster(*nodes(6)))
+    assert lower_bound(problem).seconds == pytest.approx(1 + 1 + 6 * 12 / 2 + 1 + 10)
+    assert kube_default(problem).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2 + 1 + 10)
+
+
+def test_a_loop_within_its_limit_does_not():
+    steps = [a_step(f"work[{index}]", group=f"loop[{index}]") for index in range(3)]
+    run = a_kfp_run(*steps, groups=a_loop("loop", width=3, parallelism=3))
+    assert bound_of(run, *nodes(3)).seconds == pytest.approx(1 + 1 + 12)
 
 
 def test_an_image_that_nobody_else_needs_must_be_pulled():
