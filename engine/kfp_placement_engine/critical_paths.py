@@ -5,6 +5,7 @@ iterations run at once take more: while so many run, they can together do only s
 iteration each second.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,96 +36,102 @@ class Paths:
 def paths_of(problem: PlacementProblem, shortest: Floats) -> Paths:
     """Heads and tails, given the [A] shortest times."""
     arrays = problem.arrays
-    head, tail = arrays.release_seconds.astype(np.float64), np.zeros(problem.activities)
-    loops = _LimitedLoops(problem, shortest)
-    for activity in problem.topological:
-        first, last = arrays.predecessors_start[activity : activity + 2]
-        before = arrays.predecessors[first:last]
-        if before.size:
-            earliest = max(float((head[before] + shortest[before]).max()), loops.end(before))
-            head[activity] = max(head[activity], earliest)
-        loops.pass_through(int(activity), before, float(head[activity]))
-    for activity in problem.topological[::-1]:
-        first, last = arrays.successors_start[activity : activity + 2]
-        after = arrays.successors[first:last]
-        if after.size:
-            tail[activity] = max(float((shortest[after] + tail[after]).max()), loops.rest(after))
-        loops.pass_back(int(activity), float(tail[activity]))
-    return Paths(shortest, head, tail)
+    before = _rows(arrays.predecessors_start, arrays.predecessors)
+    after = _rows(arrays.successors_start, arrays.successors)
+    # Lists: most rows hold a few numbers, for which arrays are slow.
+    seconds: list[float] = shortest.tolist()
+    head: list[float] = arrays.release_seconds.tolist()
+    tail = [0.0] * problem.activities
+    order: list[int] = problem.topological.tolist()
+    loops = _LimitedLoops(problem, seconds) if arrays.iteration_size.size else None
+    for activity in order:
+        for each in before[activity]:
+            head[activity] = max(head[activity], head[each] + seconds[each])
+        if loops is not None:
+            head[activity] = max(head[activity], loops.end(before[activity]))
+            loops.pass_through(activity, before[activity], head[activity])
+    for activity in reversed(order):
+        for each in after[activity]:
+            tail[activity] = max(tail[activity], seconds[each] + tail[each])
+        if loops is not None:
+            tail[activity] = max(tail[activity], loops.rest(after[activity]))
+            loops.pass_back(activity, tail[activity])
+    return Paths(shortest, np.array(head, np.float64), np.array(tail, np.float64))
+
+
+def _rows(starts: Integers, values: Integers) -> list[list[int]]:
+    """Row i is values[starts[i]:starts[i + 1]]."""
+    first, flat = starts.tolist(), values.tolist()
+    return [flat[low:high] for low, high in itertools.pairwise(first)]
 
 
 class _LimitedLoops:
     """How long the iterations of loops with a limit take together."""
 
-    def __init__(self, problem: PlacementProblem, shortest: Floats) -> None:
+    def __init__(self, problem: PlacementProblem, shortest: list[float]) -> None:
         arrays = problem.arrays
-        self._arrays = arrays
         self._shortest = shortest
-        iterations = arrays.iteration_size.size
-        self._any = iterations > 0
-        # [A] longest path from the iteration's first activity to the end of this one.
-        self._inside = np.zeros(problem.activities)
-        self._span = np.zeros(iterations)
-        self._entered = np.zeros(iterations)
-        self._after = np.full(iterations, np.inf)
+        self._iteration: list[int] = arrays.iteration.tolist()
+        self._entry: list[int] = arrays.entry_iteration.tolist()
+        self._parent: list[int] = arrays.iteration_parent.tolist()
+        self._loop: list[int] = arrays.iteration_loop.tolist()
+        self._limit: list[int] = arrays.loop_parallelism.tolist()
+        iterations = len(self._loop)
+        # By activity: the longest path from its iteration's first activity to its own end.
+        self._inside = [0.0] * problem.activities
+        self._span = [0.0] * iterations
+        self._entered = [0.0] * iterations
+        self._after = [float("inf")] * iterations
 
-    def pass_through(self, activity: int, before: Integers, head: float) -> None:
+    def pass_through(self, activity: int, before: list[int], head: float) -> None:
         """Note an activity whose predecessors are known."""
-        if not self._any or (iteration := self._arrays.iteration[activity]) < 0:
+        iteration = self._iteration[activity]
+        if iteration < 0:
             return
-        same = before[self._arrays.iteration[before] == iteration]
-        longest = float(self._inside[same].max(initial=0.0)) + float(self._shortest[activity])
-        self._inside[activity] = longest
-        self._span[iteration] = max(self._span[iteration], longest)
-        if (entered := self._arrays.entry_iteration[activity]) >= 0:
-            self._entered[entered] = head
+        same = [self._inside[each] for each in before if self._iteration[each] == iteration]
+        self._inside[activity] = max(same, default=0.0) + self._shortest[activity]
+        self._span[iteration] = max(self._span[iteration], self._inside[activity])
+        if self._entry[activity] >= 0:
+            self._entered[self._entry[activity]] = head
 
     def pass_back(self, activity: int, tail: float) -> None:
         """Note what must follow an activity, and so the iterations it is in."""
-        iteration = self._arrays.iteration[activity] if self._any else -1
+        iteration = self._iteration[activity]
         while iteration >= 0:
             self._after[iteration] = min(self._after[iteration], tail)
-            iteration = self._arrays.iteration_parent[iteration]
+            iteration = self._parent[iteration]
 
-    def end(self, before: Integers) -> float:
+    def end(self, before: list[int]) -> float:
         """No earlier than this all of the activities have ended, as far as loops say."""
-        if not self._any:
-            return 0.0
         spans: dict[int, float] = {}
-        for activity in before[self._arrays.iteration[before] >= 0]:
-            iteration = int(self._arrays.iteration[activity])
-            spans[iteration] = max(spans.get(iteration, 0.0), float(self._inside[activity]))
-        return max(
-            (
-                min(float(self._entered[each]) for each in members)
-                + sum(spans[each] for each in members) / limit
-                for limit, members in self._crowded(list(spans))
-            ),
-            default=0.0,
-        )
+        for activity in before:
+            iteration = self._iteration[activity]
+            if iteration >= 0:
+                spans[iteration] = max(spans.get(iteration, 0.0), self._inside[activity])
+        latest = 0.0
+        for limit, members in self._crowded(list(spans)):
+            together = sum(spans[each] for each in members) / limit
+            latest = max(latest, min(self._entered[each] for each in members) + together)
+        return latest
 
-    def rest(self, after: Integers) -> float:
+    def rest(self, after: list[int]) -> float:
         """At least this much time passes from now on, if these activities are yet to start."""
-        if not self._any:
-            return 0.0
-        entered = [int(each) for each in self._arrays.entry_iteration[after] if each >= 0]
-        return max(
-            (
-                sum(float(self._span[each]) for each in members) / limit
-                + min(float(self._after[each]) for each in members)
-                for limit, members in self._crowded(entered)
-            ),
-            default=0.0,
-        )
+        longest = 0.0
+        entered = [self._entry[activity] for activity in after if self._entry[activity] >= 0]
+        for limit, members in self._crowded(entered):
+            together = sum(self._span[each] for each in members) / limit
+            longest = max(longest, together + min(self._after[each] for each in members))
+        return longest
 
     def _crowded(self, iterations: list[int]) -> list[tuple[int, list[int]]]:
         """The iterations by loop, of loops that cannot run them all at once, with the limits."""
+        if len(iterations) < 2:
+            return []
         by_loop: dict[int, list[int]] = {}
         for iteration in iterations:
-            by_loop.setdefault(int(self._arrays.iteration_loop[iteration]), []).append(iteration)
-        limits = {loop: int(self._arrays.loop_parallelism[loop]) for loop in by_loop}
+            by_loop.setdefault(self._loop[iteration], []).append(iteration)
         return [
-            (limits[loop], members)
+            (self._limit[loop], members)
             for loop, members in by_loop.items()
-            if len(members) > limits[loop]
+            if len(members) > self._limit[loop]
         ]

@@ -100,7 +100,9 @@ def class_tables(
     taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
     images = np.zeros(count, np.int64)
     trips = np.full(count, np.nan)
+    # Many shapes differ in their requests only.
     filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
+    scores: dict[object, list[int]] = {}
     sizes = scaled_sizes(cluster.nodes)
     for row, shape in enumerate(shapes):
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
@@ -110,7 +112,10 @@ def class_tables(
         for claim in shape.claims:
             if claim in pinned:
                 feasible[row] &= [node.name in pinned[claim] for node in cluster.nodes]
-        images[row] = _image_scores(cluster, shape, sizes)
+        pulled = (shape.image, shape.containers)
+        if pulled not in scores:
+            scores[pulled] = _image_scores(cluster, shape, sizes)
+        images[row] = scores[pulled]
         known = round_trips(cluster, shape.location) if shape.location else None
         if known is not None:
             trips[row] = known
@@ -158,8 +163,9 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
 
 def _image_scores(cluster: Cluster, shape: PodShape, sizes: Mapping[str, int]) -> list[int]:
     """ImageLocality of the main image; the launcher's and Argo's images are everywhere alike."""
-    held = [sizes[shape.image] if shape.image in node.images else 0 for node in cluster.nodes]
-    return [int(image_locality(size, shape.containers)) for size in held]
+    missing = int(image_locality(0, shape.containers))
+    there = int(image_locality(sizes.get(shape.image, 0), shape.containers))
+    return [there if shape.image in node.images else missing for node in cluster.nodes]
 
 
 def _assignment_gain(
@@ -168,10 +174,9 @@ def _assignment_gain(
     """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
     sizes = np.maximum(nodes.allocatable[:, :2], 1)
     utilisation = (requests[:, None, :2] / sizes[None, :, :]).sum(axis=2)
-    locality = np.array(
-        [
-            [float(shape.image in node.images) if shape.image else 0.0 for node in cluster.nodes]
-            for shape in shapes
-        ]
-    )
+    holders = {
+        image: np.array([bool(image) and image in node.images for node in cluster.nodes])
+        for image in {shape.image for shape in shapes}
+    }
+    locality = np.array([holders[shape.image] for shape in shapes], np.float64)
     return np.asarray(utilisation + locality, np.float64)
