@@ -18,11 +18,9 @@ from kfp_placement_engine.contract.resources_fields import (
     Seconds,
     one_of,
 )
-from kfp_placement_engine.contract.resources_rows import (
-    MAX_ROWS,
-    PlannedRow,
+from kfp_placement_engine.contract.resources_rows import MAX_ROWS, PlannedRow, StateRow
+from kfp_placement_engine.contract.resources_rows_reading import (
     ReadRows,
-    StateRow,
     read_planned_rows,
     read_state_rows,
 )

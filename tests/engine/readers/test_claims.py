@@ -197,3 +197,52 @@ def test_without_a_workspace_nothing_is_mounted(read) -> None:
     graph = read(a_package(tasks))
     assert graph.claims == ()
     assert uses(graph) == {}
+
+
+@READERS
+def test_a_claim_may_be_named_before_it_is_made(read) -> None:
+    """A step that mounts it by name without waiting for its maker."""
+    access = inputs(access_modes=["ReadWriteOnce"], pvc_name="scratch")
+    documents = a_package(
+        {"early": a_task(), "make": a_task("make", inputs=access)},
+        components=MAKER,
+        executors=MAKER_EXECUTOR,
+        kubernetes=mounting({"runtimeValue": {"constant": "scratch"}}),
+    )
+    graph = read(documents)
+    assert graph.claims == (RunClaim("scratch", ("ReadWriteOnce",), created_by="make"),)
+    assert uses(graph) == {"scratch": ["early"]}
+
+
+@READERS
+@pytest.mark.parametrize("name", ["", None])
+def test_no_name_is_no_claim(read, name) -> None:
+    documents = a_package(
+        {"work": a_task()},
+        parameters={"claim": {"parameterType": "STRING", "isOptional": True, "defaultValue": name}},
+        kubernetes=mounting(input_of_dag("claim")),
+    )
+    assert read(documents).claims == ()
+
+
+@READERS
+def test_a_claim_that_nothing_names_is_said(read) -> None:
+    graph = read(a_package({"work": a_task()}, kubernetes=mounting(input_of_dag("gone"))))
+    assert graph.claims == ()
+    assert [(notice.code, notice.step) for notice in graph.notices] == [("unknown-claim", "work")]
+
+
+@READERS
+def test_readers_of_what_an_importer_downloads_mount_the_workspace(read) -> None:
+    """The importer fills it; the reader gets a path in it."""
+    source = {"taskOutputArtifact": {"producerTask": "bring", "outputArtifactKey": "artifact"}}
+    documents = a_package(
+        {"bring": a_task("bring"), "use": a_task(inputs={"artifacts": {"x": source}})},
+        components={"bring": {"executorLabel": "exec-bring"}},
+        executors={"exec-bring": {"importer": {"downloadToWorkspace": True}}},
+    )
+    config = {"workspace": {"size": "1Gi"}}
+    documents.append({"platforms": {"kubernetes": {"pipelineConfig": config}}})
+    graph = read(documents)
+    assert uses(graph) == {"kfp-workspace": ["bring", "use"]}
+    assert graph.claims == (RunClaim("kfp-workspace", is_workspace=True),)

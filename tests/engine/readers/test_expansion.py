@@ -354,3 +354,60 @@ def test_order_is_that_of_dependencies_then_of_names(read) -> None:
         "work-10",
         "first",
     ]
+
+
+@READERS
+def test_items_with_gaps_are_filled_where_they_can_be(read) -> None:
+    """A list written out in the pipeline that holds parameters and outputs of tasks."""
+    gap = "{{{{$.inputs.parameters['{}']}}}}".format
+    items = [
+        gap("known"),
+        gap("made"),
+        gap("gone"),
+        "plain",
+        {"x": gap("known")},
+        f"a{gap('made')}",
+    ]
+    given = inputs(known=input_of_dag("number"), made=output_of("work"))
+    inner = a_loop("body", "items", inputs=inputs(items=input_of_dag("item")))
+    documents = a_package(
+        {"work": a_task(), "outer": a_loop("outer", items, inputs=given)},
+        components={"outer": a_dag({"inner": inner}), **BODY},
+        parameters={"number": {"parameterType": "LIST", "defaultValue": [7, 8]}},
+    )
+    widths = {
+        group.name: (group.width, group.width_assumed)
+        for group in read(documents).groups
+        if group.kind is GroupKind.LOOP
+    }
+    assert widths.pop("outer") == (6, False)
+    assert widths.pop("outer[0].inner") == (2, False)
+    assert set(widths.values()) == {(3, True)}
+
+
+def test_loops_over_artifacts_have_an_assumed_width() -> None:
+    """No KFP backend runs them yet; packages may hold them."""
+    loop = a_task("body", artifactIterator={"itemInput": "item", "items": {"inputArtifact": "x"}})
+    graph = read_package(a_package({"loop": loop}, components=BODY))
+    assert [step.assumed for step in graph.steps] == [True, True, True]
+
+
+@READERS
+@pytest.mark.parametrize(
+    ("source", "width"),
+    [
+        ({"runtimeValue": {"constant": [1, 2]}}, 2),
+        ({"runtimeValue": {"constantValue": {"stringValue": "[1, 2]"}}}, 2),
+        ({"runtimeValue": {"runtimeParameter": "numbers"}}, 4),
+        ({"componentInputParameter": "numbers", "parameterExpressionSelector": "x"}, 3),
+        ({"runtimeValue": {}}, 3),
+        ({"taskFinalStatus": {"producerTask": "x"}}, 3),
+        ({"componentInputParameter": "gone"}, 3),
+    ],
+)
+def test_items_come_from_any_kind_of_source(read, source, width: int) -> None:
+    """Also in the form of the oldest packages; what is not understood is not known."""
+    loop = a_loop("body", "items", inputs={"parameters": {"items": source}})
+    parameters = {"numbers": {"parameterType": "LIST", "defaultValue": [4, 5, 6, 7]}}
+    documents = a_package({"loop": loop}, components=BODY, parameters=parameters)
+    assert len(read(documents).steps) == width

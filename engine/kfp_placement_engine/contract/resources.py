@@ -1,0 +1,63 @@
+"""Our custom resources, as the controller, the command line and tests read and write them.
+
+The CRDs in `deploy/crds` are the source; a test keeps these models equal to them. Fields are only
+ever added, and those of a newer revision are passed over.
+"""
+
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from kfp_placement_engine.contract.resources_fields import Condition, ObjectMetadata, Resource
+from kfp_placement_engine.contract.resources_location import Location
+from kfp_placement_engine.contract.resources_placement import PipelinePlacement
+from kfp_placement_engine.contract.resources_policy import PlacementPolicy
+from kfp_placement_engine.exceptions import InputError
+
+__all__ = [
+    "KINDS",
+    "Condition",
+    "Location",
+    "ObjectMetadata",
+    "PipelinePlacement",
+    "PlacementPolicy",
+    "read_resource",
+]
+
+KINDS: tuple[type[Resource], ...] = (PipelinePlacement, PlacementPolicy, Location)
+"""All custom resources."""
+
+ResourceT = TypeVar("ResourceT", bound=Resource)
+
+
+def read_resource(kind: type[ResourceT], found: object) -> ResourceT:
+    """Read an object of the API.
+
+    Args:
+        kind: what it should be.
+        found: the parsed object.
+
+    Raises:
+        InputError: it is none, or malformed; the message names the first field in question.
+    """
+    if not isinstance(found, dict):
+        raise InputError(f"{kind.__name__} must be an object, not {type(found).__name__}")
+    try:
+        return kind.model_validate(found)
+    except (ValidationError, RecursionError) as error:
+        raise InputError(f"{_named(kind, found)}: {_first_problem(error)}") from error
+
+
+def _named(kind: type[Resource], found: dict[object, object]) -> str:
+    metadata = found.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{kind.__name__} {name!r:.80}" if isinstance(name, str) else kind.__name__
+
+
+def _first_problem(error: ValidationError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(f"{part!s:.80}" for part in first["loc"])
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{place}: {first['msg'].removeprefix('Value error, ')}{more}"
