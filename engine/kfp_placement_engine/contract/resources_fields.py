@@ -33,6 +33,9 @@ from kfp_placement_engine.exceptions import QuantityError
 MAX_VALUE_CHARACTERS = 32
 """Longest text of a duration, latency or quantity in a resource."""
 
+_CEL_DURATION = r"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$"
+"""Durations in the form that CEL can compare."""
+
 _QUANTITY_SCHEMA = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "x-kubernetes-int-or-string": True,
@@ -93,14 +96,23 @@ Seconds = Annotated[
 ]
 """A duration; Go's form plus `d`."""
 
+Budget = Annotated[
+    float,
+    _parsed(parse_duration),
+    Field(le=600),
+    PlainSerializer(duration_text, return_type=str),
+    _text_schema(_CEL_DURATION),
+]
+"""A duration up to ten minutes; a CEL rule checks the range."""
+
 Deadline = Annotated[
     float,
     _parsed(parse_duration),
     Field(ge=1, le=3600),
     PlainSerializer(duration_text, return_type=str),
-    _text_schema(r"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$"),
+    _text_schema(_CEL_DURATION),
 ]
-"""A duration from a second to an hour, in the form that CEL understands, which checks the range."""
+"""A duration from a second to an hour; a CEL rule checks the range."""
 
 Milliseconds = Annotated[
     float,

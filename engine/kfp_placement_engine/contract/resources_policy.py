@@ -13,6 +13,7 @@ from kfp_placement_engine.contract.keys import (
     MAX_LABEL_VALUE_LENGTH,
 )
 from kfp_placement_engine.contract.resources_fields import (
+    Budget,
     Bytes,
     Deadline,
     MilliCpu,
@@ -65,7 +66,7 @@ class EngineSettings(ResourceModel):
     search: Search = Search.MEMETIC
     """The default search, or the paper's algorithm."""
 
-    budget_seconds: Seconds = Field(default=2.0, alias="budget")
+    budget_seconds: Budget = Field(default=2.0, alias="budget")
     """Time for one improvement of the plans, at most."""
 
     seed: int = Field(default=0, ge=0, le=2**31 - 1)

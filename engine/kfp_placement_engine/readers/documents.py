@@ -251,8 +251,8 @@ def _nested_deeper(data: bytes, limit: int) -> bool:
     for _ in range(limit):
         shorter = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if len(shorter) == len(brackets):
-            # Nothing left, or brackets that do not match: the parser says where.
-            return False
+            # Nothing is left, or brackets without a partner.
+            return brackets.count(b"{") + brackets.count(b"[") > limit
         brackets = shorter
     return bool(brackets)
 
