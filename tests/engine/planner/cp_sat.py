@@ -1,0 +1,82 @@
+"""Optimal makespans by CP-SAT, as a program of its own: cases in, optima out, as JSON.
+
+    python -m tests.engine.planner.cp_sat < cases.json
+
+A program, because ortools and highspy bring shared libraries of one name and should not meet in one
+process. What it can model: optional intervals, one for every node that may take a step; room on
+each node; lags that depend on the two nodes. All numbers are integers.
+"""
+
+import json
+import sys
+from typing import Any
+
+
+def optimum(case: dict[str, Any]) -> int:
+    """The least makespan of one case.
+
+    Args:
+        case: `capacities` [N][R]; `steps`, each with `requests` [R], `seconds` [N] (null where the
+            node does not take it) and `after` [[step, lag on another node], ...].
+    """
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    assert solver.solve(_Model(case, cp_model.CpModel()).built()) == cp_model.OPTIMAL
+    return round(solver.objective_value)
+
+
+class _Model:
+    def __init__(self, case: dict[str, Any], model: Any) -> None:
+        self.model, self.steps, self.capacities = model, case["steps"], case["capacities"]
+        self.horizon = sum(
+            max(seconds for seconds in step["seconds"] if seconds is not None)
+            + sum(lag for _, lag in step["after"])
+            for step in self.steps
+        )
+        count = range(len(self.steps))
+        self.starts = [model.new_int_var(0, self.horizon, f"start {index}") for index in count]
+        self.ends = [model.new_int_var(0, self.horizon, f"end {index}") for index in count]
+        self.here: list[dict[int, Any]] = [{} for _ in count]
+        self.intervals: list[dict[int, Any]] = [{} for _ in self.capacities]
+
+    def built(self) -> Any:
+        """The whole model."""
+        for index in range(len(self.steps)):
+            self._one_node(index)
+        for node, room in enumerate(self.capacities):
+            members = self.intervals[node]
+            for resource, amount in enumerate(room):
+                asked = [self.steps[index]["requests"][resource] for index in members]
+                self.model.add_cumulative(members.values(), asked, amount)
+        for index, step in enumerate(self.steps):
+            for before, lag in step["after"]:
+                self._wait(index, before, lag)
+        makespan = self.model.new_int_var(0, self.horizon, "makespan")
+        self.model.add_max_equality(makespan, self.ends)
+        self.model.minimize(makespan)
+        return self.model
+
+    def _one_node(self, index: int) -> None:
+        for node, seconds in enumerate(self.steps[index]["seconds"]):
+            if seconds is None:
+                continue
+            literal = self.here[index][node] = self.model.new_bool_var(f"{index} on {node}")
+            self.intervals[node][index] = self.model.new_optional_interval_var(
+                self.starts[index], seconds, self.ends[index], literal, f"run {index} on {node}"
+            )
+        self.model.add_exactly_one(self.here[index].values())
+
+    def _wait(self, index: int, before: int, lag: int) -> None:
+        self.model.add(self.starts[index] >= self.ends[before])
+        for node, literal in self.here[index].items():
+            for other, its_literal in self.here[before].items():
+                if node != other:
+                    late = self.model.add(self.starts[index] >= self.ends[before] + lag)
+                    late.only_enforce_if(literal, its_literal)
+
+
+if __name__ == "__main__":
+    json.dump([optimum(case) for case in json.load(sys.stdin)], sys.stdout)
