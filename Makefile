@@ -16,7 +16,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports test verify bench-paper bench-scheduler lock build clean
+.PHONY: help setup kernel demo format lint typecheck imports test verify bench bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -59,8 +59,18 @@ test: setup ## set up, then run all tests this machine can run and say what was 
 verify: lint typecheck imports test ## all checks; nothing may be left uncommitted
 	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }
 
-bench-paper: setup ## repeat the paper's experiment
-	@$(BIN)/kfp-placement bench paper
+# Committed tables: benchmarks/README.md says what they show. SEEDS and BUDGET make a run shorter.
+bench: bench-paper bench-wfinstances bench-scale ## make the tables of benchmarks/results again (an hour)
+
+bench-paper: setup ## the paper's experiment: 20 seeds, 10 s each (40 minutes)
+	@$(BIN)/kfp-placement bench paper --seeds $(or $(SEEDS),20) --budget $(or $(BUDGET),10s) \
+		--output benchmarks/results/paper.md
+
+bench-wfinstances: setup ## recorded workflow runs, 2 s and 6 s of search each (7 minutes)
+	@$(BIN)/python -m kfp_placement.bench.wfinstances --output benchmarks/results/wfinstances.md
+
+bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes)
+	@$(BIN)/python -m kfp_placement.bench.scale --output benchmarks/results/scale.md
 
 bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
 	@$(BIN)/kfp-placement bench scheduler
