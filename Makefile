@@ -16,7 +16,8 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports test verify bench bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
+.PHONY: help setup kernel demo format lint typecheck imports test test-cluster controlplane verify \
+	bench bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +56,13 @@ imports: setup ## check who may import whom
 
 test: setup ## set up, then run all tests this machine can run and say what was skipped
 	@$(BIN)/python -m pytest -ra -n $(WORKERS) $(PYTEST_ARGS)
+
+# One process: every one would start a control plane of its own.
+test-cluster: setup ## run the tests that need a real control plane (Go builds it once: minutes)
+	@$(BIN)/python -m pytest -ra --cluster -m cluster $(PYTEST_ARGS)
+
+controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
+	@$(BIN)/python -m tests.controlplane start
 
 verify: lint typecheck imports test ## all checks; nothing may be left uncommitted
 	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }

@@ -8,6 +8,9 @@ import pytest
 
 from tests.support.browser import find_chromium
 
+# The control plane's option and fixtures.
+pytest_plugins = ["tests.controlplane.fixtures"]
+
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 

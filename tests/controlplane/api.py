@@ -1,0 +1,219 @@
+"""A small client of the API server: any kind, any version, plain dicts.
+
+The official client that KFP allows is too old for what 1.36 serves (MutatingAdmissionPolicy, for
+one), and its typed objects drop what they do not know.
+"""
+
+import http.client
+import json
+import ssl
+import urllib.parse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+
+JsonObject = dict[str, Any]
+
+_PATCH_TYPES = {
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+_FIELD_MANAGER = "kfp-placement-test"
+_TIMEOUT_SECONDS = 30.0
+
+
+class Api:
+    """The API server as one user sees it.
+
+    Attributes:
+        address: the server's address.
+    """
+
+    def __init__(self, address: str, authority: Path, token: str) -> None:
+        """Open nothing yet: every request has its own connection.
+
+        Args:
+            address: the server's address, `https://host:port`.
+            authority: certificate of the authority that the server's is checked by.
+            token: who calls; an empty one: nobody.
+        """
+        self.address = address
+        self._authority = authority
+        self._token = token
+        self._host = address.removeprefix("https://")
+        self._ssl = ssl.create_default_context(cafile=authority)
+        self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    def acting_as(self, token: str) -> "Api":
+        """The same server as another user sees it."""
+        return Api(self.address, self._authority, token)
+
+    def get(
+        self, api_version: str, kind: str, name: str, namespace: str | None = None
+    ) -> JsonObject:
+        """One object.
+
+        Raises:
+            ApiError: there is none (404), or it may not be read.
+        """
+        return self.request("GET", self.path(api_version, kind, namespace, name))
+
+    def find(
+        self, api_version: str, kind: str, name: str, namespace: str | None = None
+    ) -> JsonObject | None:
+        """One object, or None if there is none."""
+        try:
+            return self.get(api_version, kind, name, namespace)
+        except ApiError as error:
+            if error.status == http.HTTPStatus.NOT_FOUND:
+                return None
+            raise
+
+    def list(
+        self, api_version: str, kind: str, namespace: str | None = None, **query: str
+    ) -> list[JsonObject]:
+        """All objects of a kind, of one namespace or of all.
+
+        Args:
+            api_version: group and version.
+            kind: the kind.
+            namespace: only this one's.
+            query: parameters such as `labelSelector`.
+        """
+        answer = self.request("GET", self.path(api_version, kind, namespace), query=query)
+        items: list[JsonObject] = answer["items"]
+        # The items of a list do not say what they are.
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
+
+    def create(self, item: Mapping[str, Any], **query: str) -> JsonObject:
+        """Create an object, and return it as the server keeps it."""
+        meta = item["metadata"]
+        path = self.path(item["apiVersion"], item["kind"], meta.get("namespace"))
+        return self.request("POST", path, item, query=query)
+
+    def replace(self, item: Mapping[str, Any], part: str = "") -> JsonObject:
+        """Write an object, which must be there, or a part of it such as `status`."""
+        return self.request("PUT", self._path_of(item, part), item)
+
+    def patch(
+        self, item: Mapping[str, Any], patch: Any, how: str = "merge", part: str = ""
+    ) -> JsonObject:
+        """Change an object.
+
+        Args:
+            item: the object; only kind, name and namespace are looked at.
+            patch: what to change.
+            how: `merge`, `strategic`, `json`, or `apply` (server-side, with force).
+            part: a part such as `status`.
+        """
+        query = {"fieldManager": _FIELD_MANAGER, "force": "true"} if how == "apply" else {}
+        path = self._path_of(item, part)
+        return self.request("PATCH", path, patch, query=query, content_type=_PATCH_TYPES[how])
+
+    def delete(self, item: Mapping[str, Any], grace_seconds: int | None = None) -> None:
+        """Delete an object; one that is gone already is no error."""
+        options: JsonObject = {"propagationPolicy": "Background"}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        try:
+            self.request("DELETE", self._path_of(item), options)
+        except ApiError as error:
+            if error.status != http.HTTPStatus.NOT_FOUND:
+                raise
+
+    def path(
+        self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None
+    ) -> str:
+        """Where the server keeps objects of a kind.
+
+        Raises:
+            ApiError: it knows no such kind.
+        """
+        plural, namespaced = self._resource(api_version, kind)
+        parts = [_group(api_version)]
+        if namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(plural)
+        if name is not None:
+            parts.append(urllib.parse.quote(name, safe=""))
+        return "/".join(parts)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Any:
+        """One request.
+
+        Args:
+            method: GET, POST and so on.
+            path: from the root of the server.
+            body: what to send, as JSON.
+            query: parameters.
+            content_type: what the body is.
+
+        Returns:
+            The answer: parsed if it is JSON, else text.
+
+        Raises:
+            ApiError: the server refused.
+            ApiUnreachableError: it did not answer.
+        """
+        if query:
+            path = f"{path}?{urllib.parse.urlencode(query)}"
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        sent = None if body is None else json.dumps(body).encode()
+        connection = http.client.HTTPSConnection(
+            self._host, context=self._ssl, timeout=_TIMEOUT_SECONDS
+        )
+        try:
+            connection.request(method, path, sent, headers)
+            response = connection.getresponse()
+            status, received = response.status, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ApiUnreachableError(f"{method} {self.address}{path}: {error!r}") from error
+        finally:
+            connection.close()
+        return _answer(status, received)
+
+    def _path_of(self, item: Mapping[str, Any], part: str = "") -> str:
+        meta = item["metadata"]
+        path = self.path(item["apiVersion"], item["kind"], meta.get("namespace"), meta["name"])
+        return f"{path}/{part}" if part else path
+
+    def _resource(self, api_version: str, kind: str) -> tuple[str, bool]:
+        if (api_version, kind) not in self._resources:
+            known = self.request("GET", _group(api_version))["resources"]
+            for row in known:
+                if "/" not in row["name"]:
+                    self._resources[api_version, row["kind"]] = (row["name"], row["namespaced"])
+        if (api_version, kind) not in self._resources:
+            raise ApiError(404, "NotFound", f"the server serves no {kind} in {api_version}")
+        return self._resources[api_version, kind]
+
+
+def _group(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def _answer(status: int, received: bytes) -> Any:
+    text = received.decode()
+    try:
+        answer = json.loads(text)
+    except json.JSONDecodeError:
+        answer = text
+    if status < http.HTTPStatus.BAD_REQUEST:
+        return answer
+    if isinstance(answer, dict):
+        raise ApiError(status, answer.get("reason", ""), answer.get("message", ""))
+    raise ApiError(status, "", text)

@@ -1,0 +1,100 @@
+"""The control plane in pytest: option, reasons to skip, fixtures, logs of what failed."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.build import binaries
+from tests.controlplane.exceptions import ControlPlaneUnavailableError
+from tests.controlplane.plane import ControlPlane
+
+_NOT_ASKED = "starts a control plane: run `make test-cluster`, or pytest with --cluster"
+_RUNNING: pytest.StashKey[ControlPlane] = pytest.StashKey()
+_LOG_LINES = 30
+
+AddNodes = Callable[..., None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that asks for tests on a control plane."""
+    parser.addoption(
+        "--cluster",
+        action="store_true",
+        help="also run the tests that start a real control plane (marker `cluster`)",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what needs a control plane unless it is asked for."""
+    if config.getoption("--cluster"):
+        return
+    for item in items:
+        if item.get_closest_marker("cluster"):
+            item.add_marker(pytest.mark.skip(reason=_NOT_ASKED))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show the components' logs with a test on the shared control plane that failed."""
+    report: Any = yield
+    plane = item.config.stash.get(_RUNNING, None)
+    if report.failed and plane is not None and "control_plane" in getattr(item, "fixturenames", ()):
+        for name, text in plane.logs(_LOG_LINES).items():
+            report.sections.append((f"end of {name}'s log", text))
+    return report
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """The control plane that tests share; tests that use it are marked `cluster`.
+
+    kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
+    and leaves the components as they were.
+    """
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    assert capture is not None
+    try:
+        with capture.global_and_fixture_disabled():
+            binaries()
+    except ControlPlaneUnavailableError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    with ControlPlane() as plane:
+        request.config.stash[_RUNNING] = plane
+        yield plane
+        del request.config.stash[_RUNNING]
+
+
+@pytest.fixture
+def api(control_plane: ControlPlane) -> Api:
+    """The API server as the administrator sees it."""
+    return control_plane.api
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A namespace of the test's own."""
+    with control_plane.namespace(f"test-{uuid.uuid4().hex[:8]}") as name:
+        yield name
+
+
+@pytest.fixture
+def add_nodes(control_plane: ControlPlane, namespace: str) -> Iterator[AddNodes]:
+    """Adds nodes, waits until they are ready, and removes them after the test.
+
+    The namespace's pods are removed first, so that none of them is left on a node that is gone.
+    """
+    added: list[str] = []
+
+    def add(*nodes: JsonObject) -> None:
+        added.extend(node["metadata"]["name"] for node in nodes)
+        control_plane.add_nodes(*nodes)
+
+    yield add
+    control_plane.delete_pods(namespace)
+    control_plane.remove_nodes(*added)

@@ -1,0 +1,50 @@
+"""Kubernetes objects to create, with only what matters to a test."""
+
+from collections.abc import Mapping
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+
+def node(
+    name: str,
+    allocatable: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> JsonObject:
+    """A node of 8 CPU, 16 GiB and 110 pods, not ready yet; `allocatable` adds to these."""
+    room = {"cpu": "8", "memory": "16Gi", "pods": "110", **(allocatable or {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "spec": spec,
+        "status": {"allocatable": room, "capacity": room},
+    }
+
+
+def pod(
+    name: str,
+    namespace: str,
+    requests: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> JsonObject:
+    """A pod of one container that requests 1 CPU and 1 GiB unless `requests` says otherwise."""
+    wanted = {"cpu": "1", "memory": "1Gi"} if requests is None else dict(requests)
+    limited = {key: value for key, value in wanted.items() if "/" in key}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
+        "spec": {
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "busybox:1",
+                    "resources": {"requests": wanted, "limits": limited},
+                }
+            ],
+            **spec,
+        },
+    }

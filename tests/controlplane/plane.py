@@ -1,0 +1,311 @@
+"""A real control plane without machines: etcd, API server, controllers, schedulers, kwok."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from tests.controlplane import components, health, stages
+from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.build import Progress, binaries
+from tests.controlplane.exceptions import WaitError
+from tests.controlplane.folders import new_folder
+from tests.controlplane.kubeconfig import User, write_kubeconfig
+from tests.controlplane.ports import free_ports
+from tests.controlplane.processes import ManagedProcess
+from tests.controlplane.waiting import wait_until
+
+_NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+
+
+@dataclass(frozen=True)
+class PlaneOptions:
+    """What may differ between control planes.
+
+    Attributes:
+        scheduler: KubeSchedulerConfiguration of the default scheduler, without clientConnection's
+            kubeconfig; None: no default scheduler.
+        play_pods: whether kwok makes bound pods run and deleted ones go; without, somebody else
+            plays the kubelet.
+        users: more users with static tokens.
+        api_server_flags: more flags of the API server.
+        controller_manager_flags: more flags of the controller manager.
+        start_timeout_seconds: how long one component may take until it is ready.
+    """
+
+    scheduler: Mapping[str, Any] | None = field(default_factory=dict)
+    play_pods: bool = True
+    users: tuple[User, ...] = ()
+    api_server_flags: tuple[str, ...] = ()
+    controller_manager_flags: tuple[str, ...] = ()
+    start_timeout_seconds: float = 60.0
+
+
+class ControlPlane:
+    """A running control plane; a context manager that stops it for sure.
+
+    Attributes:
+        options: as given.
+        folder: its temporary folder: data, certificates, logs.
+        api: the API server as the administrator sees it.
+        kubeconfig: the administrator's kubeconfig file.
+        processes: its components by name, in the order of their start.
+    """
+
+    folder: Path
+    api: Api
+    kubeconfig: Path
+
+    def __init__(self, options: PlaneOptions | None = None, progress: Progress = print) -> None:
+        """Start nothing yet.
+
+        Args:
+            options: what differs from the usual.
+            progress: takes a line of news at a time, should programs have to be built.
+        """
+        self.options = options or PlaneOptions()
+        self.processes: dict[str, ManagedProcess] = {}
+        self._progress = progress
+        self._cleanup = contextlib.ExitStack()
+        self._administrator = User("admin", ("system:masters",))
+        # Both have rights of their own in a real cluster; theirs are not what is tested here.
+        self._controllers = User("system:kube-controller-manager", ("system:masters",))
+        self._kwok = User("kwok", ("system:masters",))
+        self._scheduler = User("system:kube-scheduler")
+
+    def __enter__(self) -> Self:
+        """Build what is missing, start everything and wait until it is ready."""
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Kill every component and remove the folder; nothing of it is of use to anyone."""
+        for process in reversed(self.processes.values()):
+            process.kill()
+        self._cleanup.close()
+
+    def logs(self, lines: int = 40) -> dict[str, str]:
+        """The end of every component's log."""
+        return {name: process.last_lines(lines) for name, process in self.processes.items()}
+
+    def kubeconfig_for(self, name: str, token: str) -> Path:
+        """Write a kubeconfig for a user or service account.
+
+        Args:
+            name: of the file.
+            token: the user's or the account's.
+        """
+        path = self.folder / f"{name}.kubeconfig"
+        return write_kubeconfig(path, self._server.address, self._server.authority, token)
+
+    def account_token(self, namespace: str, name: str) -> str:
+        """A token for a service account, signed by the API server."""
+        path = f"{self.api.path('v1', 'ServiceAccount', namespace, name)}/token"
+        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token: str = self.api.request("POST", path, wanted)["status"]["token"]
+        return token
+
+    def add_scheduler(
+        self,
+        name: str,
+        configuration: Mapping[str, Any],
+        token: str | None = None,
+        flags: Sequence[str] = (),
+    ) -> ManagedProcess:
+        """Start another kube-scheduler and wait until it is ready.
+
+        Args:
+            name: of the process.
+            configuration: its KubeSchedulerConfiguration; the kubeconfig is filled in.
+            token: whose rights it has; by default those of every cluster's own scheduler.
+            flags: more flags.
+        """
+        kubeconfig = self.kubeconfig_for(name, token or self._scheduler.token)
+        file = self.folder / f"{name}.yaml"
+        document = components.scheduler_configuration(dict(configuration), kubeconfig)
+        file.write_text(yaml.safe_dump(document, sort_keys=False))
+        (port,) = free_ports(1)
+        command = components.scheduler_command(
+            self._binaries.kube_scheduler, kubeconfig, port, file, flags
+        )
+        process = self._started(name, command)
+        self._probes[name] = health.https_ready(port)
+        self.wait_ready(name)
+        return process
+
+    def restart(self, name: str, grace_seconds: float = 10.0) -> None:
+        """Stop a component, start it again with the same command, and wait until it is ready."""
+        self.processes[name].stop(grace_seconds)
+        self.processes[name].start()
+        self.wait_ready(name)
+
+    def remove(self, name: str) -> None:
+        """Stop a component for good; its log goes with the control plane."""
+        self.processes.pop(name).stop()
+        del self._probes[name]
+
+    def wait_ready(self, name: str) -> None:
+        """Wait until a component says that it is ready.
+
+        Raises:
+            ProcessEndedError: it ended instead.
+            WaitError: it took too long; the message ends with its log.
+        """
+        process, probe = self.processes[name], self._probes[name]
+
+        def ready() -> bool:
+            process.check()
+            return probe()
+
+        try:
+            wait_until(ready, f"{name} to be ready", self.options.start_timeout_seconds)
+        except WaitError as error:
+            raise WaitError(f"{error}\n{process.last_lines()}") from None
+
+    def add_nodes(self, *nodes: JsonObject, timeout_seconds: float = 30.0) -> None:
+        """Create nodes and wait until kwok has made them ready and pods may go there."""
+        for item in nodes:
+            self.api.create(item)
+        names = {item["metadata"]["name"] for item in nodes}
+
+        def all_ready() -> bool:
+            current = self.api.list("v1", "Node")
+            return names <= {item["metadata"]["name"] for item in current if is_ready(item)}
+
+        wait_until(all_ready, f"nodes {', '.join(sorted(names))} to be ready", timeout_seconds)
+
+    def remove_nodes(self, *names: str) -> None:
+        """Delete nodes; their pods are left to the garbage collector."""
+        for name in names:
+            self.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+    def delete_pods(self, namespace: str, timeout_seconds: float = 30.0) -> None:
+        """Delete all pods of a namespace at once and wait until they are gone."""
+
+        def none_left() -> bool:
+            left = self.api.list("v1", "Pod", namespace)
+            for item in left:
+                self.api.delete(item, grace_seconds=0)
+            return not left
+
+        wait_until(none_left, f"the pods of {namespace} to be gone", timeout_seconds)
+
+    @contextlib.contextmanager
+    def namespace(self, name: str, labels: Mapping[str, str] | None = None) -> Iterator[str]:
+        """A namespace that pods can be created in; it is deleted afterwards, without waiting.
+
+        Args:
+            name: its name.
+            labels: its labels.
+        """
+        metadata = {"name": name, "labels": dict(labels or {})}
+        item = self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self._wait_for_account(name)
+        try:
+            yield name
+        finally:
+            self.api.delete(item)
+
+    def _start(self) -> None:
+        self._binaries = binaries(self._progress)
+        self.folder, unlock = new_folder()
+        self._cleanup.callback(unlock)
+        self._cleanup.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self._probes: dict[str, health.Probe] = {}
+        self._start_api_server()
+        names = [self._start_controllers(), self._start_kwok()]
+        if self.options.scheduler is not None:
+            self.add_scheduler("kube-scheduler", self.options.scheduler)
+        for name in names:
+            self.wait_ready(name)
+        self._wait_for_account("default")
+
+    def _start_api_server(self) -> None:
+        etcd_port, peer_port, port = free_ports(3)
+        etcd = components.Etcd(self._binaries.etcd, self.folder, etcd_port, peer_port)
+        self._probes["etcd"] = health.http_ready(etcd_port)
+        self._started("etcd", etcd.command)
+        users = (
+            self._administrator,
+            self._controllers,
+            self._kwok,
+            self._scheduler,
+            *self.options.users,
+        )
+        self._server = components.api_server(
+            self._binaries, self.folder, etcd, port, users, self.options.api_server_flags
+        )
+        self.wait_ready("etcd")
+        self.api = Api(self._server.address, self._server.authority, self._administrator.token)
+        self._probes["kube-apiserver"] = health.api_ready(self.api)
+        self._started("kube-apiserver", self._server.command)
+        self.kubeconfig = self.kubeconfig_for("admin", self._administrator.token)
+        self.wait_ready("kube-apiserver")
+
+    def _start_controllers(self) -> str:
+        name = "kube-controller-manager"
+        (port,) = free_ports(1)
+        kubeconfig = self.kubeconfig_for(name, self._controllers.token)
+        self._probes[name] = health.https_ready(port, "/healthz")
+        command = components.controller_manager_command(
+            self._binaries.kube_controller_manager,
+            kubeconfig,
+            port,
+            self._server,
+            self.options.controller_manager_flags,
+        )
+        self._started(name, command)
+        return name
+
+    def _start_kwok(self) -> str:
+        (port,) = free_ports(1)
+        names = ("nodes", "volumes", "pods") if self.options.play_pods else ("nodes", "volumes")
+        for item in stages.storage_classes():
+            self.api.create(item)
+        self._probes["kwok"] = health.http_ready(port)
+        command = components.kwok_command(
+            self._binaries.kwok,
+            self.kubeconfig_for("kwok", self._kwok.token),
+            port,
+            stages.write(self.folder / "kwok.yaml", names),
+        )
+        self._started("kwok", command)
+        return "kwok"
+
+    def _started(self, name: str, command: Sequence[str]) -> ManagedProcess:
+        process = ManagedProcess(name, command, self.folder / f"{name}.log")
+        self.processes[name] = process
+        process.start()
+        return process
+
+    def _wait_for_account(self, namespace: str) -> None:
+        wait_until(
+            lambda: self.api.find("v1", "ServiceAccount", "default", namespace),
+            f"the default service account of namespace {namespace}",
+        )
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether a node's kubelet says Ready and the node controller has taken note of it."""
+    conditions = node["status"].get("conditions", ())
+    taints = node["spec"].get("taints", ())
+    return any(
+        row["type"] == "Ready" and row["status"] == "True" for row in conditions
+    ) and not any(taint["key"] == _NOT_READY_TAINT for taint in taints)

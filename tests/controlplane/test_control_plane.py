@@ -1,0 +1,163 @@
+"""The control plane behaves like a cluster: versions, rights, nodes, pods, claims, leases."""
+
+import pytest
+
+from tests.controlplane import objects, stages
+from tests.controlplane.api import Api
+from tests.controlplane.build import KUBERNETES
+from tests.controlplane.exceptions import ApiError
+from tests.controlplane.plane import ControlPlane, is_ready
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+def pod_field(api: Api, namespace: str, name: str, part: str, field: str):
+    return api.get("v1", "Pod", name, namespace)[part].get(field)
+
+
+def test_the_server_is_the_pinned_version(api):
+    assert api.request("GET", "/version")["gitVersion"] == KUBERNETES.version == "v1.36.3"
+
+
+def test_nobody_and_strangers_are_refused(api, namespace):
+    path = api.path("v1", "Pod", namespace)
+    for token, status in (("", 403), ("not-a-token", 401)):
+        with pytest.raises(ApiError) as refused:
+            api.acting_as(token).request("GET", path)
+        assert refused.value.status == status
+
+
+def test_an_account_may_do_only_what_a_role_allows(control_plane, api, namespace):
+    account = {"name": "reader", "namespace": namespace}
+    api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+    path = api.path("v1", "Pod", namespace)
+    reader = api.acting_as(control_plane.account_token(namespace, "reader"))
+    with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:reader") as refused:
+        reader.request("GET", path)
+    assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
+
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": account,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", **account}],
+    }
+    api.create(binding)
+
+    def allowed() -> bool:
+        try:
+            return reader.request("GET", path)["items"] == []
+        except ApiError:
+            return False
+
+    # The authorizer learns of a binding by a watch.
+    wait_until(allowed, "the binding to count")
+    with pytest.raises(ApiError, match="cannot delete"):
+        reader.request("DELETE", path)
+
+
+def test_a_node_becomes_ready_and_pods_run_there(api, namespace, add_nodes):
+    name = f"{namespace}-node"
+    add_nodes(objects.node(name, {"cpu": "2"}))
+    node = api.get("v1", "Node", name)
+    assert is_ready(node)
+    assert node["status"]["allocatable"]["cpu"] == "2"
+    lease = api.get("coordination.k8s.io/v1", "Lease", name, "kube-node-lease")
+    assert lease["spec"]["holderIdentity"]
+
+    api.create(objects.pod("p", namespace, nodeSelector={"kubernetes.io/hostname": name}))
+    wait_until(
+        lambda: pod_field(api, namespace, "p", "status", "phase") == "Running", "the pod to run"
+    )
+    assert pod_field(api, namespace, "p", "spec", "nodeName") == name
+    api.delete(api.get("v1", "Pod", "p", namespace))
+    wait_until(lambda: api.find("v1", "Pod", "p", namespace) is None, "the pod to go")
+
+
+def a_claim(name: str, namespace: str, storage_class: str) -> dict:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": storage_class,
+        },
+    }
+
+
+@pytest.mark.parametrize("storage_class", [stages.STORAGE_CLASS, stages.LOCAL_STORAGE_CLASS])
+def test_a_claim_gets_a_volume(api, namespace, add_nodes, storage_class):
+    name = f"{namespace}-node"
+    add_nodes(objects.node(name))
+    api.create(a_claim("data", namespace, storage_class))
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    pod = objects.pod(
+        "p", namespace, volumes=[volume], nodeSelector={"kubernetes.io/hostname": name}
+    )
+    api.create(pod)
+    wait_until(
+        lambda: pod_field(api, namespace, "p", "status", "phase") == "Running", "the pod to run"
+    )
+    claim = api.get("v1", "PersistentVolumeClaim", "data", namespace)
+    assert claim["status"]["phase"] == "Bound"
+    volume = api.get("v1", "PersistentVolume", claim["spec"]["volumeName"])
+    tied_to_node = name in str(volume["spec"].get("nodeAffinity", ""))
+    assert tied_to_node == (storage_class == stages.LOCAL_STORAGE_CLASS)
+
+
+def test_a_lease_is_taken_by_one_only(api, namespace):
+    lease = api.create(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "planner", "namespace": namespace},
+            "spec": {"holderIdentity": "one", "leaseDurationSeconds": 15, "leaseTransitions": 0},
+        }
+    )
+    taken = lease | {"spec": lease["spec"] | {"holderIdentity": "two", "leaseTransitions": 1}}
+    assert api.replace(taken)["spec"]["leaseTransitions"] == 1
+    with pytest.raises(ApiError) as conflict:
+        api.replace(lease)
+    assert (conflict.value.status, conflict.value.reason) == (409, "Conflict")
+
+
+def test_owned_objects_go_with_their_owner(api, namespace):
+    meta = {"name": "owner", "namespace": namespace}
+    owner = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "owner",
+        "uid": owner["metadata"]["uid"],
+    }
+    owned = {"name": "owned", "namespace": namespace, "ownerReferences": [reference]}
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
+    api.delete(owner)
+    wait_until(
+        lambda: api.find("v1", "ConfigMap", "owned", namespace) is None, "the garbage collector"
+    )
+
+
+def test_everything_survives_a_restart_of_the_server(
+    control_plane: ControlPlane, api, namespace, add_nodes
+):
+    name = f"{namespace}-node"
+    add_nodes(objects.node(name))
+    meta = {"name": "kept", "namespace": namespace}
+    kept = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+
+    control_plane.restart("kube-apiserver")
+
+    assert api.get("v1", "ConfigMap", "kept", namespace) == kept
+    api.create(objects.pod("p", namespace, nodeSelector={"kubernetes.io/hostname": name}))
+    wait_until(
+        lambda: pod_field(api, namespace, "p", "status", "phase") == "Running",
+        "a pod to be scheduled and run after the restart",
+        timeout_seconds=60,
+    )
+    for process in control_plane.processes.values():
+        process.check()

@@ -1,0 +1,161 @@
+"""Components end when they are told to, and with whoever started them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.exceptions import ControlPlaneError, ProcessEndedError, WaitError
+from tests.controlplane.processes import ManagedProcess
+from tests.controlplane.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+SLEEP = ("/bin/sh", "-c", "echo ready; exec sleep 600")
+STUBBORN = ("/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done")
+
+# Starts a component, says its process id, and waits to be killed.
+OWNER = """
+import sys, time
+from pathlib import Path
+from tests.controlplane.processes import ManagedProcess
+process = ManagedProcess("child", ["/bin/sleep", "600"], Path(sys.argv[1]))
+process.start()
+print(process.pid, flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+PLANE_OWNER = """
+import time
+from tests.controlplane.plane import ControlPlane
+with ControlPlane() as plane:
+    print(*(process.pid for process in plane.processes.values()), flush=True)
+    time.sleep(600)
+"""
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that is not just waiting to be noticed dead."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] in "ZX")
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a command and waits until it has written a line."""
+    started = []
+
+    def start_and_wait(command) -> ManagedProcess:
+        process = ManagedProcess("component", command, tmp_path / "component.log")
+        started.append(process)
+        process.start()
+        wait_until(lambda: "ready" in process.last_lines(), "the component to start")
+        return process
+
+    yield start_and_wait
+    for process in started:
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("command", "grace"), [(SLEEP, 30), (STUBBORN, 0.1)], ids=["willing", "stubborn"]
+)
+def test_stop(start, command, grace):
+    process = start(command)
+    assert process.running
+    process.check()
+    process.stop(grace)
+    assert not process.running
+    assert not is_alive(process.pid)
+    process.stop()
+    process.kill()
+
+
+def test_the_whole_group_goes(start, tmp_path):
+    child = tmp_path / "child"
+    process = start(("/bin/sh", "-c", f"sleep 600 & echo $! >{child}; echo ready; wait"))
+    process.kill()
+    pid = int(child.read_text())
+    wait_until(lambda: not is_alive(pid), "the child to be gone")
+
+
+def test_it_can_be_started_again(start):
+    process = start(SLEEP)
+    with pytest.raises(ControlPlaneError, match="runs already"):
+        process.start()
+    first = process.pid
+    process.kill()
+    process.start()
+    assert process.pid != first
+    assert process.running
+
+
+def test_an_early_end_shows_the_log(start):
+    process = start(("/bin/sh", "-c", "echo ready; echo no such flag; exit 3"))
+    wait_until(lambda: not process.running, "the component to end")
+    with pytest.raises(ProcessEndedError, match=r"ended with 3\n(.*\n)*no such flag"):
+        process.check()
+
+
+def test_a_thread_cannot_start_one(tmp_path):
+    """It would end with the thread."""
+    refused: list[Exception] = []
+
+    def start_in_thread() -> None:
+        try:
+            ManagedProcess("component", SLEEP, tmp_path / "log").start()
+        except ControlPlaneError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=start_in_thread)
+    thread.start()
+    thread.join()
+    assert "main thread" in str(refused)
+
+
+@pytest.mark.parametrize("seconds", ["600", "0"], ids=["killed", "ended"])
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
+def test_a_component_ends_with_its_owner(tmp_path, seconds):
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, tmp_path / "log", seconds],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        if seconds == "600":
+            assert is_alive(pid)
+            owner.send_signal(signal.SIGKILL)
+    wait_until(lambda: not is_alive(pid), "the component to be gone")
+
+
+def test_a_wait_says_what_it_waited_for():
+    started = time.monotonic()
+    with pytest.raises(WaitError, match=r"waited 0.05 s for rain; last seen: sun"):
+        wait_until(lambda: False, "rain", timeout_seconds=0.05, state=lambda: "sun")
+    assert time.monotonic() - started >= 0.05
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.usefixtures("control_plane")
+def test_a_control_plane_ends_with_its_owner():
+    """A second control plane beside the shared one; its owner is killed as hard as can be."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PLANE_OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        pids = [int(text) for text in owner.stdout.readline().split()]
+        assert len(pids) == 5
+        assert all(map(is_alive, pids))
+        owner.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(map(is_alive, pids)), "all components to be gone")

@@ -1,0 +1,179 @@
+"""Real schedulers: the stock one decides as our model predicts, a second one takes its own pods."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kfp_placement_engine.kube_scheduler.model import Decision, KubeScheduler
+from kfp_placement_engine.kube_scheduler.state import SchedulerState
+from kfp_placement_engine.readers.node_objects import read_node
+from kfp_placement_engine.readers.pod_objects import read_pod
+from tests.controlplane import objects
+from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+SECOND = "second-scheduler"
+SCHEDULER_LABEL = "test.kfp-placement.dev/scheduler"
+ADMISSION = "admissionregistration.k8s.io/v1"
+
+
+def node_of(api: Api, namespace: str, name: str) -> str:
+    """Where a pod is bound, as soon as it is."""
+
+    def bound_to() -> str:
+        return api.get("v1", "Pod", name, namespace)["spec"].get("nodeName", "")
+
+    def why_not() -> str:
+        return str(api.get("v1", "Pod", name, namespace)["status"])
+
+    return wait_until(bound_to, f"pod {name} to be bound", state=why_not)
+
+
+def predict(api: Api, pod: JsonObject) -> Decision:
+    """What our model says of a pod that has been admitted, in the cluster as it is now."""
+    nodes = [read_node(node, "node")[0] for node in api.list("v1", "Node")]
+    pods = [read_pod(item, "pod") for item in api.list("v1", "Pod")]
+    state = SchedulerState(nodes, [other for other in pods if other.node_name])
+    return KubeScheduler().decide(read_pod(pod, "pod"), state)
+
+
+def four_nodes(prefix: str) -> list[JsonObject]:
+    rooms = (
+        {"cpu": "4", "memory": "8Gi"},
+        {"cpu": "8", "memory": "16Gi"},
+        {"cpu": "16", "memory": "16Gi"},
+        {"cpu": "12", "memory": "64Gi", "nvidia.com/gpu": "2"},
+    )
+    return [objects.node(f"{prefix}-{number}", room) for number, room in enumerate(rooms)]
+
+
+def test_pods_land_where_our_model_predicts(api, namespace, add_nodes):
+    """Twelve different pods, one after the other, each predicted from the objects as they are."""
+    nodes = four_nodes(namespace)
+    nodes[2]["spec"] = {
+        "taints": [{"key": "slow", "value": "yes", "effect": "PreferNoSchedule"}],
+    }
+    add_nodes(*nodes)
+    single = 0
+    for number in range(12):
+        requests = {"cpu": f"{300 + 350 * (number % 4)}m", "memory": f"{1 + number % 3}Gi"}
+        if number % 6 == 5:
+            requests["nvidia.com/gpu"] = "1"
+        # A first look without the scheduler, so that the model sees the pod as it was admitted.
+        gate = [{"name": "test/wait"}]
+        pod = api.create(objects.pod(f"p{number}", namespace, requests, schedulingGates=gate))
+        decision = predict(api, pod)
+        api.patch(pod, {"spec": {"schedulingGates": None}})
+        actual = node_of(api, namespace, f"p{number}")
+        assert actual in decision.best, (number, decision.totals)
+        single += len(decision.best) == 1
+    assert single >= 8
+
+
+@pytest.fixture(scope="module")
+def second_scheduler(control_plane: ControlPlane) -> Iterator[None]:
+    """A scheduler with a name of its own that prefers full nodes."""
+    strategy = {
+        "type": "MostAllocated",
+        "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
+    }
+    arguments = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "NodeResourcesFitArgs",
+        "scoringStrategy": strategy,
+    }
+    profile = {
+        "schedulerName": SECOND,
+        "percentageOfNodesToScore": 100,
+        "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": arguments}],
+    }
+    process = control_plane.add_scheduler(SECOND, {"profiles": [profile]})
+    yield
+    control_plane.remove(process.name)
+
+
+@pytest.mark.usefixtures("second_scheduler")
+def test_a_second_scheduler_takes_its_own_pods(api, namespace, add_nodes):
+    """The stock one puts a pod on the emptier node, ours on the fuller: each its own."""
+    small, large = f"{namespace}-small", f"{namespace}-large"
+    add_nodes(objects.node(small, {"cpu": "4", "memory": "8Gi"}), objects.node(large))
+    api.create(objects.pod("stock", namespace))
+    api.create(objects.pod("second", namespace, schedulerName=SECOND))
+    assert node_of(api, namespace, "stock") == large
+    assert node_of(api, namespace, "second") == small
+
+
+@pytest.fixture
+def admission_policy(api: Api, namespace: str) -> Iterator[None]:
+    """A MutatingAdmissionPolicy that reads the scheduler's name from a label of the pod."""
+    mutation = (
+        f"Object{{spec: Object.spec{{schedulerName: object.metadata.labels['{SCHEDULER_LABEL}']}}}}"
+    )
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["pods"],
+    }
+    constraints = {
+        "resourceRules": [rule],
+        "objectSelector": {
+            "matchExpressions": [{"key": SCHEDULER_LABEL, "operator": "Exists"}],
+        },
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+    }
+    policy = {
+        "apiVersion": ADMISSION,
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": namespace},
+        "spec": {
+            "matchConstraints": constraints,
+            "matchConditions": [
+                {
+                    "name": "default-scheduler-only",
+                    "expression": "object.spec.schedulerName == 'default-scheduler'",
+                }
+            ],
+            "failurePolicy": "Ignore",
+            "reinvocationPolicy": "Never",
+            "mutations": [
+                {
+                    "patchType": "ApplyConfiguration",
+                    "applyConfiguration": {"expression": mutation},
+                }
+            ],
+        },
+    }
+    binding = {
+        "apiVersion": ADMISSION,
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": namespace},
+        "spec": {"policyName": namespace},
+    }
+    api.create(policy)
+    api.create(binding)
+    yield
+    api.delete(binding)
+    api.delete(policy)
+
+
+@pytest.mark.usefixtures("admission_policy")
+def test_a_policy_sets_the_scheduler_of_labelled_pods(api, namespace):
+    labels = {SCHEDULER_LABEL: SECOND}
+
+    def scheduler_of_a_labelled_pod() -> str:
+        pod = api.create(objects.pod("trial", namespace, labels=labels), dryRun="All")
+        return pod["spec"]["schedulerName"]
+
+    # The server learns of a policy by a watch.
+    wait_until(lambda: scheduler_of_a_labelled_pod() == SECOND, "the policy to count")
+    labelled = api.create(objects.pod("labelled", namespace, labels=labels))
+    assert labelled["spec"]["schedulerName"] == SECOND
+    plain = api.create(objects.pod("plain", namespace))
+    assert plain["spec"]["schedulerName"] == "default-scheduler"
+    other = api.create(objects.pod("other", namespace, labels=labels, schedulerName="else"))
+    assert other["spec"]["schedulerName"] == "else"
