@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kfp_placement._kube_versions import KUBE_RANGE, NEWEST_KUBE, OLDEST_KUBE
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement_engine.assumptions import Assumptions
 
@@ -53,14 +54,18 @@ def version(option: str, value: Any) -> tuple[int, int]:
     """A Kubernetes version: `1.36`, `v1.36.3` or `(1, 36)`.
 
     Raises:
-        MarkValueError: it is none.
+        MarkValueError: it is none, or one that cannot be imitated.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
-        return whole(option, value[0]), whole(option, value[1])
-    match = _VERSION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise _bad(option, value, "a Kubernetes version such as '1.36'")
-    return int(match[1]), int(match[2])
+        found = whole(option, value[0]), whole(option, value[1])
+    else:
+        match = _VERSION.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            raise _bad(option, value, "a Kubernetes version such as '1.36'")
+        found = int(match[1]), int(match[2])
+    if not OLDEST_KUBE <= found <= NEWEST_KUBE:
+        raise MarkValueError(f"preview: {option} = {value!r:.80}; {KUBE_RANGE}")
+    return found
 
 
 def assumed(option: str, value: Any) -> Assumptions | None:

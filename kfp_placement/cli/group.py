@@ -1,5 +1,6 @@
 """How commands end: errors become one line on stderr and an exit code, never a traceback."""
 
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -114,7 +115,8 @@ def program_name(program: str) -> str:
 
 
 def _print_error(message: str) -> None:
-    lines = message.splitlines() or [""]
+    # click lists choices one to a line, behind a tab; other tabs are somebody's text.
+    lines = [re.sub(r"^\t", "    ", line) for line in message.splitlines()] or [""]
     click.echo("\n".join(["Error: " + visible(lines[0]), *map(visible, lines[1:])]), err=True)
 
 

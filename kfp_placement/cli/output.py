@@ -11,7 +11,15 @@ from kfp_placement._files import write_whole
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
-_SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+_SUFFIXES = {
+    "": "table",
+    ".txt": "table",
+    ".html": "html",
+    ".htm": "html",
+    ".json": "json",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
 
 
 def check_target(target: Path | None) -> None:
@@ -33,10 +41,20 @@ def check_target(target: Path | None) -> None:
 
 
 def format_for(chosen: str | None, target: Path | None) -> str:
-    """The format asked for, else the one that the file's ending names, else a table."""
+    """The format asked for, else the one that the file's ending names, else a table.
+
+    Raises:
+        click.UsageError: the file's ending names none that can be written.
+    """
     if chosen is not None:
         return chosen
-    return _SUFFIXES.get(target.suffix.lower(), "table") if target is not None else "table"
+    found = _SUFFIXES.get(target.suffix.lower() if target is not None else "")
+    if found is None:
+        raise click.UsageError(
+            f"--output {target}: no format goes with that ending; end it in .json, .yaml, .html or"
+            " .txt, or name the format with -o"
+        )
+    return found
 
 
 def emit(text: str, target: Path | None) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kfp_placement._kube_versions import KUBE_RANGE, NEWEST_KUBE, OLDEST_KUBE
 from kfp_placement_engine.exceptions import EngineError
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ class KubeVersionType(click.ParamType):  # type: ignore[type-arg]
         match = _VERSION.fullmatch(str(value))
         if match is None:
             self.fail(f"{value!r} is no Kubernetes version; write for example 1.36", param, ctx)
-        return int(match[1]), int(match[2])
+        version = int(match[1]), int(match[2])
+        if not OLDEST_KUBE <= version <= NEWEST_KUBE:
+            self.fail(f"{value!r}: {KUBE_RANGE}", param, ctx)
+        return version
 
 
 class NamesType(click.ParamType):  # type: ignore[type-arg]

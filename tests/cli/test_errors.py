@@ -90,3 +90,11 @@ def test_version(run):
 
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"kfp-placement {version('kfp-placement')}\n")
+
+
+def test_completion_without_a_shell_lists_the_shells(run):
+    result = run("completion")
+    assert result.exit_code == 2
+    assert "\\t" not in result.stderr
+    for shell in ("bash", "zsh", "fish"):
+        assert f"\n    {shell}" in result.stderr

@@ -112,7 +112,7 @@ def test_wide_has_reasons(plan, planner):
         ("p.json", "{"),
         ("p.yaml", "apiVersion:"),
         ("p.yml", "apiVersion:"),
-        ("p.txt", "taxi ("),
+        ("p.TXT", "taxi ("),
         ("plain", "taxi ("),
     ],
 )
@@ -157,6 +157,10 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path):
         (["--objective", "best"], "'best' is not one of 'completion', 'paper', 'packing'"),
         (["--dispatch", "now"], "'now' is not one of"),
         (["--kube-version", "new"], "'new' is no Kubernetes version; write for example 1.36"),
+        (["--kube-version", "1.2"], "'1.2': the default scheduler of Kubernetes 1.25 to 1.99"),
+        (["--kube-version", "1.100"], "Kubernetes 1.25 to 1.99"),
+        (["--kube-version", "2.0"], "Kubernetes 1.25 to 1.99"),
+        (["--output", "plan.pdf"], "end it in .json, .yaml, .html or .txt, or name the format"),
         (["--compare", "heft,oracle"], "'oracle' is not known; choose from kube-default, heft"),
         (["-o", "pdf"], "'pdf' is not one of 'table', 'wide', 'json', 'yaml', 'html'"),
         (["--duration", "train"], "'train': write it as train=20m"),
@@ -200,6 +204,14 @@ def test_files_that_are_not_there(run, planner):
         assert result.stderr == "Error: no.yaml: no such file\n"
     result = run("plan", RUN, "-c", CLUSTER, "--durations", "no.yaml")
     assert (result.exit_code, result.stderr) == (3, "Error: no.yaml: no such file\n")
+
+
+def test_a_run_given_as_cluster_is_called_one(run, planner):
+    result = run("plan", RUN, "-c", RUN)
+    assert result.exit_code == 1
+    assert "describes a run (a KFP pipeline package), not a cluster; give it as RUN" in (
+        result.stderr
+    )
 
 
 @pytest.mark.parametrize("which", ["run", "cluster"])

@@ -191,6 +191,7 @@ def test_arguments_are_typed_by_the_pipeline():
         ({"seed": "1"}, MarkValueError, "seed = '1'; it must be a whole number"),
         ({"generations": 1.5}, MarkValueError, "generations = 1.5; it must be a whole number"),
         ({"kube_version": "new"}, MarkValueError, "it must be a Kubernetes version such as '1.36'"),
+        ({"kube_version": "1.2"}, MarkValueError, r"kube_version = '1.2'; .* 1\.25 to 1\.99"),
         ({"kube_version": (1,)}, MarkValueError, "it must be a Kubernetes version such as '1.36'"),
         ({"assumptions": 3}, MarkValueError, r"it must be .*Assumptions\(...\)"),
     ],

@@ -78,11 +78,35 @@ def read_cluster(data: bytes, *, name: str, progress: Progress | None = None) ->
         data, name=name, max_bytes=CLUSTER_MAX_BYTES, progress=progress, drop=UNUSED_KEYS
     )
     first = documents[0]
+    _refuse_run(first, name)
     if not isinstance(first, dict) or not _is_cluster(first, name):
         return read_objects(documents, name=name)
     if len(documents) > 1:
         raise InputError(f"{name}: holds {len(documents)} documents; a Cluster file is one")
     return _read_entry(first, name)
+
+
+def _refuse_run(document: Any, name: str) -> None:
+    """Say it plainly where somebody gave the run for the cluster."""
+    if not isinstance(document, dict):
+        return
+    holder = document
+    for wrapper in ("pipelineSpec", "pipeline_spec"):
+        if isinstance(document.get(wrapper), dict):
+            holder = document[wrapper]
+    kind = document.get("kind")
+    if "root" in holder and ("pipelineInfo" in holder or "deploymentSpec" in holder):
+        what = "a KFP pipeline package"
+    elif kind == "Workflow" and "spec" in document:
+        what = "an Argo Workflow"
+    elif kind is None and isinstance(document.get("workflow"), dict):
+        what = "a workflow in wfformat"
+    else:
+        return
+    raise InputError(
+        f"{name}: describes a run ({what}), not a cluster; give it as RUN, and as cluster what"
+        " `kubectl get nodes,pods,pvc,pv -A -o yaml` prints or a Cluster file"
+    )
 
 
 def _is_cluster(document: Mapping[str, Any], name: str) -> bool:

@@ -1,6 +1,7 @@
 """The short Cluster file: what people write, what they are told, and writing it."""
 
 import dataclasses
+import json
 
 import pytest
 from pydantic.alias_generators import to_camel
@@ -380,3 +381,21 @@ def test_the_documented_example():
         for key in model.model_fields:
             assert f"{to_camel(key)}:" in example
     assert plain(again(cluster)) == plain(cluster)
+
+
+@pytest.mark.parametrize(
+    ("document", "what"),
+    [
+        ({"pipelineInfo": {"name": "p"}, "root": {}}, "a KFP pipeline package"),
+        ({"pipelineSpec": {"pipelineInfo": {}, "root": {}}}, "a KFP pipeline package"),
+        (
+            {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": {}},
+            "an Argo Workflow",
+        ),
+        ({"name": "w", "workflow": {"tasks": []}}, "a workflow in wfformat"),
+    ],
+)
+def test_a_run_in_place_of_a_cluster_is_called_one(document, what):
+    with pytest.raises(InputError) as raised:
+        read_cluster(json.dumps(document).encode(), name="run.yaml")
+    assert f"run.yaml: describes a run ({what}), not a cluster; give it as RUN" in str(raised.value)
