@@ -108,7 +108,7 @@ def notices_of(graph: RunGraph, marked_only: bool) -> list[Notice]:
         "they are left to the default scheduler"
         if marked_only
         else "they are planned as if they did; in a cluster the default scheduler places them "
-        "(--marked-only shows that)"
+        "(--marked-only, marked_only in Python, shows that)"
     )
     return [
         Notice(

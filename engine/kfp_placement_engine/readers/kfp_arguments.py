@@ -53,7 +53,10 @@ def missing_notices(missing: list[str]) -> list[Notice]:
         return []
     names = ", ".join(f"{name:.80}" for name in sorted(missing)[:10])
     more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-    message = f"pipeline parameters without a value: {names}{more}; give --arg NAME=VALUE for each"
+    message = (
+        f"pipeline parameters without a value: {names}{more}; give each "
+        "(--arg NAME=VALUE, arguments in Python)"
+    )
     return [Notice("missing-argument", message)]
 
 

@@ -48,7 +48,7 @@ class LoopWidths:
             self._notices.add(
                 "loop-width-assumed",
                 f"its number of iterations is known only at run time; {width} are assumed: "
-                f"give --loop-width {task}=N",
+                f"give its loop width (--loop-width {task}=N, loop_widths in Python)",
                 task,
             )
         if width > self._options.max_steps:
