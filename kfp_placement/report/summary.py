@@ -23,6 +23,8 @@ _TIMES = 2.0
 
 _NOTICEABLE = 1e-3
 
+_HOUR = 3600
+
 _SAME = 5e-4
 """Makespans closer than this share of each other count as equal: it prints as 0.0%."""
 
@@ -159,7 +161,22 @@ def duration(seconds: float | None) -> str:
     if noticeable(finite) and finite < 1:
         milliseconds = finite * 1000
         return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
-    return format_duration(finite if noticeable(finite) else 0.0)
+    return _in_units(finite) if noticeable(finite) else "0s"
+
+
+def _in_units(seconds: float) -> str:
+    """`1h1m1s`: seconds stay up to a day, so that what stands side by side can be added up."""
+    whole = round(seconds)
+    if whole < _HOUR:
+        return format_duration(seconds)
+    parts = []
+    for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
+        amount, whole = divmod(whole, size)
+        if amount:
+            parts.append((f"{amount}{unit}", unit))
+    # Beside days, seconds do not matter.
+    days = parts[0][1] == "d"
+    return "".join(text for text, unit in parts if not (days and unit == "s"))
 
 
 def noticeable(seconds: float) -> bool:

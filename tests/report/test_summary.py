@@ -83,6 +83,24 @@ def test_latency_is_shown_only_where_there_is_a_rule():
     assert summary.latency(None) == summary.NONE
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (45, "45s"),
+        (1500.4, "25m"),
+        (3599.6, "1h"),
+        (3661, "1h1m1s"),
+        (36_605, "10h10m5s"),
+        (7200, "2h"),
+        (7205, "2h5s"),
+        (90_061, "1d1h1m"),
+        (86_400 * 3 + 30, "3d"),
+    ],
+)
+def test_seconds_stay_so_that_times_add_up(seconds, text):
+    assert summary.duration(seconds) == text
+
+
 def test_figures_that_do_not_exist():
     assert summary.duration(0.0839) == "84ms"
     assert summary.duration(0.00722) == "7.2ms"
