@@ -2,9 +2,8 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from kfp_placement._files import write_whole
 from kfp_placement.exceptions import MarkValueError, UnknownStepError
@@ -14,6 +13,42 @@ from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.plan import Plan, PlannedStep
 from kfp_placement_engine.run_graph import Notice
+
+_NAMES_SHOWN = 20
+
+
+class StepMapping(Mapping[str, PlannedStep]):
+    """The steps of a plan by name; asked for one that is not there, it names those that are close.
+
+    The error is a `KeyError`, so that `in` and `get` work as always.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._steps = {step.name: step for step in plan.steps}
+
+    def __getitem__(self, name: str) -> PlannedStep:  # type: ignore[explicit-override]
+        """The step of that name.
+
+        Raises:
+            UnknownStepError: there is none.
+        """
+        try:
+            return self._steps[name]
+        except (KeyError, TypeError):
+            raise UnknownStepError(_unknown(self._plan, name)) from None
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[explicit-override]
+        """The names, dependencies first."""
+        return iter(self._steps)
+
+    def __len__(self) -> int:  # type: ignore[explicit-override]
+        """The number of steps."""
+        return len(self._steps)
+
+    def __repr__(self) -> str:  # type: ignore[explicit-override]
+        """The names."""
+        return f"<{len(self._steps)} steps: {', '.join(list(self._steps)[:_NAMES_SHOWN])}>"
 
 
 class Preview:
@@ -25,7 +60,7 @@ class Preview:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._steps = MappingProxyType({step.name: step for step in plan.steps})
+        self._steps = StepMapping(plan)
 
     @property
     def makespan(self) -> float:
@@ -53,14 +88,8 @@ class Preview:
         """
         found = [item for item in self.plan.steps if step in (item.name, item.task)]
         if not found:
-            raise self._unknown(step)
+            raise UnknownStepError(_unknown(self.plan, step))
         return "\n".join(map(_explanation, found))
-
-    def _unknown(self, step: object) -> UnknownStepError:
-        names = list(self._steps)
-        close = difflib.get_close_matches(str(step), names, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else f"steps: {', '.join(names[:20])}"
-        return UnknownStepError(f"{self.plan.run_name}: there is no step {step!r:.100}; {advice}")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to a file, whole or not at all.
@@ -86,6 +115,24 @@ class Preview:
 
     def _repr_html_(self) -> str:
         return notebook_html(self.plan)
+
+
+def _unknown(plan: Plan, name: object) -> str:
+    """There is no such step; which may be meant: same name in a group, else a similar one."""
+    names = list(dict.fromkeys([*(s.name for s in plan.steps), *(s.task for s in plan.steps)]))
+    wanted = str(name)
+    close = [each for each in names if each.rpartition(".")[2] == wanted][:3]
+    if not close:
+        last = {each.rpartition(".")[2]: each for each in reversed(names)}
+        found = difflib.get_close_matches(wanted, names, n=1)
+        found += [last[each] for each in difflib.get_close_matches(wanted, last, n=1)]
+        close = list(dict.fromkeys(found))[:1]
+    if close:
+        advice = f"did you mean {' or '.join(map(repr, close))}?"
+    else:
+        more = ", ..." if len(plan.steps) > _NAMES_SHOWN else ""
+        advice = f"steps: {', '.join(names[:_NAMES_SHOWN])}{more}"
+    return f"{plan.run_name}: there is no step {name!r:.100}; {advice}"
 
 
 def _headline(plan: Plan) -> str:

@@ -39,6 +39,17 @@ def mapping(option: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
+def text(option: str, value: Any) -> str | None:
+    """A text, or None.
+
+    Raises:
+        MarkValueError: it is neither.
+    """
+    if value is not None and not isinstance(value, str):
+        raise _bad(option, value, "a text")
+    return value
+
+
 def whole(option: str, value: Any) -> int:
     """A whole number from 0 on.
 

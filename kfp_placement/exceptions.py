@@ -6,7 +6,7 @@
     ├── MarkValueError       a value that Kubernetes, KFP or the planner would refuse (a ValueError)
     ├── NotConstantError     a pipeline parameter where only constants can stand (a TypeError)
     ├── UnknownOptionError   an option that does not exist (a TypeError)
-    ├── UnknownStepError     a step that the run does not have (a LookupError)
+    ├── UnknownStepError     a step that the run does not have (a KeyError)
     ├── ConflictError        contradicts what the author has set by other means (a ValueError)
     ├── UsageError           a function used on something it is not for (a TypeError)
     └── RunError             a run or a cluster that cannot be read or planned
@@ -34,8 +34,13 @@ class UnknownOptionError(PlacementError, TypeError):
     """An option that does not exist; the message names the closest one that does."""
 
 
-class UnknownStepError(PlacementError, LookupError):
+class UnknownStepError(PlacementError, KeyError):
     """A step that the run does not have; the message names the closest one that it has."""
+
+    # A KeyError shows its message quoted.
+    # `typing.override` is there from Python 3.12 on.
+    def __str__(self) -> str:  # type: ignore[explicit-override]
+        return str(self.args[0]) if self.args else ""
 
 
 class ConflictError(PlacementError, ValueError):

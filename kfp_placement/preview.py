@@ -16,6 +16,7 @@ def preview(
     durations: Mapping[str, str | float] | None = None,
     loop_widths: Mapping[str, int] | None = None,
     assume_cached: Iterable[str] = (),
+    namespace: str | None = None,
     budget: str | float = 2.0,
     generations: int | None = None,
     seed: int = 0,
@@ -37,6 +38,8 @@ def preview(
         durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
         loop_widths: number of iterations by loop, where it is known only at run time.
         assume_cached: steps whose result is taken to be in KFP's cache.
+        namespace: where the run goes, which says whose volume claims it uses; by default the run's
+            own, if it names one.
         budget: time for the search: `500ms`, or seconds.
         generations: stop the search after so many generations instead; replays a plan exactly.
         seed: of the random generator.
@@ -62,7 +65,7 @@ def preview(
     from kfp_placement._planned import Preview
     from kfp_placement._reading import cluster_of, engine_errors, graph_of
     from kfp_placement_engine.contract.quantities import parse_duration
-    from kfp_placement_engine.overrides import with_cached, with_durations
+    from kfp_placement_engine.overrides import in_namespace, with_cached, with_durations
     from kfp_placement_engine.planning import PlanOptions, assumptions_of, plan_run
 
     for name in unknown:
@@ -87,6 +90,7 @@ def preview(
         default_loop_width=assumptions_of(known, options).loop_width,
     )
     with engine_errors():
+        graph = in_namespace(graph, given.text("namespace", namespace))
         graph = with_durations(graph, given.mapping("durations", durations) or {})
         graph = with_cached(graph, given.names("assume_cached", assume_cached))
         return Preview(plan_run(graph, known, options))

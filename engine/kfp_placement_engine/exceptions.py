@@ -7,6 +7,7 @@
     │   ├── QuantityError      "500q" is no Kubernetes quantity
     │   ├── HintsError         the hints annotation is malformed
     │   ├── UnknownStepError   a step is named that the run does not have
+    │   ├── UnknownLoopError   a loop is named that the run does not have, or has twice
     │   └── LimitError         larger or deeper than the documented limits
     ├── InputNotFoundError     a file, module or data set that is not there
     ├── MissingExtraError      an optional library is needed for what was asked
@@ -34,6 +35,10 @@ class HintsError(InputError):
 
 class UnknownStepError(InputError):
     """A step is named that the run does not have; the message names those that come close."""
+
+
+class UnknownLoopError(InputError):
+    """A loop is named that the run does not have, or has twice; the message names its loops."""
 
 
 class LimitError(InputError):

@@ -10,6 +10,7 @@ from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownSt
 from kfp_placement_engine.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 
 _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
+_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph:
@@ -76,6 +77,31 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
 
     changed_steps = tuple(changed(step) for step in graph.steps)
     return replace(graph, steps=changed_steps, notices=(*graph.notices, *notices))
+
+
+def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
+    """The run in a namespace, whose volume claims it uses; None: where it says itself.
+
+    Raises:
+        InputError: no name that a namespace can have.
+    """
+    if namespace is None:
+        return graph
+    return replace(graph, namespace=check_namespace(namespace))
+
+
+def check_namespace(name: str) -> str:
+    """The name of a namespace.
+
+    Raises:
+        InputError: none can have that name.
+    """
+    if not _NAMESPACE.fullmatch(name):
+        raise InputError(
+            f"{name!r:.80} cannot be the name of a namespace: at most 63 lower-case letters, "
+            "digits and dashes inside"
+        )
+    return name
 
 
 def _names_of(step: Step) -> tuple[str, ...]:

@@ -59,6 +59,24 @@ class KubeVersionType(click.ParamType):  # type: ignore[type-arg]
         return version
 
 
+class NamespaceType(click.ParamType):  # type: ignore[type-arg]
+    """The name of a namespace."""
+
+    name = "namespace"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The name."""
+        from kfp_placement_engine.overrides import check_namespace
+
+        try:
+            return check_namespace(str(value))
+        except EngineError as error:
+            self.fail(str(error), param, ctx)
+
+
 class NamesType(click.ParamType):  # type: ignore[type-arg]
     """Names with commas between them, or `none`."""
 

@@ -13,6 +13,7 @@ from kfp_placement.cli.parameters import (
     FORMATS,
     DurationType,
     KubeVersionType,
+    NamespaceType,
     NamesType,
     pairs,
     width,
@@ -53,6 +54,7 @@ class PlanRequest:
     durations_file: Path | None
     loop_widths: dict[str, int]
     assume_cached: tuple[str, ...]
+    namespace: str | None
     seed: int
     budget: float
     generations: int | None
@@ -115,6 +117,12 @@ def _duration(text: str) -> float:
     multiple=True,
     metavar="STEP",
     help="A step whose result is taken to be in KFP's cache. Repeatable.",
+)
+@click.option(
+    "--namespace",
+    type=NamespaceType(),
+    metavar="NAME",
+    help="Namespace of the run: whose volume claims it uses.  [default: the run's own, if any]",
 )
 @click.option(
     "--seed",
@@ -218,7 +226,8 @@ def make_plan(request: PlanRequest) -> "Plan":
 
 def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunGraph":
     from kfp_placement.cli.inputs import read_durations, read_package
-    from kfp_placement_engine.overrides import with_durations
+    from kfp_placement_engine.exceptions import UnknownLoopError
+    from kfp_placement_engine.overrides import in_namespace, with_durations
     from kfp_placement_engine.readers import read_run
     from kfp_placement_engine.readers.options import ReadOptions
 
@@ -228,7 +237,11 @@ def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunG
         loop_widths=request.loop_widths,
         default_loop_width=loop_width,
     )
-    graph = read_run(package.data, name=package.name, options=options, progress=progress)
+    try:
+        graph = read_run(package.data, name=package.name, options=options, progress=progress)
+    except UnknownLoopError as error:
+        raise click.UsageError(visible(str(error))) from error
+    graph = in_namespace(graph, request.namespace)
     if request.durations_file is not None:
         graph = with_durations(graph, read_durations(request.durations_file))
     return _overridden(graph, request)

@@ -79,6 +79,22 @@ def test_options_of_the_run(plan, planner, tmp_path):
     assert [name for name, step in steps.items() if step.assumed_cached] == ["fetch-2"]
 
 
+def test_the_namespace_of_the_run(plan, planner):
+    plan()
+    assert planner.graph.namespace == ""
+    assert plan("--namespace", "team-a").exit_code == 0
+    assert planner.graph.namespace == "team-a"
+    result = plan("--namespace", "Team_A")
+    assert result.exit_code == 2
+    assert "'Team_A' cannot be the name of a namespace" in result.stderr
+
+
+def test_an_unknown_loop_is_a_usage_error(plan, planner):
+    result = plan("--loop-width", "for-loop-1=5")
+    assert result.exit_code == 2
+    assert "no loop of this run is called 'for-loop-1'; it has no loops" in result.stderr
+
+
 def test_every_baseline_of_the_engine_can_be_compared():
     from kfp_placement.cli.parameters import BASELINES as OFFERED
     from kfp_placement_engine.baselines import BASELINES

@@ -226,6 +226,51 @@ def test_explain_says_why_in_a_sentence():
         made.explain("trian")
 
 
+def test_a_step_that_is_not_there_is_looked_for_in_groups():
+    names = ("exit-handler-1.average", "for-loop-1[0].work", "for-loop-1[1].work")
+    tasks = ("exit-handler-1.average", "for-loop-1[*].work", "for-loop-1[*].work")
+    steps = [a_step(name, task=task) for name, task in zip(names, tasks, strict=True)]
+    made = Preview(a_plan(*steps, run_name="run"))
+    for ask in (made.explain, made.steps.__getitem__):
+        for wrong in ("average", "averag"):
+            with pytest.raises(UnknownStepError, match=r"mean 'exit-handler-1\.average'\?$"):
+                ask(wrong)
+        with pytest.raises(UnknownStepError, match=r"'for-loop-1\[0\]\.work' or 'for-loop-1\["):
+            ask("work")
+        with pytest.raises(UnknownStepError, match="no step 'zzzz'; steps: exit-handler-1"):
+            ask("zzzz")
+    with pytest.raises(KeyError) as raised:
+        made.steps["average"]
+    assert str(raised.value).startswith("run: there is no step 'average'; did you mean")
+
+
+def test_steps_are_a_mapping():
+    steps = Preview(a_plan(a_step("a"), a_step("b"))).steps
+    assert list(steps) == ["a", "b"]
+    assert len(steps) == 2
+    assert "a" in steps
+    assert "c" not in steps
+    assert steps.get("c") is None
+    assert steps == {"a": steps["a"], "b": steps["b"]}
+    assert repr(steps) == "<2 steps: a, b>"
+
+
+def test_the_namespace_says_whose_claims_are_meant(monkeypatch):
+    graphs = []
+
+    def planned(graph, *_args):
+        graphs.append(graph)
+        return a_plan()
+
+    monkeypatch.setattr("kfp_placement_engine.planning.plan_run", planned)
+    preview(one_step(place), CLUSTER, namespace="team-a")
+    assert graphs[0].namespace == "team-a"
+    with pytest.raises(RunError, match="'Team A' cannot be the name of a namespace"):
+        preview(one_step(place), CLUSTER, namespace="Team A")
+    with pytest.raises(MarkValueError, match="namespace = 3; it must be a text"):
+        preview(one_step(place), CLUSTER, namespace=3)
+
+
 def test_what_strangers_wrote_is_made_harmless():
     evil = a_step("<b>\x1b[31m", reason="</td>\x07", node="n\nn")
     made = Preview(a_plan(evil, run_name="\x1b]0;x\x07"))

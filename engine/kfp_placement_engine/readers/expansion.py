@@ -155,7 +155,7 @@ class _Expander:
         name = place.prefix + task.name
         task_name = place.task_prefix + task.name
         items = known_list(task.loop.items.evaluate(scope))
-        width, assumed = self._widths.width(name, task_name, items)
+        width, assumed = self._widths.width(name, task_name, items, task.display_name)
         if self._tree.has_drivers:
             kind = GroupKind.LOOP
             group = Group(

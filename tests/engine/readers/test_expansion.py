@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
 from kfp_placement_engine.readers import ReadOptions
 from kfp_placement_engine.run_graph import GroupKind, StepKind
 from tests.support.packages import (
@@ -164,12 +164,32 @@ def test_widths_of_nested_loops_are_given_by_name_or_for_all(read) -> None:
 
 def test_a_width_for_a_loop_that_is_not_there_is_an_error() -> None:
     documents = a_package({"loop": a_loop("body", [1])}, components=BODY)
-    with pytest.raises(InputError, match="'lopp', but in this run its loops are loop"):
+    with pytest.raises(UnknownLoopError, match=r"is called 'lopp'; did you mean loop\?"):
         read_package(documents, loop_widths={"lopp": 2})
-    with pytest.raises(InputError, match="no loops"):
+    with pytest.raises(UnknownLoopError, match=r"is called 'shards'; its loops are loop$"):
+        read_package(documents, loop_widths={"shards": 2})
+    with pytest.raises(UnknownLoopError, match="it has no loops"):
         read_package(a_package({"work": a_task()}), loop_widths={"loop": 2})
     with pytest.raises(InputError, match="whole number"):
         ReadOptions(loop_widths={"loop": -1})
+
+
+@READERS
+def test_a_loop_s_width_is_given_by_the_author_s_name_for_it(read) -> None:
+    """`ParallelFor(name="shards")`."""
+    loop = a_loop("body", "items", inputs=inputs(items=output_of("list")))
+    tasks = {"list": a_task(), "for-loop-1": {**loop, "taskInfo": {"name": "shards"}}}
+    one = a_package(tasks, components=BODY)
+    assert len(read(one, loop_widths={"shards": 5}).steps) == 6
+    assert len(read(one, loop_widths={"shards": 5, "for-loop-1": 2}).steps) == 3
+    two = a_package(
+        {**tasks, "for-loop-2": {**loop, "taskInfo": {"name": "shards"}}}, components=BODY
+    )
+    with pytest.raises(UnknownLoopError, match=r"2 loops .* name one of for-loop-1, for-loop-2"):
+        read(two, loop_widths={"shards": 5})
+    assert len(read(two, loop_widths={"for-loop-1": 5, "for-loop-2": 1}).steps) == 7
+    with pytest.raises(UnknownLoopError, match=r"did you mean for-loop-1 \(shards\)\?"):
+        read(one, loop_widths={"shard": 5})
 
 
 def test_a_known_width_is_kept_and_said() -> None:
