@@ -49,6 +49,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             {"code": notice.code, "step": notice.step, "message": notice.message}
             for notice in plan.notices
         ],
+        "assumptions": list(plan.assumptions),
     }
 
 
@@ -109,4 +110,6 @@ def _step(step: PlannedStep) -> dict[str, Any]:
         "attemptLimit": step.attempt_limit,
         "dependsOn": list(step.depends_on),
         "reason": step.reason,
+        "typeGuessed": step.type_guessed,
+        "cached": step.cached,
     }

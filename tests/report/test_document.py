@@ -77,11 +77,13 @@ def test_the_whole_document():
         labels={"typeOfComponent": "Training"},
         depends_on=("fetch",),
         start_seconds=1 / 3,
+        type_guessed=True,
     )
     plan = a_plan(
         step,
         baselines={"heft": Figures(0, 1.5, 2.5, 70.0)},
         notices=(Notice("unmarked", "no mark", "train"),),
+        assumptions=("run time 1m for 1 of 1 steps",),
     )
     assert plan_document(plan) == {
         "apiVersion": "kfp-placement.dev/v1alpha1",
@@ -125,10 +127,13 @@ def test_the_whole_document():
                 "attemptLimit": 1,
                 "dependsOn": ["fetch"],
                 "reason": "ends first there",
+                "typeGuessed": True,
+                "cached": False,
             }
         ],
         "unschedulable": [],
         "warnings": [{"code": "unmarked", "step": "train", "message": "no mark"}],
+        "assumptions": ["run time 1m for 1 of 1 steps"],
     }
 
 
