@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kfp_placement.report.visible import clip_columns, width
+from kfp_placement.report.visible import clip_columns, clip_path, width
 
 _GAP = 3
 
@@ -17,6 +17,7 @@ class Column:
         title: its heading.
         right: numbers stand at the right.
         shrink_to: may be shortened down to so many characters if the line is too long; 0: never.
+        is_path: a step's name, of which the end matters most.
         wrap_from: the last column alone: its text is wrapped if at least so many columns are left
             for it, else it stands on lines of its own below the row; 0: never.
     """
@@ -25,6 +26,7 @@ class Column:
     right: bool = False
     shrink_to: int = 0
     wrap_from: int = 0
+    is_path: bool = False
 
 
 def layout(
@@ -47,7 +49,7 @@ def layout(
     lines = []
     for row in [[column.title for column in columns], *rows]:
         cells = [
-            _aligned(clip_columns(text, size), size, right=column.right)
+            _aligned(_clipped(text, size, column), size, right=column.right)
             for text, size, column in zip(row, widths, fixed, strict=False)
         ]
         line = (" " * _GAP).join(cells)
@@ -71,6 +73,10 @@ def _shrunk(columns: Sequence[Column], widths: list[int], limit: int) -> list[in
         widths[widest] -= 1
         excess -= 1
     return widths
+
+
+def _clipped(text: str, size: int, column: Column) -> str:
+    return clip_path(text, size) if column.is_path else clip_columns(text, size)
 
 
 def _aligned(text: str, size: int, *, right: bool) -> str:

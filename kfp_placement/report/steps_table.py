@@ -56,8 +56,10 @@ def _row(step: PlannedStep, colours: NodeColours, *, latency: bool) -> Markup:
 
 def _remarks(step: PlannedStep) -> Markup:
     words = [summary.type_text(step), summary.remark(step)]
-    if step.location:
+    if step.latency_ms is not None:
         words.append(f"near {visible(step.location)}")
+    elif step.location:
+        words.append(f"location {summary.location(step)}")
     line = " · ".join(word for word in words if word)
     return tag("small", text(line)) if line else NOTHING
 

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kfp_placement.report.visible import visible
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.quantities import format_duration
 from kfp_placement_engine.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource
@@ -151,6 +152,15 @@ def type_text(step: PlannedStep) -> str:
     """The step's type; a guessed one says so."""
     guessed = " (guessed)" if step.type and step.type_guessed else ""
     return visible(step.type) + guessed
+
+
+def location(step: PlannedStep) -> str:
+    """The location asked for, and that nothing follows from it where that is so."""
+    place = visible(step.location)
+    ruled = step.latency_ms is not None or step.type.lower() in LATENCY_RULED_TYPES
+    if not place or ruled or step.node is None:
+        return place
+    return f"{place} (no rule for this type)"
 
 
 def duration(seconds: float | None) -> str:

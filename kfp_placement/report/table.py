@@ -120,9 +120,13 @@ def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
 def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[str]]]:
     steps = plan.steps
     candidates: list[tuple[Column, list[str], bool]] = [
-        (Column("STEP", shrink_to=_MIN_NAME), [visible(step.name) for step in steps], True),
+        (
+            Column("STEP", shrink_to=_MIN_NAME, is_path=True),
+            [visible(step.name) for step in steps],
+            True,
+        ),
         (Column("TYPE", shrink_to=_MIN_WORD), [summary.type_text(step) for step in steps], wide),
-        (Column("LOCATION", shrink_to=_MIN_WORD), [visible(step.location) for step in steps], wide),
+        (Column("LOCATION", shrink_to=_MIN_WORD), [summary.location(step) for step in steps], wide),
         (
             Column("NODE", shrink_to=_MIN_NAME),
             [visible(summary.where(step)) for step in steps],

@@ -4,7 +4,13 @@ Step names, reasons and warnings carry what strangers wrote. Nothing that a term
 would act on (escape sequences, direction marks, line breaks) gets through as itself.
 """
 
+import re
 import unicodedata
+
+_INDEXES = re.compile(r"(?:\[[^\[\]]*\])+$")
+
+_FEW = 4
+"""Columns in which a shortened name still says something."""
 
 
 def visible(text: str) -> str:
@@ -52,6 +58,29 @@ def clip_columns(text: str, limit: int) -> str:
     while characters > 1 and width(clip(text, characters)) > limit:
         characters -= 1
     return clip(text, characters)
+
+
+def clip_path(path: str, limit: int) -> str:
+    """Shorten a step's visible name: groups go first, their loop indexes and the step itself stay.
+
+    `exit-handler-1.for-loop-1[0].augment` becomes `…for-loop-1[0].augment`, `…[0].augment`.
+    """
+    if width(path) <= limit:
+        return path
+    *groups, last = path.split(".")
+    found = [_INDEXES.search(group) for group in groups]
+    indexes = [match[0] if match else "" for match in found]
+    for kept in range(1, len(groups) + 1):
+        start = "".join(indexes[:kept])
+        rest = ".".join(groups[kept:])
+        shorter = "…" + ".".join(part for part in (start, rest, last) if part)
+        if width(shorter) <= limit:
+            return shorter
+    start = "…" + "".join(indexes) + ("." if any(indexes) else "")
+    room = limit - width(start)
+    return (
+        start + clip_columns(last, room) if groups and room >= _FEW else clip_columns(path, limit)
+    )
 
 
 def _char_width(char: str) -> int:

@@ -85,6 +85,17 @@ def test_all_parts_are_there():
         assert words in text
 
 
+def test_near_is_said_only_of_steps_with_a_rule():
+    steps = [
+        a_step("predict", type="Predict", location="BERLIN", latency_ms=9.8),
+        a_step("transform", type="Transform", location="ROME", type_guessed=True),
+    ]
+    text = " ".join(parse_page(plan_html(a_plan(*steps))).text)
+    assert "near BERLIN" in text
+    assert "near ROME" not in text
+    assert "Transform (guessed) · location ROME (no rule for this type)" in text
+
+
 def test_the_notebook_shows_the_same_parts():
     whole, part = (parse_page(make(taxi_plan())).text for make in (plan_html, notebook_html))
     assert [text for text in whole if text != "\n"][1:] == part  # all but the page's title

@@ -73,6 +73,15 @@ def test_fits_the_terminal(wide, columns):
     assert plan.steps[-1].reason in text or not wide
 
 
+def test_iterations_can_be_told_apart_on_a_narrow_terminal():
+    names = [f"exit-handler-1.for-loop-1[{index}].augment" for index in range(3)]
+    steps = [a_step(name, node="a-node-with-a-long-name-too") for name in names]
+    text = plan_table(a_plan(*steps, a_step("a" * 90)), TableStyle(columns=80))
+    shown = [line.split()[0] for line in text.split("\n\n")[2].splitlines()[1:4]]
+    assert len(set(shown)) == 3
+    assert all(name.endswith(f"[{index}].augment") for index, name in enumerate(shown))
+
+
 def test_without_a_terminal_nothing_is_cut():
     name = "a-very-long-name-" * 20
     assert name in plan_table(renamed(taxi_plan(), name))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement.report.visible import clip, clip_columns, shown, visible, width
+from kfp_placement.report.visible import clip, clip_columns, clip_path, shown, visible, width
 
 EVIL = {
     "escape": ("\x1b[31mred", "\\x1b[31mred"),
@@ -58,3 +58,28 @@ def test_clipped_to_columns(text, limit):
 
 def test_huge_names_are_cut_before_they_are_escaped():
     assert len(shown("\x1b" * 5_000_000, 40)) == 40
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (40, "exit-handler-1.for-loop-1[0].augment"),
+        (30, "…for-loop-1[0].augment"),
+        (14, "…[0].augment"),
+        (11, "…[0].aug…nt"),
+        (6, "exi…nt"),
+    ],
+)
+def test_a_path_keeps_its_end(limit, text):
+    assert clip_path("exit-handler-1.for-loop-1[0].augment", limit) == text
+
+
+def test_nested_loops_keep_all_indexes():
+    assert clip_path("for-loop-1[0].for-loop-2[11].work", 20) == "…[0][11].work"
+    assert clip_path("for-loop-1[0].for-loop-2[11].work", 28) == "…[0].for-loop-2[11].work"
+    assert clip_path("a-very-long-name", 9) == "a-ve…name"
+
+
+@given(st.text(alphabet="ab[]0.…東", max_size=40), st.integers(1, 40))
+def test_a_path_never_takes_more_columns_than_it_may(path, limit):
+    assert width(clip_path(path, limit)) <= max(limit, 1)
