@@ -143,10 +143,15 @@ def _is_ruled(step: Step) -> bool:
     return step.type.lower() in LATENCY_RULED_TYPES
 
 
+def _uses_location(step: Step) -> bool:
+    """A hard limit holds whatever the type."""
+    return _is_ruled(step) or step.max_latency_ms is not None
+
+
 def _locations(graph: RunGraph) -> Iterator[Finding]:
     tasks = list(_tasks(graph))
     locations = sorted({step.location for step in tasks if step.location})
-    if locations and not any(step.location and _is_ruled(step) for step in tasks):
+    if locations and not any(step.location and _uses_location(step) for step in tasks):
         yield Finding(
             Level.WARNING,
             "location-unused",
@@ -154,12 +159,11 @@ def _locations(graph: RunGraph) -> Iterator[Finding]:
             f" type that follows it ({', '.join(LATENCY_RULED_TYPES)}); say type='Predict'",
         )
     for step in tasks:
-        missing = "type='Predict'" if not _is_ruled(step) else "location"
-        if step.max_latency_ms is not None and not (step.location and _is_ruled(step)):
+        if step.max_latency_ms is not None and not step.location:
             yield Finding(
                 Level.WARNING,
                 "max-latency-unused",
-                f"max_latency = {step.max_latency_ms:g}ms changes nothing without {missing}",
+                f"max_latency = {step.max_latency_ms:g}ms changes nothing without location",
                 step.task,
             )
 

@@ -6,7 +6,7 @@
 
 enum { COMPLETION = 0, PACKING = 1, PAPER = 2 };
 
-/* Mean absolute deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
+/* Standard deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
  * spent waiting on the node, for data or a volume, is no use. */
 static double imbalance(const Problem *p, const State *s, double horizon, double *use) {
     if (horizon <= 0.0) return 0.0;
@@ -26,8 +26,8 @@ static double imbalance(const Problem *p, const State *s, double horizon, double
         }
     }
     for (int64_t node = 0; node < p->nodes; node++) mean += use[node] / (double)p->nodes;
-    for (int64_t node = 0; node < p->nodes; node++) spread += fabs(use[node] - mean);
-    return spread / (double)p->nodes + (busy > 0.0 ? pulling / busy : 0.0);
+    for (int64_t node = 0; node < p->nodes; node++) spread += (use[node] - mean) * (use[node] - mean);
+    return sqrt(spread / (double)p->nodes) + (busy > 0.0 ? pulling / busy : 0.0);
 }
 
 /* Number of nodes that planned steps run on. */

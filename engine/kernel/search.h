@@ -139,13 +139,17 @@ static void respect_precedences(const Problem *p, double *keys) {
     }
 }
 
-/* Play the child and rewrite it as the plan its schedule shows. */
+/* Play the child as it is. */
 static void play_child(Search *search, int policy, double *terms) {
-    const Problem *p = search->p;
-    State *s = search->state;
     Decision decision = {policy, search->genes, search->keys, NULL};
-    play(p, s, &decision);
-    cost_terms(p, s, search->scratch, terms);
+    play(search->p, search->state, &decision);
+    cost_terms(search->p, search->state, search->scratch, terms);
+}
+
+/* Rewrite the child as the plan that its schedule shows. */
+static void rewrite_child(Search *search) {
+    const Problem *p = search->p;
+    const State *s = search->state;
     for (int64_t i = 0; i < search->decider_count; i++) {
         int64_t activity = search->deciders[i];
         if (s->node[activity] >= 0) search->genes[p->gene[activity]] = s->node[activity];
@@ -204,15 +208,17 @@ static int try_child(Search *search) {
     double terms[TERMS];
     int policy = child_policy(search);
     play_child(search, policy, terms);
-    int beats_best = compare_terms(terms, population->terms) < 0;
-    if (search->ordered && policy != ORDERED && (beats_best || slot == 0)) {
-        play_child(search, ORDERED, terms); /* what the plan will really do */
-        beats_best = compare_terms(terms, population->terms) < 0;
+    rewrite_child(search);
+    int against_best = compare_terms(terms, population->terms);
+    /* Slot 0 holds what a plan will really do: driver pods may fall differently when it is played again. */
+    if (search->ordered && (against_best < 0 || (slot == 0 && (policy != ORDERED || against_best == 0)))) {
+        play_child(search, ORDERED, terms);
+        against_best = compare_terms(terms, population->terms);
     }
     if (compare_terms(terms, population->terms + slot * TERMS) <= 0 || may_stray(search, slot, terms))
         store(search, slot, terms);
-    if (beats_best && slot != 0) store(search, 0, terms);
-    return beats_best;
+    if (against_best < 0 && slot != 0) store(search, 0, terms);
+    return against_best < 0;
 }
 
 static int search_prepare(Search *search) {

@@ -7,6 +7,10 @@
 
 `plan_run` is made of parts that compose by themselves: `lower` makes a `PlacementProblem`, `solve`
 searches it until a stopping criterion says so, `simulate` plays any `Placement` of it.
+
+>>> problem = lower(graph, cluster, LoweringOptions(dispatch="ordered")).problem
+>>> result = solve(problem, MaxRuntime(2.0), seed=1)
+>>> simulate(problem, result.placement).makespan_seconds
 """
 
 import importlib

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kfp_placement_engine.alternatives import compared, moved
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.constraints import lacking, why_not
 from kfp_placement_engine.contract.quantities import format_duration, format_resource
@@ -13,7 +14,7 @@ from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import Booleans, Floats
 from kfp_placement_engine.run_graph import Step, StepKind
-from kfp_placement_engine.simulation import Schedule, simulate
+from kfp_placement_engine.simulation import Schedule
 
 WHAT_IF_WORK = 50_000_000
 """Work spent on trying other nodes, in activities x (nodes + 10): about half a second."""
@@ -173,7 +174,7 @@ class Explainer:
         for name, amounts in short_nodes.items():
             counts[_shortage(name, requests.get(name, 1), max(amounts))] += len(amounts)
         return ", ".join(
-            f"{_count(number, 'node')}: {text}" for text, number in counts.most_common(3)
+            f"{_count(number, 'node')}: {text}" for text, number in counts.most_common()
         )
 
     def _unschedulable(self, index: int) -> str:
@@ -201,44 +202,12 @@ class Explainer:
     def _comparison(self, index: int) -> tuple[str, int]:
         """Try the step on other nodes and say what that would cost."""
         node = int(self.schedule.node[index])
-        order = np.argsort(
-            np.where(self._allowed(index), self._occupied(index), np.inf), kind="stable"
-        )
-        others = [int(other) for other in order if self._allowed(index)[other] and other != node][
-            :ALTERNATIVES
-        ]
-        played = [self._moved(index, other) for other in others]
-        ends = np.array([schedule.makespan_seconds for schedule in played])
-        finishes = np.array([float(schedule.end[index]) for schedule in played])
-        own_end, own_finish = self.schedule.makespan_seconds, float(self.schedule.end[index])
-        if ends.min() > own_end + max(0.5, 1e-3 * own_end):
-            later = format_duration(float(ends.min() - own_end))
-            next_best = self._name(others[int(ends.argmin())])
-            return (
-                f"the run would end {later} later with this step on {next_best}, the next best",
-                len(others),
-            )
-        if finishes.min() > own_finish + 0.5:
-            second = int(finishes.argmin())
-            own = format_duration(own_finish - float(self.schedule.start[index]))
-            later = format_duration(float(finishes[second]) - own_finish)
-            return (
-                f"ends first here ({own} after its start), "
-                f"{later} later on {self._name(others[second])}",
-                len(others),
-            )
-        nodes = _count(int(self._allowed(index).sum()), "node")
-        return (
-            f"one of {nodes} that end the run equally early; chosen for an even use of the nodes",
-            len(others),
-        )
-
-    def _moved(self, index: int, node: int) -> Schedule:
-        nodes = self.placement.gene_nodes.copy()
-        nodes[self.lowered.problem.arrays.gene[index]] = node
-        return simulate(
-            self.lowered.problem, Placement(nodes, self.placement.priority, np.empty(0))
-        )
+        occupied = np.where(self._allowed(index), self._occupied(index), np.inf)
+        order = [int(other) for other in np.argsort(occupied, kind="stable")]
+        others = [other for other in order if self._allowed(index)[other] and other != node]
+        problem, tried = self.lowered.problem, others[:ALTERNATIVES]
+        played = [moved(problem, self.placement, index, other) for other in tried]
+        return compared(problem, self.schedule, index, played), len(played)
 
 
 def _ms(latency: float) -> str:

@@ -122,8 +122,8 @@ class PlacementProblem:
             duration pass without a node, so that the rest of the plan can still be shown.
         node_names: [N].
         resource_names: [R].
-        latency_ms: [K, N] round trip to the step's location; NaN = no rule or unknown.
-        ruled: [K] whether the latency rule holds for the class.
+        latency_ms: [K, N] round trip to the step's location; NaN = no matter or unknown.
+        ruled: [K] whether the class goes to the node of least round trip.
         gene_activities: for each gene its activities.
         topological: [A] activities, predecessors first.
         direct_transfers: data moves from node to node instead of through the object store.

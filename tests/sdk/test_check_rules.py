@@ -141,7 +141,6 @@ def test_a_location_no_type_follows_is_told():
     ("options", "missing"),
     [
         ({"type": "Predict"}, "a location"),
-        ({"type": "Training", "location": "X"}, "type='Predict'"),
     ],
 )
 def test_a_latency_limit_without_its_rule_is_told(options, missing):

@@ -1,5 +1,6 @@
 """The run's pods as a graph of activities: drivers of groups and steps, and the steps."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +15,11 @@ ROOT_NAME = "root"
 
 @dataclass(frozen=True)
 class Activity:
-    """One pod.
+    """One pod, or a join: a point in time at which many have ended.
 
     Attributes:
-        name: step name, or the group or step a driver belongs to.
-        step: the step it runs, None for a driver.
+        name: step name, or the group or step a driver belongs to; "" for a join.
+        step: the step it runs, None for a driver or a join.
         group: index of the innermost group, -1 = none.
         predecessors: indexes of the activities that must have ended.
         entered_group: index of the group whose driver it is, -1 = none.
@@ -30,6 +31,21 @@ class Activity:
     predecessors: tuple[int, ...]
     entered_group: int = -1
 
+    @property
+    def is_join(self) -> bool:
+        """Whether it is no pod but a join."""
+        return not self.name
+
+
+JOIN_FROM = 16
+"""Steps that wait for the same so many others wait for one join instead: two loops of 5,000
+iterations, one after the other, would have 25 million edges."""
+
+
+def needs_pod(activity: Activity) -> bool:
+    """Whether a pod is made for it: not for joins and steps taken to come from the cache."""
+    return not activity.is_join and not (activity.step and activity.step.assumed_cached)
+
 
 @dataclass
 class _Builder:
@@ -37,6 +53,8 @@ class _Builder:
     activities: list[Activity] = field(default_factory=list)
     of_step: dict[str, int] = field(default_factory=dict)
     of_group: dict[str, int] = field(default_factory=dict)
+    joins: dict[tuple[str, ...], int] = field(default_factory=dict)
+    joined: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, activity: Activity) -> int:
         self.activities.append(activity)
@@ -60,25 +78,47 @@ def activities_of(graph: RunGraph) -> list[Activity]:
         if step.has_driver:
             builder.add(Activity(step.name, None, inside, ()))
         builder.of_step[step.name] = builder.add(Activity(step.name, step, inside, ()))
+    if not graph.direct_transfers:
+        _add_joins(builder)
     return [_with_predecessors(builder, index) for index in range(len(builder.activities))]
+
+
+def _add_joins(builder: _Builder) -> None:
+    """One join for each long list of dependencies that several wait for."""
+    waiting = Counter(
+        [step.depends_on for step in builder.graph.steps]
+        + [group.depends_on for group in builder.graph.groups]
+    )
+    for names, count in waiting.items():
+        if count > 1 and len(names) >= JOIN_FROM:
+            join = builder.add(Activity("", None, -1, ()))
+            builder.joins[names], builder.joined[join] = join, names
 
 
 def _with_predecessors(builder: _Builder, index: int) -> Activity:
     activity, graph = builder.activities[index], builder.graph
-    if activity.entered_group >= 0:
+    if activity.is_join:
+        before = _step_indexes(builder, builder.joined[index], "a step")
+    elif activity.entered_group >= 0:
         group = graph.groups[activity.entered_group]
         before = [builder.of_group[group.parent]] if group.name else []
-        before += _step_indexes(builder, group.depends_on, f"group {group.name!r}")
+        before += _waits_for(builder, group.depends_on, f"group {group.name!r}")
     elif activity.step is not None and activity.step.has_driver:
         before = [index - 1]
     else:
         step = activity.step or builder.activities[index + 1].step
         assert step is not None  # a driver is followed by its step
         before = [builder.of_group[step.group]] if step.group in builder.of_group else []
-        before += _step_indexes(builder, step.depends_on, f"step {step.name!r}")
+        before += _waits_for(builder, step.depends_on, f"step {step.name!r}")
     return Activity(
         activity.name, activity.step, activity.group, tuple(before), activity.entered_group
     )
+
+
+def _waits_for(builder: _Builder, names: tuple[str, ...], who: str) -> list[int]:
+    if names in builder.joins:
+        return [builder.joins[names]]
+    return _step_indexes(builder, names, who)
 
 
 def _step_indexes(builder: _Builder, names: tuple[str, ...], who: str) -> list[int]:

@@ -15,11 +15,12 @@ from kfp_placement_engine.lowering.activities import (
     activities_of,
     edge_arrays,
     limited_iterations,
+    needs_pod,
     reversed_edges,
     topological_order,
 )
 from kfp_placement_engine.lowering.genes import Genes, assign_genes
-from kfp_placement_engine.lowering.latency import ruled_location
+from kfp_placement_engine.lowering.latency import latency_rule
 from kfp_placement_engine.lowering.pods import PodShape, driver_shape, resource_names, step_shape
 from kfp_placement_engine.lowering.tables import (
     ClassTables,
@@ -67,13 +68,14 @@ class Lowered:
     notices: tuple[Notice, ...]
 
 
-def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions) -> Lowered:
+def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = None) -> Lowered:
     """Lower a run on a cluster to a placement problem.
 
     Raises:
         PlanningError: a cluster without nodes, a run without steps, a cycle or a dangling
             dependency.
     """
+    options = options or LoweringOptions()
     _check(graph, cluster)
     activities = activities_of(graph)
     shapes, class_of, notices = _shapes(graph, cluster, activities, options)
@@ -97,13 +99,13 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions) -> Lowere
     problem = PlacementProblem(
         arrays=arrays,
         activity_names=tuple(activity.name for activity in activities),
-        is_driver=np.array([activity.step is None for activity in activities], np.bool_),
+        is_driver=np.array([a.step is None and not a.is_join for a in activities], np.bool_),
         is_step=np.array([activity.step is not None for activity in activities], np.bool_),
         unplaceable=genes.unplaceable,
         node_names=tuple(node.name for node in cluster.nodes),
         resource_names=resources,
         latency_ms=tables.latency_ms,
-        ruled=np.array([bool(shape.location) for shape in shapes], np.bool_),
+        ruled=np.array([shape.nearest for shape in shapes], np.bool_),
         gene_activities=genes.members,
         topological=np.array(
             topological_order([a.predecessors for a in activities], [a.name for a in activities]),
@@ -190,10 +192,10 @@ def _shapes(
     for number, activity in enumerate(activities):
         shape = driver
         if activity.step is not None:
-            location, notice = ruled_location(activity.step, cluster, options.latency_ruled_types)
+            rule, notice = latency_rule(activity.step, cluster, options.latency_ruled_types)
             if notice is not None:
                 notices.setdefault((notice.code, notice.step), notice)
-            shape = step_shape(graph, activity.step, location)
+            shape = step_shape(graph, activity.step, rule)
         class_of[number] = index_of.setdefault(shape, len(index_of))
     return list(index_of), class_of, list(notices.values())
 
@@ -220,14 +222,14 @@ def _arrays(
     successors_start, successors = edge_arrays(reversed_edges(predecessors))
     claims_start, claims = edge_arrays(genes.claims)
     limits = limited_iterations(graph.groups, activities)
-    cached = np.array([bool(a.step and a.step.assumed_cached) for a in activities], np.bool_)
+    no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
     scored = np.array([shape.scored_requests for shape in shapes], np.int64)
     arrays = ProblemArrays(
         requests=class_requests[class_of],
         scored_requests=scored[class_of],
-        duration_seconds=np.where(cached, 0.0, work.duration_seconds),
+        duration_seconds=np.where(no_pod, 0.0, work.duration_seconds),
         scales=work.scales,
-        virtual=cached | genes.unplaceable,
+        virtual=no_pod | genes.unplaceable,
         gene=genes.gene,
         class_of=class_of,
         image=np.where(work.pulls, images.of_class[class_of], -1),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.activities import Activity, needs_pod
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups, common_nodes
 from kfp_placement_engine.problem import Booleans, Integers
@@ -56,7 +56,7 @@ def assign_genes(
     unplaceable = np.where(
         planned, ~allowed_of[class_of].any(axis=1), ~tables.usable[class_of].any(axis=1)
     )
-    unplaceable &= np.array([not (a.step and a.step.assumed_cached) for a in activities], np.bool_)
+    unplaceable &= np.array([needs_pod(activity) for activity in activities], np.bool_)
     deciders = [int(index) for index in np.flatnonzero(planned & ~unplaceable)]
     claim_names = [tuple(names[claim] for claim in claims[index]) for index in deciders]
     gene = np.full(len(activities), -1, np.int64)

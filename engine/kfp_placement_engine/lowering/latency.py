@@ -7,6 +7,7 @@ best, a hard limit excludes nodes, and a node of unknown latency ranks last.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,25 +55,38 @@ def excess_ms(trips: Floats, usable: Booleans) -> Floats:
     return np.where(np.isnan(trips), UNKNOWN_EXCESS_MS, np.maximum(0.0, trips - limit))
 
 
-def ruled_location(
+@dataclass(frozen=True)
+class LatencyRule:
+    """What latency means for a step.
+
+    Attributes:
+        location: where its users are, or "" = latency does not matter.
+        nearest: it goes to the node of least round trip; else only its hard limit counts.
+    """
+
+    location: str = ""
+    nearest: bool = False
+
+
+def latency_rule(
     step: Step, cluster: Cluster, ruled_types: Sequence[str]
-) -> tuple[str, Notice | None]:
-    """The location the latency rule holds for ("" = no rule), and what to tell people about it."""
-    is_ruled = step.type.lower() in ruled_types or step.max_latency_ms is not None
-    if not is_ruled or not step.location:
-        if is_ruled and step.max_latency_ms is not None:
-            return "", Notice(
-                "no-location",
-                "a maximum latency is given but no location, so it cannot hold; give OurLocation",
-                step.task,
-            )
-        return "", None
+) -> tuple[LatencyRule, Notice | None]:
+    """The rule for a step, and what to tell people about it.
+
+    Steps of the ruled types go to the node of least round trip; a hard limit holds for any step
+    that has a location.
+    """
+    nearest, limited = step.type.lower() in ruled_types, step.max_latency_ms is not None
+    if not step.location:
+        told = "a maximum latency is given but no location, so it cannot hold; give OurLocation"
+        return LatencyRule(), Notice("no-location", told, step.task) if limited else None
+    if not nearest and not limited:
+        return LatencyRule(), None
     if round_trips(cluster, step.location) is not None:
-        return step.location, None
+        return LatencyRule(step.location, nearest), None
     known = ", ".join(sorted(cluster.latencies)[:8]) or "none"
-    return "", Notice(
-        "unknown-location",
+    told = (
         f"no node of the cluster states a latency to {step.location!r} (known: {known}); "
-        "the latency rule is off for this step",
-        step.task,
+        "the latency rule is off for this step"
     )
+    return LatencyRule(), Notice("unknown-location", told, step.task)

@@ -9,6 +9,7 @@ from kfp_placement_engine.kube_scores import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
 )
+from kfp_placement_engine.lowering.latency import LatencyRule
 from kfp_placement_engine.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
@@ -37,7 +38,8 @@ class PodShape:
         node_selector, affinity, tolerations: as in `run_graph.Step`.
         image: image of the main container as nodes report it, or "".
         containers: number of containers, init containers included.
-        location: the location the latency rule holds for, or "".
+        location: the location whose round trip matters, or "".
+        nearest: the pod goes to the node of least round trip.
         max_latency_ms: its hard limit.
         claims: names of the volume claims mounted.
     """
@@ -50,6 +52,7 @@ class PodShape:
     image: str = ""
     containers: int = 1
     location: str = ""
+    nearest: bool = False
     max_latency_ms: float | None = None
     claims: tuple[str, ...] = ()
 
@@ -75,8 +78,8 @@ def driver_shape() -> PodShape:
     return PodShape(_frozen(DRIVER_REQUESTS), _scored(DRIVER_REQUESTS, 1), containers=3)
 
 
-def step_shape(graph: RunGraph, step: Step, location: str) -> PodShape:
-    """The shape of the step's pod; `location` is "" where no latency rule holds."""
+def step_shape(graph: RunGraph, step: Step, rule: LatencyRule) -> PodShape:
+    """The shape of the step's pod under its latency rule."""
     requests = requests_of(graph, step)
     if step.kind is not StepKind.CONTAINER:
         return PodShape(_frozen(requests), _scored(requests, 1), containers=3, claims=_claims(step))
@@ -90,8 +93,9 @@ def step_shape(graph: RunGraph, step: Step, location: str) -> PodShape:
         tolerations=step.tolerations,
         image=normalised(step.image) if step.image else "",
         containers=containers,
-        location=location,
-        max_latency_ms=step.max_latency_ms if step.location else None,
+        location=rule.location,
+        nearest=rule.nearest,
+        max_latency_ms=step.max_latency_ms if rule.location else None,
         claims=_claims(step),
     )
 

@@ -126,13 +126,11 @@ def class_tables(
     limits = np.array(
         [np.inf if shape.max_latency_ms is None else shape.max_latency_ms for shape in shapes]
     )
-    ruled = np.array([bool(shape.location) for shape in shapes], np.bool_)
-    within = ~ruled[:, None] | np.isinf(limits)[:, None] | (trips <= limits[:, None])
+    within = np.isinf(limits)[:, None] | (trips <= limits[:, None])
     excess = np.zeros(count)
-    for row in range(len(shapes)):
-        if not ruled[row]:
-            continue
-        excess[row] = excess_ms(trips[row], usable[row])
+    for row, shape in enumerate(shapes):
+        if shape.nearest:
+            excess[row] = excess_ms(trips[row], usable[row])
     return ClassTables(
         feasible=feasible,
         usable=usable,

@@ -37,7 +37,10 @@ def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
         for use in step.claims:
             users[use.claim] += 1
     for claim in graph.claims:
-        existing = _existing(claim, graph, cluster)
+        candidates = _existing(claim, graph, cluster)
+        existing = candidates[0] if candidates else None
+        if len(candidates) > 1:
+            notices.append(_ambiguous(candidates))
         modes = claim.access_modes or (existing.access_modes if existing else ())
         if not modes and users[claim.name] > 1:
             notices.append(
@@ -57,16 +60,26 @@ def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
     return VolumeRules(frozenset(binding), pinned, tuple(notices))
 
 
-def _existing(claim: RunClaim, graph: RunGraph, cluster: Cluster) -> Claim | None:
+def _existing(claim: RunClaim, graph: RunGraph, cluster: Cluster) -> list[Claim]:
+    """Claims of the cluster that may be meant; several where the run's namespace is unknown."""
     if claim.created_by or claim.is_workspace:
-        return None
-    for candidate in cluster.claims:
-        same_namespace = not graph.namespace or not candidate.namespace
-        if candidate.name == claim.name and (
-            same_namespace or candidate.namespace == graph.namespace
-        ):
-            return candidate
-    return None
+        return []
+    return [
+        candidate
+        for candidate in cluster.claims
+        if candidate.name == claim.name
+        and (not graph.namespace or candidate.namespace in ("", graph.namespace))
+    ]
+
+
+def _ambiguous(candidates: list[Claim]) -> Notice:
+    claim = candidates[0]
+    namespaces = ", ".join(candidate.namespace for candidate in candidates[:5])
+    return Notice(
+        "ambiguous-claim",
+        f"volume claim {claim.name!r} exists in several namespaces ({namespaces}); "
+        f"that of {claim.namespace} is taken: give the run's namespace",
+    )
 
 
 def _allowed_nodes(claim: Claim, cluster: Cluster, is_binding: bool) -> frozenset[str] | None:

@@ -85,7 +85,8 @@ def test_the_same_seed_and_generations_give_the_same_plan_on_any_number_of_threa
     for threads in (1, 2, 4):
         again = a_wide_problem(dispatch=dispatch)
         assert told(solve(again, MaxGenerations(20), 7, params, threads=threads)) == first
-    assert told(solve(problem, MaxGenerations(20), 8, params, threads=2))[:-1] != first[:-1]
+    others = [solve(problem, MaxGenerations(13), seed, params, threads=2) for seed in range(8, 14)]
+    assert len({str(told(other)[:-1]) for other in others}) > 1
 
 
 PRINT_PLAN = """
