@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from tests.controlplane import objects
+from tests.controlplane import housekeeping, objects
 from tests.controlplane.build import ALL, binaries, cache_folder
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
@@ -57,15 +57,13 @@ def _start(nodes: int, play_pods: bool) -> int:
     started = time.monotonic()
     with ControlPlane(PlaneOptions(play_pods=play_pods), _say) as plane:
         seconds = time.monotonic() - started
-        plane.add_nodes(*(objects.node(f"node-{number}") for number in range(1, nodes + 1)))
-        print(
-            f"A control plane with {nodes} nodes runs (started in {seconds:.1f} s); logs: *.log in"
-        )
-        print(f"  {plane.folder}")
-        print("To use it:")
-        print(f"  export KUBECONFIG={plane.kubeconfig}")
-        print("Ctrl-C stops it and removes everything.", flush=True)
+        items = [objects.node(f"node-{number}") for number in range(1, nodes + 1)]
+        housekeeping.add_nodes(plane.api, *items)
         with contextlib.suppress(KeyboardInterrupt):
+            print(f"A control plane with {nodes} nodes runs, started in {seconds:.1f} s.")
+            print(f"Its logs are in {plane.folder}. To use it:")
+            print(f"  export KUBECONFIG={plane.kubeconfig}")
+            print("Ctrl-C stops it and removes everything.", flush=True)
             _watch(plane)
     print("stopped")
     return 0

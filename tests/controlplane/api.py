@@ -4,11 +4,12 @@ The official client that KFP allows is too old for what 1.36 serves (MutatingAdm
 one), and its typed objects drop what they do not know.
 """
 
+import contextlib
 import http.client
 import json
 import ssl
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,32 @@ class Api:
             if error.status != http.HTTPStatus.NOT_FOUND:
                 raise
 
+    def watch(
+        self, api_version: str, kind: str, namespace: str | None = None, **query: str
+    ) -> Iterator[tuple[str, JsonObject]]:
+        """Changes of a kind as they happen: ADDED, MODIFIED, DELETED, and the object.
+
+        Args:
+            api_version: group and version.
+            kind: the kind.
+            namespace: only this one's.
+            query: parameters such as `resourceVersion`; without one, what there is comes first.
+
+        Raises:
+            ApiError: the server refused.
+            ApiUnreachableError: it did not answer, or nothing came for a while.
+        """
+        path = self.path(api_version, kind, namespace)
+        with self._response("GET", path, query={"watch": "true", **query}) as response:
+            if response.status >= http.HTTPStatus.BAD_REQUEST:
+                _answer(response.status, response.read())
+            for line in response:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise ApiError(status["code"], status["reason"], status["message"])
+                yield event["type"], event["object"]
+
     def path(
         self, api_version: str, kind: str, namespace: str | None = None, name: str | None = None
     ) -> str:
@@ -167,6 +194,19 @@ class Api:
             ApiError: the server refused.
             ApiUnreachableError: it did not answer.
         """
+        with self._response(method, path, body, query=query, content_type=content_type) as response:
+            return _answer(response.status, response.read())
+
+    @contextlib.contextmanager
+    def _response(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Iterator[http.client.HTTPResponse]:
         if query:
             path = f"{path}?{urllib.parse.urlencode(query)}"
         headers = {"Accept": "application/json", "Content-Type": content_type}
@@ -178,13 +218,12 @@ class Api:
         )
         try:
             connection.request(method, path, sent, headers)
-            response = connection.getresponse()
-            status, received = response.status, response.read()
+            with connection.getresponse() as response:
+                yield response
         except (OSError, http.client.HTTPException) as error:
             raise ApiUnreachableError(f"{method} {self.address}{path}: {error!r}") from error
         finally:
             connection.close()
-        return _answer(status, received)
 
     def _path_of(self, item: Mapping[str, Any], part: str = "") -> str:
         meta = item["metadata"]

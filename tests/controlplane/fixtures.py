@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.controlplane import housekeeping
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.build import binaries
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
+from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane
 
 _NOT_ASKED = "starts a control plane: run `make test-cluster`, or pytest with --cluster"
@@ -49,12 +51,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """The control plane that tests share; tests that use it are marked `cluster`.
-
-    kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
-    and leaves the components as they were.
-    """
+def control_plane_programs(request: pytest.FixtureRequest) -> None:
+    """Build the programs before anything starts, showing how it goes."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     try:
@@ -64,6 +62,17 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def control_plane(
+    request: pytest.FixtureRequest, control_plane_programs: None
+) -> Iterator[ControlPlane]:
+    """The control plane that tests share; tests that use it are marked `cluster`.
+
+    kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
+    and leaves the components as they were. A test that needs another kind starts its own.
+    """
     with ControlPlane() as plane:
         request.config.stash[_RUNNING] = plane
         yield plane
@@ -77,14 +86,14 @@ def api(control_plane: ControlPlane) -> Api:
 
 
 @pytest.fixture
-def namespace(control_plane: ControlPlane) -> Iterator[str]:
+def namespace(api: Api) -> Iterator[str]:
     """A namespace of the test's own."""
-    with control_plane.namespace(f"test-{uuid.uuid4().hex[:8]}") as name:
+    with temporary_namespace(api, f"test-{uuid.uuid4().hex[:8]}") as name:
         yield name
 
 
 @pytest.fixture
-def add_nodes(control_plane: ControlPlane, namespace: str) -> Iterator[AddNodes]:
+def add_nodes(api: Api, namespace: str) -> Iterator[AddNodes]:
     """Adds nodes, waits until they are ready, and removes them after the test.
 
     The namespace's pods are removed first, so that none of them is left on a node that is gone.
@@ -93,8 +102,8 @@ def add_nodes(control_plane: ControlPlane, namespace: str) -> Iterator[AddNodes]
 
     def add(*nodes: JsonObject) -> None:
         added.extend(node["metadata"]["name"] for node in nodes)
-        control_plane.add_nodes(*nodes)
+        housekeeping.add_nodes(api, *nodes)
 
     yield add
-    control_plane.delete_pods(namespace)
-    control_plane.remove_nodes(*added)
+    housekeeping.delete_pods(api, namespace)
+    housekeeping.remove_nodes(api, *added)

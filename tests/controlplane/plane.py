@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -11,16 +11,15 @@ from typing import Any, Self
 import yaml
 
 from tests.controlplane import components, health, stages
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import Api
 from tests.controlplane.build import Progress, binaries
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.folders import new_folder
+from tests.controlplane.housekeeping import wait_for_account
 from tests.controlplane.kubeconfig import User, write_kubeconfig
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
-
-_NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 
 
 @dataclass(frozen=True)
@@ -115,13 +114,6 @@ class ControlPlane:
         path = self.folder / f"{name}.kubeconfig"
         return write_kubeconfig(path, self._server.address, self._server.authority, token)
 
-    def account_token(self, namespace: str, name: str) -> str:
-        """A token for a service account, signed by the API server."""
-        path = f"{self.api.path('v1', 'ServiceAccount', namespace, name)}/token"
-        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        token: str = self.api.request("POST", path, wanted)["status"]["token"]
-        return token
-
     def add_scheduler(
         self,
         name: str,
@@ -150,8 +142,14 @@ class ControlPlane:
         self.wait_ready(name)
         return process
 
-    def restart(self, name: str, grace_seconds: float = 10.0) -> None:
-        """Stop a component, start it again with the same command, and wait until it is ready."""
+    def restart(self, name: str, grace_seconds: float = 1.0) -> None:
+        """Stop a component, start it again with the same command, and wait until it is ready.
+
+        Args:
+            name: the component.
+            grace_seconds: how long it may take to stop; the API server would take a minute, and
+                keeps nothing that a kill could lose.
+        """
         self.processes[name].stop(grace_seconds)
         self.processes[name].start()
         self.wait_ready(name)
@@ -179,50 +177,6 @@ class ControlPlane:
         except WaitError as error:
             raise WaitError(f"{error}\n{process.last_lines()}") from None
 
-    def add_nodes(self, *nodes: JsonObject, timeout_seconds: float = 30.0) -> None:
-        """Create nodes and wait until kwok has made them ready and pods may go there."""
-        for item in nodes:
-            self.api.create(item)
-        names = {item["metadata"]["name"] for item in nodes}
-
-        def all_ready() -> bool:
-            current = self.api.list("v1", "Node")
-            return names <= {item["metadata"]["name"] for item in current if is_ready(item)}
-
-        wait_until(all_ready, f"nodes {', '.join(sorted(names))} to be ready", timeout_seconds)
-
-    def remove_nodes(self, *names: str) -> None:
-        """Delete nodes; their pods are left to the garbage collector."""
-        for name in names:
-            self.api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-
-    def delete_pods(self, namespace: str, timeout_seconds: float = 30.0) -> None:
-        """Delete all pods of a namespace at once and wait until they are gone."""
-
-        def none_left() -> bool:
-            left = self.api.list("v1", "Pod", namespace)
-            for item in left:
-                self.api.delete(item, grace_seconds=0)
-            return not left
-
-        wait_until(none_left, f"the pods of {namespace} to be gone", timeout_seconds)
-
-    @contextlib.contextmanager
-    def namespace(self, name: str, labels: Mapping[str, str] | None = None) -> Iterator[str]:
-        """A namespace that pods can be created in; it is deleted afterwards, without waiting.
-
-        Args:
-            name: its name.
-            labels: its labels.
-        """
-        metadata = {"name": name, "labels": dict(labels or {})}
-        item = self.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        self._wait_for_account(name)
-        try:
-            yield name
-        finally:
-            self.api.delete(item)
-
     def _start(self) -> None:
         self._binaries = binaries(self._progress)
         self.folder, unlock = new_folder()
@@ -235,7 +189,7 @@ class ControlPlane:
             self.add_scheduler("kube-scheduler", self.options.scheduler)
         for name in names:
             self.wait_ready(name)
-        self._wait_for_account("default")
+        wait_for_account(self.api, "default")
 
     def _start_api_server(self) -> None:
         etcd_port, peer_port, port = free_ports(3)
@@ -294,18 +248,3 @@ class ControlPlane:
         self.processes[name] = process
         process.start()
         return process
-
-    def _wait_for_account(self, namespace: str) -> None:
-        wait_until(
-            lambda: self.api.find("v1", "ServiceAccount", "default", namespace),
-            f"the default service account of namespace {namespace}",
-        )
-
-
-def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether a node's kubelet says Ready and the node controller has taken note of it."""
-    conditions = node["status"].get("conditions", ())
-    taints = node["spec"].get("taints", ())
-    return any(
-        row["type"] == "Ready" and row["status"] == "True" for row in conditions
-    ) and not any(taint["key"] == _NOT_READY_TAINT for taint in taints)

@@ -15,6 +15,7 @@ from tests.controlplane.exceptions import ControlPlaneError, ProcessEndedError
 
 _WRAPPER = Path(__file__).with_name("die_with_parent.py")
 _LINES_SHOWN = 40
+_CHARACTERS_SHOWN = 400
 # What a log's end is looked for in.
 _TAIL_BYTES = 64 * 1024
 
@@ -120,7 +121,7 @@ class ManagedProcess:
                 text = file.read().decode(errors="replace")
         except FileNotFoundError:
             return "(no log)"
-        return "\n".join(text.splitlines()[-lines:])
+        return "\n".join(line[:_CHARACTERS_SHOWN] for line in text.splitlines()[-lines:])
 
     def _signal(self, number: signal.Signals) -> None:
         # Only while we have not waited for it: later the id may be another process's.

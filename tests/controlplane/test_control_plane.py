@@ -6,7 +6,8 @@ from tests.controlplane import objects, stages
 from tests.controlplane.api import Api
 from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.plane import ControlPlane, is_ready
+from tests.controlplane.housekeeping import account_token, is_ready
+from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -28,11 +29,11 @@ def test_nobody_and_strangers_are_refused(api, namespace):
         assert refused.value.status == status
 
 
-def test_an_account_may_do_only_what_a_role_allows(control_plane, api, namespace):
+def test_an_account_may_do_only_what_a_role_allows(api, namespace):
     account = {"name": "reader", "namespace": namespace}
     api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
     path = api.path("v1", "Pod", namespace)
-    reader = api.acting_as(control_plane.account_token(namespace, "reader"))
+    reader = api.acting_as(account_token(api, namespace, "reader"))
     with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:reader") as refused:
         reader.request("GET", path)
     assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
@@ -123,6 +124,23 @@ def test_a_lease_is_taken_by_one_only(api, namespace):
     with pytest.raises(ApiError) as conflict:
         api.replace(lease)
     assert (conflict.value.status, conflict.value.reason) == (409, "Conflict")
+
+
+def test_a_watch_tells_what_happens(api, namespace):
+    meta = {"name": "watched", "namespace": namespace}
+    item = api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    version = {"resourceVersion": item["metadata"]["resourceVersion"]}
+    api.patch(item, {"data": {"a": "1"}})
+    api.delete(item)
+    only = {"fieldSelector": "metadata.name=watched"}
+    events = api.watch("v1", "ConfigMap", namespace, **version, **only)
+    assert next(events)[1]["data"] == {"a": "1"}
+    assert next(events)[0] == "DELETED"
+    events.close()
+    stranger = api.acting_as(account_token(api, namespace, "default"))
+    with pytest.raises(ApiError, match="cannot watch") as refused:
+        next(stranger.watch("v1", "ConfigMap", namespace))
+    assert refused.value.status == 403
 
 
 def test_owned_objects_go_with_their_owner(api, namespace):

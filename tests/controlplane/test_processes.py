@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.controlplane.exceptions import ControlPlaneError, ProcessEndedError, WaitError
+from tests.controlplane.api import Api
+from tests.controlplane.exceptions import ApiError, ControlPlaneError, ProcessEndedError, WaitError
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 
@@ -147,9 +149,9 @@ def test_a_wait_says_what_it_waited_for():
 
 @pytest.mark.cluster
 @pytest.mark.slow
-@pytest.mark.usefixtures("control_plane")
+@pytest.mark.usefixtures("control_plane_programs")
 def test_a_control_plane_ends_with_its_owner():
-    """A second control plane beside the shared one; its owner is killed as hard as can be."""
+    """One of its own, whose owner is killed as hard as can be."""
     with subprocess.Popen(
         [sys.executable, "-c", PLANE_OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as owner:
@@ -159,3 +161,22 @@ def test_a_control_plane_ends_with_its_owner():
         assert all(map(is_alive, pids))
         owner.send_signal(signal.SIGKILL)
     wait_until(lambda: not any(map(is_alive, pids)), "all components to be gone")
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.usefixtures("control_plane_programs")
+def test_one_started_by_hand_is_stopped_by_hand():
+    command = [sys.executable, "-m", "tests.controlplane", "start", "--nodes", "1"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        lines = iter(starter.stdout.readline, "")
+        kubeconfig = next(line.partition("=")[2].strip() for line in lines if "export" in line)
+        server = yaml.safe_load(Path(kubeconfig).read_text())["clusters"][0]["cluster"]["server"]
+        authority = Path(kubeconfig).with_name("ca.crt")
+        with pytest.raises(ApiError, match="Unauthorized"):
+            Api(server, authority, "stranger").request("GET", "/version")
+        starter.send_signal(signal.SIGINT)
+        assert starter.stdout.read().endswith("stopped\n")
+    assert starter.returncode == 0
+    assert not Path(kubeconfig).parent.exists()

@@ -1,0 +1,85 @@
+"""What nearly every test does in a cluster: nodes, namespaces, tokens, tidying up."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.waiting import wait_until
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+
+
+def add_nodes(api: Api, *nodes: JsonObject, timeout_seconds: float = 30.0) -> None:
+    """Create nodes and wait until kwok has made them ready and pods may go there."""
+    for node in nodes:
+        api.create(node)
+    names = {node["metadata"]["name"] for node in nodes}
+
+    def all_ready() -> bool:
+        current = api.list("v1", "Node")
+        return names <= {node["metadata"]["name"] for node in current if is_ready(node)}
+
+    wait_until(all_ready, f"nodes {', '.join(sorted(names))} to be ready", timeout_seconds)
+
+
+def remove_nodes(api: Api, *names: str) -> None:
+    """Delete nodes; pods that are still there are left to the garbage collector."""
+    for name in names:
+        api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether a node says that it is ready and the node controller has taken note of it."""
+    conditions = node["status"].get("conditions", ())
+    says_so = any(row["type"] == "Ready" and row["status"] == "True" for row in conditions)
+    tainted = any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ()))
+    return says_so and not tainted
+
+
+def delete_pods(api: Api, namespace: str, timeout_seconds: float = 30.0) -> None:
+    """Delete all pods of a namespace at once and wait until they are gone."""
+
+    def none_left() -> bool:
+        left = api.list("v1", "Pod", namespace)
+        for pod in left:
+            api.delete(pod, grace_seconds=0)
+        return not left
+
+    wait_until(none_left, f"the pods of {namespace} to be gone", timeout_seconds)
+
+
+@contextlib.contextmanager
+def temporary_namespace(
+    api: Api, name: str, labels: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """A namespace that pods can be created in; it is deleted afterwards, without waiting.
+
+    Args:
+        api: the server, as someone who may do this.
+        name: its name.
+        labels: its labels.
+    """
+    metadata = {"name": name, "labels": dict(labels or {})}
+    created = api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    wait_for_account(api, name)
+    try:
+        yield name
+    finally:
+        api.delete(created)
+
+
+def wait_for_account(api: Api, namespace: str, name: str = "default") -> None:
+    """Wait for a service account; without the default one no pod can be created."""
+    wait_until(
+        lambda: api.find("v1", "ServiceAccount", name, namespace),
+        f"service account {name} of namespace {namespace}",
+    )
+
+
+def account_token(api: Api, namespace: str, name: str) -> str:
+    """A token for a service account, signed by the server."""
+    path = f"{api.path('v1', 'ServiceAccount', namespace, name)}/token"
+    wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token: str = api.request("POST", path, wanted)["status"]["token"]
+    return token
