@@ -1,0 +1,56 @@
+"""How templates are called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tests.controlplane.argo.state import Run
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where and how a template is executed.
+
+    Attributes:
+        boundary: id of the node of the DAG or steps template around it.
+        on_exit: it belongs to an exit handler.
+        hooked: it is a hook.
+        retried: it is an attempt.
+    """
+
+    boundary: str = ""
+    on_exit: bool = False
+    hooked: bool = False
+    retried: bool = False
+
+    @property
+    def flag(self) -> dict[str, bool]:
+        """The node's flags."""
+        flags = {"hooked": self.hooked, "retried": self.retried}
+        return {name: value for name, value in flags.items() if value}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A template, what calls it and with what.
+
+    Attributes:
+        template: its name.
+        arguments: its arguments.
+        caller: the name of the task or step, or "".
+    """
+
+    template: str
+    arguments: Mapping[str, Any]
+    caller: str = ""
+
+
+class Calls(Protocol):
+    """Executes templates of one run."""
+
+    run: Run
+
+    def execute(self, name: str, call: Call, options: Options) -> Json | None:
+        """Bring a node as far as it goes now; the node, or None where there is none yet."""

@@ -1,0 +1,79 @@
+"""The claims of `volumeClaimTemplates`: made before the first step, removed after success."""
+
+from typing import Any
+
+from tests.controlplane.argo.exceptions import Refusal, TemplateError, TransientError
+from tests.controlplane.argo.pods import owner_reference
+from tests.controlplane.argo.state import LABEL_WORKFLOW, Run
+
+Json = dict[str, Any]
+
+
+def create_claims(run: Run) -> None:
+    """Create the Workflow's claims, once.
+
+    Raises:
+        TransientError: the cluster refused for now, as for a full quota.
+        TemplateError: the cluster refused, or a claim of that name is somebody else's.
+    """
+    templates = run.spec.get("volumeClaimTemplates") or []
+    made = run.status.get("persistentVolumeClaims") or []
+    if len(templates) == len(made):
+        return
+    for template in templates[len(made) :]:
+        claim = _claim(run, template)
+        _create(run, claim)
+        source = {"claimName": claim["metadata"]["name"]}
+        volume = {"name": template["metadata"]["name"], "persistentVolumeClaim": source}
+        made = [*made, volume]
+        run.status["persistentVolumeClaims"] = made
+
+
+def _claim(run: Run, template: Json) -> Json:
+    metadata = dict(template["metadata"])
+    metadata["labels"] = {**(metadata.get("labels") or {}), LABEL_WORKFLOW: run.name}
+    metadata["name"] = f"{run.name}-{metadata['name']}"
+    metadata["namespace"] = run.workflow["metadata"].get("namespace", "default")
+    metadata["ownerReferences"] = [owner_reference(run.workflow)]
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": template["spec"],
+    }
+
+
+def _create(run: Run, claim: Json) -> None:
+    name = claim["metadata"]["name"]
+    try:
+        run.cluster.create_claim(claim)
+    except Refusal as refusal:
+        if refusal.reason == "AlreadyExists":
+            _check_owner(run, name)
+            return
+        kind = TransientError if refusal.is_transient else TemplateError
+        raise kind(str(refusal)) from refusal
+
+
+def _check_owner(run: Run, name: str) -> None:
+    present = run.cluster.claim(name) or {}
+    owners = present.get("metadata", {}).get("ownerReferences") or []
+    uid = run.workflow["metadata"].get("uid", "")
+    if not any(owner.get("uid") == uid for owner in owners):
+        raise TemplateError(f"{name} pvc already exists with different ownerreference")
+
+
+def delete_claims(run: Run) -> None:
+    """Delete the Workflow's claims where its `volumeClaimGC` says so: by default after success."""
+    strategy = (run.spec.get("volumeClaimGC") or {}).get("strategy") or "OnWorkflowSuccess"
+    if strategy == "OnWorkflowSuccess" and run.status.get("phase") != "Succeeded":
+        return
+    kept = []
+    for volume in run.status.get("persistentVolumeClaims") or []:
+        try:
+            run.cluster.delete_claim(volume["persistentVolumeClaim"]["claimName"])
+        except Refusal as refusal:
+            if refusal.reason != "NotFound":
+                kept.append(volume)
+    if "persistentVolumeClaims" in run.status:
+        run.status["persistentVolumeClaims"] = kept

@@ -1,0 +1,247 @@
+"""One look at a Workflow: pods are read, what may start is started, the status is written.
+
+As in Argo, everything is kept in the Workflow's status and nothing in the controller: a look at the
+same Workflow and the same pods gives the same status, and whoever restarts the controller loses
+nothing. `reconcile` is one such look.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tests.controlplane.argo.calls import Call, Options
+from tests.controlplane.argo.claims import create_claims, delete_claims
+from tests.controlplane.argo.exceptions import (
+    ArgoError,
+    ParallelismReached,
+    StepTimeout,
+    TemplateError,
+    TransientError,
+)
+from tests.controlplane.argo.executor import Executor
+from tests.controlplane.argo.hooks import exit_hook
+from tests.controlplane.argo.names import node_id
+from tests.controlplane.argo.observation import read_pods, read_results
+from tests.controlplane.argo.settings import ControllerSettings
+from tests.controlplane.argo.state import (
+    ANNOTATION_NODE_ID,
+    ANNOTATION_NODE_NAME,
+    LABEL_COMPLETED,
+    LABEL_PHASE,
+    UNSUCCESSFUL,
+    Cluster,
+    Run,
+    is_finished,
+    write_time,
+)
+from tests.controlplane.argo.strategic_merge import strategic_merge
+from tests.controlplane.argo.substitution import substitute
+from tests.controlplane.argo.templates import global_parameters
+
+Json = dict[str, Any]
+
+HOLD_LABEL = "workflows.argoproj.io/controller-instanceid"
+ENDED = ("Succeeded", "Failed", "Error")
+WORKFLOW_PHASES = {"Skipped": "Succeeded", "Omitted": "Succeeded"}
+"""Phases of the entry's node that have another name as the Workflow's."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a look has come to.
+
+    Attributes:
+        workflow: the Workflow as it shall be written back.
+        changed: whether it differs from what was read.
+        requeue_seconds: after how long to look again though nothing has happened, or None.
+    """
+
+    workflow: Json
+    changed: bool
+    requeue_seconds: float | None
+
+
+def reconcile(
+    workflow: Mapping[str, Any],
+    pods: Iterable[Mapping[str, Any]],
+    results: Iterable[Mapping[str, Any]],
+    cluster: Cluster,
+    now: datetime,
+    settings: ControllerSettings | None = None,
+) -> Outcome:
+    """Look at a Workflow once.
+
+    Args:
+        workflow: the Workflow as read; it is not changed.
+        pods: its pods, as far as they have been seen.
+        results: its WorkflowTaskResults.
+        cluster: where pods and claims are created.
+        now: the time.
+        settings: the controller's settings; KFP 2.17's by default.
+    """
+    settings = settings or ControllerSettings()
+    copied = _copied(workflow)
+    labels = copied["metadata"].get("labels") or {}
+    if HOLD_LABEL in labels or labels.get(LABEL_COMPLETED) == "true":
+        return Outcome(copied, changed=False, requeue_seconds=None)
+    copied["spec"] = _with_defaults(copied["spec"], settings)
+    run = Run(copied, _by_node(copied, pods), cluster, now, settings)
+    _look(run, results)
+    return Outcome(run.workflow, run.workflow != workflow, run.requeue)
+
+
+def _with_defaults(spec: Json, settings: ControllerSettings) -> Json:
+    merged: Json = strategic_merge(dict(settings.workflow_defaults.get("spec") or {}), spec)
+    return merged
+
+
+def _copied(workflow: Mapping[str, Any]) -> Json:
+    """A copy that shares only what is never changed in place."""
+    status = dict(workflow.get("status") or {})
+    if "nodes" in status:
+        status["nodes"] = {key: dict(node) for key, node in (status["nodes"] or {}).items()}
+    results = status.get("taskResultsCompletionStatus")
+    if results is not None:
+        status["taskResultsCompletionStatus"] = dict(results)
+    metadata = copy.deepcopy(workflow["metadata"])
+    return {**workflow, "metadata": metadata, "status": status, "spec": dict(workflow["spec"])}
+
+
+def _by_node(workflow: Json, pods: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
+    found = {}
+    for pod in pods:
+        annotations = pod["metadata"].get("annotations") or {}
+        key = annotations.get(ANNOTATION_NODE_ID)
+        if key is None:
+            name = annotations.get(ANNOTATION_NODE_NAME, "")
+            key = node_id(workflow["metadata"]["name"], name)
+        found[key] = dict(pod)
+    return found
+
+
+def _look(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
+    try:
+        run.globals = global_parameters(run.workflow)
+    except TemplateError as error:
+        _mark_workflow(run, "Failed", f"failed to set global parameters: {error}")
+        return
+    _substitute_spec(run)
+    read_results(run, results)
+    if not run.status.get("phase"):
+        _mark_workflow(run, "Running", "")
+        annotations = run.workflow["metadata"].setdefault("annotations", {})
+        annotations["workflows.argoproj.io/pod-name-format"] = "v2"
+    elif not read_pods(run):
+        run.look_again(1.0)
+        return
+    if run.deadline is not None and not run.is_late:
+        run.look_again((run.deadline - run.now).total_seconds() + 1.0)
+    if run.spec.get("suspend"):
+        return
+    run.active_pods = run.count_pods()
+    if _claims_ready(run):
+        _execute(run)
+
+
+def _substitute_spec(run: Run) -> None:
+    """Global names in the spec outside of templates."""
+    templates = run.spec.get("templates")
+    bare = {key: value for key, value in run.spec.items() if key != "templates"}
+    filled = substitute(bare, run.globals)
+    if filled is not bare:
+        run.spec.update(filled)
+        run.spec["templates"] = templates
+
+
+def _claims_ready(run: Run) -> bool:
+    try:
+        create_claims(run)
+    except TransientError as error:
+        _mark_workflow(run, "Pending", f"Waiting for a PVC to be created. {error}")
+        run.look_again(1.0)
+        return False
+    except TemplateError as error:
+        _mark_workflow(run, "Error", f"pvc create error: {error}")
+        return False
+    if run.status.get("phase") == "Pending":
+        _mark_workflow(run, "Running", "")
+    return True
+
+
+def _execute(run: Run) -> None:
+    executor = Executor(run)
+    arguments = run.spec.get("arguments") or {}
+    call = Call(run.spec.get("entrypoint", ""), arguments)
+    node = _execute_entry(run, executor, run.name, call, Options())
+    if node is None or not is_finished(node):
+        return
+    phase = str(WORKFLOW_PHASES.get(node["phase"], node["phase"]))
+    run.globals["workflow.status"] = phase
+    hook = exit_hook(run.spec)
+    handler = None
+    if hook is not None:
+        name = f"{run.name}.onExit"
+        if run.node(name) is not None or run.may_execute(on_exit=True):
+            call = Call(hook["template"], hook.get("arguments") or arguments)
+            options = Options(on_exit=True, hooked=True)
+            handler = _execute_entry(run, executor, name, call, options)
+            if handler is None or not is_finished(handler):
+                return
+    _finish(run, node, phase, handler)
+
+
+def _execute_entry(
+    run: Run, executor: Executor, name: str, call: Call, options: Options
+) -> Json | None:
+    try:
+        return executor.execute(name, call, options)
+    except (ParallelismReached, StepTimeout):
+        return None
+    except ArgoError as error:
+        what = "exit" if options.on_exit else "entry"
+        _mark_workflow(run, "Error", f"error in {what} template execution: {error}")
+        delete_claims(run)
+        return None
+
+
+def _finish(run: Run, node: Json, phase: str, handler: Json | None) -> None:
+    message = str(node.get("message", ""))
+    if node["phase"] in UNSUCCESSFUL and run.shutdown:
+        message = f"Stopped with strategy '{run.shutdown}'"
+    if phase == "Succeeded":
+        message = ""
+        if handler is not None and handler["phase"] in UNSUCCESSFUL:
+            phase, message = handler["phase"], str(handler.get("message", ""))
+    _mark_workflow(run, phase, message)
+    if run.status["phase"] in ENDED:
+        delete_claims(run)
+
+
+def _mark_workflow(run: Run, phase: str, message: str) -> None:
+    """Give the Workflow a phase; the end waits for results that are announced."""
+    status = run.status
+    waiting = not all((status.get("taskResultsCompletionStatus") or {}).values())
+    if phase in ENDED and waiting:
+        return
+    status["phase"] = phase
+    labels = run.workflow["metadata"].setdefault("labels", {})
+    labels[LABEL_PHASE] = phase
+    labels.setdefault(LABEL_COMPLETED, "false")
+    if not status.get("startedAt") and phase != "Pending":
+        status["startedAt"] = write_time(run.now)
+    if message:
+        status["message"] = message
+    else:
+        status.pop("message", None)
+    entry = run.node(run.name)
+    if phase == "Error" and entry is not None and entry["phase"] == "Running":
+        entry |= {"phase": "Error", "message": "Workflow operation error"}
+    if phase in ENDED:
+        status["finishedAt"] = write_time(run.now)
+        labels[LABEL_COMPLETED] = "true"
+        conditions = [
+            entry for entry in status.get("conditions") or [] if entry["type"] != "Completed"
+        ]
+        status["conditions"] = [*conditions, {"type": "Completed", "status": "True"}]

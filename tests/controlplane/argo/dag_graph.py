@@ -1,0 +1,117 @@
+"""The tasks of one DAG node: what each depends on, and what it may refer to."""
+
+from collections import deque
+from typing import Any
+
+from tests.controlplane.argo.exceptions import TemplateError
+from tests.controlplane.argo.expressions import names_in_depends
+from tests.controlplane.argo.names import node_id
+from tests.controlplane.argo.scope import collected_outputs, empty_outputs, outputs_of
+from tests.controlplane.argo.state import Run
+
+Json = dict[str, Any]
+
+
+class DagGraph:
+    """The tasks of one DAG.
+
+    Attributes:
+        run: the run it belongs to.
+        node: the DAG's own node.
+        tasks: by name.
+        depends: task -> its `depends`.
+        dependencies: task -> the tasks named there.
+        targets: the tasks that the DAG is for: by default those nobody depends on.
+        fail_fast: whether a failed target ends the DAG though others have not begun.
+    """
+
+    def __init__(self, run: Run, node: Json, template: Json) -> None:
+        self.run = run
+        self.node = node
+        self.tasks: dict[str, Json] = {task["name"]: task for task in template["dag"]["tasks"]}
+        self.depends = {name: self._depends_of(task) for name, task in self.tasks.items()}
+        self.dependencies = {name: names_in_depends(text) for name, text in self.depends.items()}
+        self.targets = self._targets(template["dag"].get("target", ""))
+        self.fail_fast = template["dag"].get("failFast") is not False
+
+    def _depends_of(self, task: Json) -> str:
+        """A task's `depends`; the older `dependencies` are a conjunction of bare names."""
+        text = task.get("depends") or " && ".join(task.get("dependencies") or [])
+        for name in names_in_depends(text):
+            if name not in self.tasks:
+                message = f"task '{task['name']}' depends on '{name}', which does not exist"
+                raise TemplateError(message)
+        return str(text)
+
+    def _targets(self, stated: str) -> list[str]:
+        if stated:
+            return stated.split(" ")
+        needed = {name for names in self.dependencies.values() for name in names}
+        return sorted(name for name in self.tasks if name not in needed)
+
+    def node_name(self, task: str) -> str:
+        """The name of a task's node."""
+        return f"{self.node['name']}.{task}"
+
+    def node_id(self, task: str) -> str:
+        """The id of a task's node."""
+        return node_id(self.run.name, self.node_name(task))
+
+    def task_node(self, task: str) -> Json | None:
+        """The node of a task, or None."""
+        return self.run.node(self.node_name(task))
+
+    def connect(self, task: str, node_name: str) -> None:
+        """Hang a node on the last nodes of what its task depends on, or on the DAG itself."""
+        if not self.dependencies[task]:
+            self.run.add_child(self.node["name"], node_name)
+            return
+        for dependency in self.dependencies[task]:
+            node = self.task_node(dependency)
+            for key in self.run.outbound(node["id"]) if node else []:
+                self.run.add_child(self.run.nodes[key]["name"], node_name)
+
+    def outbound(self) -> list[str]:
+        """The last nodes of the targets."""
+        nodes = [self.task_node(name) for name in self.targets]
+        return [key for node in nodes if node for key in self.run.outbound(node["id"])]
+
+    # What tasks say.
+
+    def scope(self, task: str) -> dict[str, str]:
+        """What a task may refer to: all that comes before it."""
+        values: dict[str, str] = {}
+        for ancestor in self._ancestors(task):
+            values |= self.said(ancestor)
+        return values
+
+    def said(self, task: str) -> dict[str, str]:
+        """What others may refer to of a task; nothing before it has a node."""
+        node = self.task_node(task)
+        if node is None:
+            return {}
+        prefix = f"tasks.{task}"
+        values: dict[str, str] = {}
+        if node["type"] == "TaskGroup":
+            values |= collected_outputs(prefix, self.run.children(node))
+        if node["phase"] in ("Skipped", "Omitted") and not node.get("outputs"):
+            template = self.run.templates.resolve(self.tasks[task]["template"])
+            values |= empty_outputs(prefix, template)
+        return values | outputs_of(self.run, prefix, node)
+
+    def said_by_all(self) -> dict[str, str]:
+        """What all tasks have said."""
+        values: dict[str, str] = {}
+        for name in self.tasks:
+            values |= self.said(name)
+        return values
+
+    def _ancestors(self, task: str) -> list[str]:
+        found: dict[str, None] = {}
+        waiting = deque(self.dependencies[task])
+        while waiting:
+            ancestor = waiting.popleft()
+            if ancestor not in found:
+                found[ancestor] = None
+                waiting.extend(self.dependencies[ancestor])
+        return list(found)

@@ -1,0 +1,56 @@
+"""What can go wrong while a Workflow is executed.
+
+ArgoError
+├── TemplateError        the step becomes an Error with this message
+│   └── UnresolvedError  an output that is not there yet: try again later
+├── TransientError       the cluster refused for now: the step stays Pending with this message
+├── ParallelismReached   no further step now
+└── StepTimeout          the step was pending past its template's timeout
+Refusal                  an API server's answer that is no success
+"""
+
+
+class ArgoError(Exception):
+    """Base of all that stops the execution of a step."""
+
+
+class TemplateError(ArgoError):
+    """A step that cannot be executed."""
+
+
+class UnresolvedError(TemplateError):
+    """A reference to an output that nobody has written yet."""
+
+
+class TransientError(ArgoError):
+    """Something that may well work later, such as a full quota."""
+
+
+class ParallelismReached(ArgoError):  # noqa: N818
+    """As many steps run as may."""
+
+
+class StepTimeout(ArgoError):  # noqa: N818
+    """A step that waited too long for its pod."""
+
+
+class Refusal(Exception):  # noqa: N818
+    """An API server's refusal.
+
+    Attributes:
+        status: HTTP status.
+        reason: `Forbidden`, `AlreadyExists`, `Invalid`, `NotFound` or another of Kubernetes' words.
+    """
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether Argo tries again instead of failing the step."""
+        text = str(self)
+        quota = self.reason == "Forbidden" and "exceeded quota" in text
+        conflict = self.reason == "Conflict" and "resourcequota" in text
+        return quota or conflict or self.status in (429, 503, 504)

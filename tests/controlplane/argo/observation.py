@@ -1,0 +1,115 @@
+"""What pods and task results say is written to the nodes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tests.controlplane.argo.exceptions import Refusal, TemplateError
+from tests.controlplane.argo.pod_status import assess
+from tests.controlplane.argo.state import LABEL_ON_EXIT, Run, is_finished, read_time
+
+Json = dict[str, Any]
+
+LABEL_REPORTED = "workflows.argoproj.io/report-outputs-completed"
+LATE = "Step exceeded its deadline"
+
+
+def read_results(run: Run, results: Iterable[Mapping[str, Any]]) -> None:
+    """Take over outputs that executors have reported."""
+    for result in results:
+        key = result["metadata"]["name"]
+        label = (result["metadata"].get("labels") or {}).get(LABEL_REPORTED)
+        if label in ("true", "false"):
+            done = run.status.setdefault("taskResultsCompletionStatus", {})
+            done[key] = label == "true"
+        node = run.nodes.get(key)
+        outputs = result.get("outputs")
+        if node is None or not outputs:
+            continue
+        before = node.get("outputs") or {}
+        kept = {"exitCode": before["exitCode"]} if "exitCode" in before else {}
+        node["outputs"] = {**kept, **outputs}
+
+
+def read_pods(run: Run) -> bool:
+    """Bring the nodes of pods up to date; False when a result has been announced but is not there.
+
+    A running pod that is gone is an Error; a pending one is created again later on.
+    """
+    incomplete = False
+    for key, pod in run.pods.items():
+        node = run.nodes.get(key)
+        if node is None or is_finished(node):
+            continue
+        try:
+            template = run.templates.resolve(node["templateName"])
+        except TemplateError:
+            continue
+        updated = assess(node, pod, template, run.now)
+        if updated["phase"] == "Succeeded" and _is_incomplete(run, key):
+            incomplete = True
+            continue
+        run.nodes[key] = updated
+        _control(run, updated, pod)
+    if incomplete:
+        return False
+    _find_deleted(run)
+    _fail_late_nodes(run)
+    return True
+
+
+def _is_incomplete(run: Run, key: str) -> bool:
+    return (run.status.get("taskResultsCompletionStatus") or {}).get(key) is False
+
+
+def _control(run: Run, node: Json, pod: Mapping[str, Any]) -> None:
+    """End pods of a Workflow that is shut down or late; exit handlers are not subject to it."""
+    if is_finished(node):
+        return
+    on_exit = LABEL_ON_EXIT in (pod["metadata"].get("labels") or {})
+    if run.shutdown and not run.may_execute(on_exit=on_exit):
+        message = f"workflow shutdown with strategy:  {run.shutdown}"
+    elif run.is_late and not on_exit:
+        message = LATE
+    else:
+        return
+    run.mark(node["name"], "Failed", message)
+    try:
+        run.cluster.end_pod(pod["metadata"]["name"])
+    except Refusal as refusal:
+        if refusal.reason != "NotFound":
+            raise
+
+
+def _find_deleted(run: Run) -> None:
+    for key, node in list(run.nodes.items()):
+        if node["type"] != "Pod" or is_finished(node) or key in run.pods:
+            continue
+        if node["phase"] == "Pending":
+            continue
+        age = (run.now - read_time(node["startedAt"])).total_seconds()
+        if age <= run.settings.recently_started_seconds:
+            run.look_again(1.0)
+            continue
+        run.mark(node["name"], "Error", "pod deleted")
+
+
+def _fail_late_nodes(run: Run) -> None:
+    """Nodes without pods know of the deadline from here."""
+    for node in list(run.nodes.values()):
+        if is_finished(node):
+            continue
+        suspended = node["type"] == "Suspend" and node["phase"] == "Running"
+        on_exit = _in_exit_handler(run, node)
+        if suspended and run.shutdown and not run.may_execute(on_exit=on_exit):
+            run.mark(node["name"], "Failed", f"Stopped with strategy '{run.shutdown}'")
+        elif run.is_late and not on_exit and (suspended or node["phase"] == "Pending"):
+            run.mark(node["name"], "Failed", LATE)
+
+
+def _in_exit_handler(run: Run, node: Mapping[str, Any]) -> bool:
+    while not str(node["displayName"]).endswith(".onExit"):
+        boundary = node.get("boundaryID")
+        if not boundary or boundary not in run.nodes:
+            return False
+        node = run.nodes[boundary]
+    return True

@@ -1,0 +1,276 @@
+"""The pod of a node, as Argo asks the API server for it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.controlplane.argo.exceptions import TemplateError
+from tests.controlplane.argo.executor_containers import (
+    MOUNT_ARGO,
+    MOUNT_TEMPORARY,
+    VOLUMES,
+    common_variables,
+    executor_command,
+    executor_container,
+)
+from tests.controlplane.argo.names import node_id
+from tests.controlplane.argo.quantities import bad_quantity
+from tests.controlplane.argo.state import (
+    ANNOTATION_NODE_ID,
+    ANNOTATION_NODE_NAME,
+    LABEL_COMPLETED,
+    LABEL_ON_EXIT,
+    LABEL_WORKFLOW,
+    Run,
+)
+from tests.controlplane.argo.strategic_merge import strategic_merge
+from tests.controlplane.argo.substitution import substitute
+from tests.controlplane.argo.templates import as_text, parameters_of
+
+Json = dict[str, Any]
+
+INHERITED = ("nodeSelector", "affinity", "tolerations")
+"""Of these the template's own wins, then that of the template around it, then the Workflow's."""
+
+
+@dataclass(frozen=True)
+class PodRequest:
+    """What pod is wanted.
+
+    Attributes:
+        node_name: of the node it is for.
+        template: the node's template, filled.
+        on_exit: it belongs to an exit handler.
+    """
+
+    node_name: str
+    template: Json
+    on_exit: bool = False
+
+
+def build_pod(run: Run, request: PodRequest) -> Json | None:
+    """The pod of a node; None when the Workflow's time is over.
+
+    Raises:
+        TemplateError: its patch is no pod spec.
+    """
+    seconds = _active_deadline(run, request)
+    if seconds is not None and seconds <= 0:
+        return None
+    template = request.template
+    pod: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(run, request)}
+    pod["spec"] = _spec(run, request, seconds)
+    name = pod["metadata"]["name"]
+    inputs = parameters_of(template.get("inputs"))
+    values = {f"inputs.parameters.{entry['name']}": as_text(entry["value"]) for entry in inputs}
+    values |= {**run.globals, "pod.name": name}
+    filled: Json = substitute(pod, values)
+    spec = _patched(run, template, filled["spec"], values)
+    return {**filled, "spec": _with_emissary(run, spec)}
+
+
+def owner_reference(workflow: Mapping[str, Any]) -> Json:
+    """The reference by which the Workflow owns pods and claims."""
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "name": workflow["metadata"]["name"],
+        "uid": workflow["metadata"].get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _active_deadline(run: Run, request: PodRequest) -> int | None:
+    own = request.template.get("activeDeadlineSeconds")
+    own = None if own is None else int(str(own))
+    if run.deadline is None or request.on_exit:
+        return own
+    left = int((run.deadline - run.now).total_seconds())
+    return left if left <= 0 or own is None else min(left, own)
+
+
+def _metadata(run: Run, request: PodRequest) -> Json:
+    metadata = run.workflow["metadata"]
+    labels = {LABEL_WORKFLOW: run.name, LABEL_COMPLETED: "false"}
+    if request.on_exit:
+        labels[LABEL_ON_EXIT] = "true"
+    annotations = {
+        ANNOTATION_NODE_NAME: request.node_name,
+        ANNOTATION_NODE_ID: node_id(run.name, request.node_name),
+        "kubectl.kubernetes.io/default-container": "main",
+    }
+    for source in (run.spec.get("podMetadata") or {}, request.template.get("metadata") or {}):
+        labels |= source.get("labels") or {}
+        annotations |= source.get("annotations") or {}
+    return {
+        "name": run.pod_name(request.node_name, request.template["name"]),
+        "namespace": metadata.get("namespace", "default"),
+        "labels": labels,
+        "annotations": annotations,
+        "ownerReferences": [owner_reference(run.workflow)],
+    }
+
+
+def _spec(run: Run, request: PodRequest, deadline_seconds: int | None) -> Json:
+    template = request.template
+    main = {**_main_container(template), "name": "main"}
+    wait = executor_container(run, "wait")
+    sidecars = [dict(container) for container in template.get("sidecars") or []]
+    own_inits = [_without_mirror(container) for container in template.get("initContainers") or []]
+    inits = [executor_container(run, "init"), *own_inits]
+    spec: Json = {
+        "restartPolicy": "Never",
+        "volumes": _volumes(run, template),
+        "initContainers": inits,
+        "containers": [wait, main, *sidecars],
+    }
+    _mirror_mounts(wait, main)
+    _add_environment(run, request, spec)
+    if deadline_seconds is not None:
+        spec["activeDeadlineSeconds"] = deadline_seconds
+    account = template.get("serviceAccountName") or run.spec.get("serviceAccountName")
+    if account:
+        spec["serviceAccountName"] = account
+    return spec | _copied(run) | _scheduling(run, request)
+
+
+def _copied(run: Run) -> Json:
+    keys = ("imagePullSecrets", "hostNetwork", "dnsPolicy", "dnsConfig")
+    return {key: run.spec[key] for key in keys if run.spec.get(key)}
+
+
+def _scheduling(run: Run, request: PodRequest) -> Json:
+    template, spec = request.template, run.spec
+    node = run.nodes.get(node_id(run.name, request.node_name), {})
+    boundary = run.nodes.get(node.get("boundaryID", ""), {})
+    around: Mapping[str, Any] = {}
+    if boundary:
+        around = run.templates.resolve(boundary["templateName"])
+    found: Json = {}
+    for key in INHERITED:
+        value = template.get(key) or around.get(key) or spec.get(key)
+        if value:
+            found[key] = value
+    pairs = (
+        ("schedulerName", template.get("schedulerName") or spec.get("schedulerName")),
+        (
+            "priorityClassName",
+            template.get("priorityClassName") or spec.get("podPriorityClassName"),
+        ),
+        ("securityContext", template.get("securityContext") or spec.get("securityContext")),
+        (
+            "hostAliases",
+            [*(spec.get("hostAliases") or []), *(template.get("hostAliases") or [])],
+        ),
+    )
+    return found | {key: value for key, value in pairs if value}
+
+
+def _main_container(template: Mapping[str, Any]) -> Json:
+    container = dict(template.get("container") or template.get("script") or {})
+    container.pop("source", None)
+    return container
+
+
+def _without_mirror(container: Mapping[str, Any]) -> Json:
+    return {key: value for key, value in container.items() if key != "mirrorVolumeMounts"}
+
+
+def _mirror_mounts(wait: Json, main: Json) -> None:
+    """What the main container sees, the wait container sees below `/mainctrfs`."""
+    mounts = []
+    for mount in main.get("volumeMounts") or []:
+        mounts.append({**mount, "mountPath": f"/mainctrfs{mount['mountPath']}"})
+    wait["volumeMounts"] = mounts
+
+
+def _volumes(run: Run, template: Mapping[str, Any]) -> list[Json]:
+    """The executor's, the template's, and of the Workflow's those that are mounted."""
+    volumes = [*(dict(volume) for volume in VOLUMES), *(template.get("volumes") or [])]
+    known = [*(run.spec.get("volumes") or []), *(run.status.get("persistentVolumeClaims") or [])]
+    by_name = {volume["name"]: volume for volume in reversed(known)}
+    present = {volume["name"] for volume in volumes}
+    for mount in _mounts(template):
+        name = mount["name"]
+        if name in present:
+            continue
+        if name not in by_name:
+            raise TemplateError(f"volume '{name}' not found in workflow spec")
+        present.add(name)
+        volumes.append(by_name[name])
+    return volumes
+
+
+def _mounts(template: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    containers = [
+        _main_container(template),
+        *(template.get("initContainers") or []),
+        *(template.get("sidecars") or []),
+    ]
+    return [mount for container in containers for mount in container.get("volumeMounts") or []]
+
+
+def _add_environment(run: Run, request: PodRequest, spec: Json) -> None:
+    artifacts = (request.template.get("inputs") or {}).get("artifacts")
+    shown = {**request.template, "inputs": {"artifacts": artifacts} if artifacts else {}}
+    text = json.dumps(shown, separators=(",", ":"))
+    common = common_variables(run, request.node_name, on_exit=request.on_exit)
+    for key in ("initContainers", "containers"):
+        for container in spec[key]:
+            own = [{"name": "ARGO_CONTAINER_NAME", "value": container["name"]}]
+            if key == "initContainers":
+                own.append({"name": "ARGO_TEMPLATE", "value": text})
+            container["env"] = [*(container.get("env") or []), *own, *common]
+            if key == "initContainers":
+                mounts = container.get("volumeMounts") or []
+                container["volumeMounts"] = [*mounts, dict(MOUNT_ARGO)]
+
+
+def _patched(run: Run, template: Json, spec: Json, values: Mapping[str, str]) -> Json:
+    """The spec with the Workflow's patch laid over it, then the template's."""
+    for text in (run.spec.get("podSpecPatch"), template.get("podSpecPatch")):
+        if not text:
+            continue
+        text = substitute(text, values)
+        if not text.strip():
+            continue
+        try:
+            patch = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise TemplateError(f"Error applying PodSpecPatch: {error}") from error
+        if not isinstance(patch, dict):
+            raise TemplateError("Error applying PodSpecPatch: it is no object")
+        spec = strategic_merge(spec, patch)
+    for container in [*spec.get("initContainers", []), *spec["containers"]]:
+        bad = bad_quantity(container.get("resources") or {})
+        if bad is not None:
+            raise TemplateError(
+                "Error applying PodSpecPatch: quantities must match the regular expression "
+                f"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$': {bad}"
+            )
+    return spec
+
+
+def _with_emissary(run: Run, spec: Json) -> Json:
+    """Argo's own process stands in front of every command but those of `wait`."""
+    containers = []
+    for number, container in enumerate(spec["containers"]):
+        changed = dict(container)
+        if container["name"] != "wait":
+            if not container.get("command"):
+                message = "you must either explicitly specify the command"
+                image = container.get("image", "")
+                raise TemplateError(
+                    f'failed to look-up entrypoint/cmd for image "{image}", {message}'
+                )
+            changed["command"] = [*executor_command("emissary"), "--", *container["command"]]
+        mounts = list(container.get("volumeMounts") or [])
+        if container.get("image") == run.settings.executor_image:
+            mounts.append({**MOUNT_TEMPORARY, "subPath": str(number)})
+        changed["volumeMounts"] = [*mounts, dict(MOUNT_ARGO)]
+        containers.append(changed)
+    return {**spec, "containers": containers}

@@ -1,0 +1,177 @@
+"""Templates of a Workflow: found, completed with the defaults, filled with arguments."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.controlplane.argo.exceptions import TemplateError
+from tests.controlplane.argo.strategic_merge import strategic_merge
+from tests.controlplane.argo.substitution import substitute
+
+Json = dict[str, Any]
+
+KINDS = (
+    "container",
+    "script",
+    "dag",
+    "steps",
+    "suspend",
+    "containerSet",
+    "resource",
+    "data",
+    "http",
+)
+POD_KINDS = ("container", "script", "resource", "data", "containerSet")
+
+
+def kind_of(template: Mapping[str, Any]) -> str:
+    """What a template does: one of `KINDS`.
+
+    Raises:
+        TemplateError: it does nothing.
+    """
+    for kind in KINDS:
+        if template.get(kind) is not None:
+            return kind
+    raise TemplateError(f"Template '{template.get('name', '')}' missing specification")
+
+
+class Templates:
+    """The templates of one Workflow; what it returns must not be changed."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self._templates = {entry["name"]: entry for entry in spec.get("templates") or []}
+        self._defaults = spec.get("templateDefaults") or {}
+        self._metadata = spec.get("podMetadata") or {}
+        self._resolved: dict[str, Json] = {}
+
+    def resolve(self, name: str) -> Json:
+        """A template as it is executed: with the pods' metadata and the defaults.
+
+        Raises:
+            TemplateError: there is none of that name.
+        """
+        if name not in self._templates:
+            raise TemplateError(f"template '{name}' not found")
+        if name not in self._resolved:
+            self._resolved[name] = self._completed(self._templates[name])
+        return self._resolved[name]
+
+    def _completed(self, template: Json) -> Json:
+        metadata = dict(template.get("metadata") or {})
+        for part in ("annotations", "labels"):
+            merged = {**(metadata.get(part) or {}), **(self._metadata.get(part) or {})}
+            if merged:
+                metadata[part] = merged
+        template = {**template, "metadata": metadata}
+        kind = kind_of(template)
+        applicable = {
+            key: value for key, value in self._defaults.items() if key not in KINDS or key == kind
+        }
+        completed: Json = strategic_merge(applicable, template)
+        return completed
+
+
+def as_text(value: Any) -> str:
+    """A parameter's value as Argo holds it: text."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"))
+
+
+def parameters_of(holder: Mapping[str, Any] | None) -> list[Json]:
+    """The parameters of inputs, outputs or arguments; none for None."""
+    return list((holder or {}).get("parameters") or [])
+
+
+def fill_template(
+    template: Json,
+    arguments: Mapping[str, Any],
+    globals_: Mapping[str, str],
+    local: Mapping[str, str],
+) -> Json:
+    """A template with its inputs set from arguments or defaults, and substituted.
+
+    Raises:
+        TemplateError: an input has neither argument nor default.
+    """
+    supplied = {entry["name"]: entry for entry in parameters_of(arguments)}
+    inputs = []
+    for entry in parameters_of(template.get("inputs")):
+        filled = dict(entry)
+        if filled.get("value") is None and "default" in filled:
+            filled["value"] = filled["default"]
+        given = supplied.get(entry["name"], {}).get("value")
+        if given is not None:
+            filled["value"] = given
+        if filled.get("value") is None:
+            raise TemplateError(f"inputs.parameters.{entry['name']} was not supplied")
+        filled["value"] = as_text(filled["value"])
+        inputs.append(filled)
+    if inputs:
+        template = {**template, "inputs": {**template["inputs"], "parameters": inputs}}
+    return substitute_template(template, globals_, local)
+
+
+def substitute_template(
+    template: Json, globals_: Mapping[str, str], local: Mapping[str, str]
+) -> Json:
+    """A template with global and local names replaced first, its own inputs and outputs then."""
+    values = {**globals_, **local}
+    filled: Json = substitute(template, values)
+    result: Json = substitute(filled, values | _own_names(filled))
+    return result
+
+
+def substitute_again(template: Json, globals_: Mapping[str, str], local: Mapping[str, str]) -> Json:
+    """A filled template with names replaced that are known only now, such as the attempt's."""
+    result: Json = substitute(template, {**globals_, **_own_names(template), **local})
+    return result
+
+
+def _own_names(template: Mapping[str, Any]) -> dict[str, str]:
+    """A template's inputs, and the paths of its outputs."""
+    inputs = parameters_of(template.get("inputs"))
+    values = {f"inputs.parameters.{entry['name']}": as_text(entry["value"]) for entry in inputs}
+    values["inputs.parameters"] = json.dumps(inputs, separators=(",", ":"))
+    return values | _output_paths(parameters_of(template.get("outputs")))
+
+
+def _output_paths(outputs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    paths = {}
+    for entry in outputs:
+        path = (entry.get("valueFrom") or {}).get("path")
+        if path:
+            paths[f"outputs.parameters.{entry['name']}.path"] = path
+    return paths
+
+
+def global_parameters(workflow: Mapping[str, Any]) -> dict[str, str]:
+    """What `{{workflow...}}` means in a Workflow.
+
+    Raises:
+        TemplateError: an argument has no value.
+    """
+    metadata, spec = workflow["metadata"], workflow["spec"]
+    values = {
+        "workflow.name": metadata["name"],
+        "workflow.namespace": metadata.get("namespace", ""),
+        "workflow.uid": metadata.get("uid", ""),
+        "workflow.creationTimestamp": metadata.get("creationTimestamp", ""),
+        "workflow.mainEntrypoint": spec.get("entrypoint", ""),
+        "workflow.serviceAccountName": spec.get("serviceAccountName", ""),
+        "workflow.status": workflow.get("status", {}).get("phase", ""),
+    }
+    if spec.get("priority") is not None:
+        values["workflow.priority"] = str(spec["priority"])
+    for part in ("annotations", "labels"):
+        entries = metadata.get(part) or {}
+        values |= {f"workflow.{part}.{key}": text for key, text in entries.items()}
+    for entry in parameters_of(spec.get("arguments")):
+        if entry.get("value") is None:
+            raise TemplateError(
+                "either value or valueFrom must be specified in order to set global parameter "
+                + str(entry["name"])
+            )
+        values[f"workflow.parameters.{entry['name']}"] = as_text(entry["value"])
+    return values

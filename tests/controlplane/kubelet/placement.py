@@ -1,0 +1,101 @@
+"""What a step's Kubernetes settings add to its pod, as KFP's container driver writes it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Json = dict[str, Any]
+
+WORKSPACE_PLACEHOLDER = "{{$.workspace_path}}"
+WORKSPACE = "kfp-workspace"
+WORKSPACE_PATH = "/kfp-workspaces"
+
+
+def placement_of(
+    patch: Json, config: Mapping[str, Any], container: Mapping[str, Any], workflow: str
+) -> Json:
+    """The patch with claims, selectors, affinity, tolerations and the workspace.
+
+    Args:
+        patch: of one container.
+        config: the step's Kubernetes settings.
+        container: its container as in the pipeline.
+        workflow: the name of its Workflow.
+    """
+    spec = dict(patch)
+    main = dict(spec["containers"][0])
+    volumes, mounts = _claims(config)
+    if WORKSPACE_PLACEHOLDER in json.dumps(dict(container)):
+        claim = {"claimName": f"{workflow}-{WORKSPACE}"}
+        volumes.append({"name": WORKSPACE, "persistentVolumeClaim": claim})
+        mounts.append({"name": WORKSPACE, "mountPath": WORKSPACE_PATH})
+    if volumes:
+        spec["volumes"] = volumes
+        main["volumeMounts"] = mounts
+    spec["containers"] = [main, *spec["containers"][1:]]
+    return spec | _constraints(config)
+
+
+def _constraints(config: Mapping[str, Any]) -> Json:
+    found: Json = {}
+    selector = (config.get("nodeSelector") or {}).get("labels")
+    if selector:
+        found["nodeSelector"] = dict(selector)
+    tolerations = [_toleration(entry) for entry in config.get("tolerations") or []]
+    if tolerations:
+        found["tolerations"] = tolerations
+    affinity = _affinity(config.get("nodeAffinity") or [])
+    if affinity:
+        found["affinity"] = {"nodeAffinity": affinity}
+    if config.get("activeDeadlineSeconds"):
+        found["activeDeadlineSeconds"] = int(config["activeDeadlineSeconds"])
+    return found
+
+
+def _toleration(entry: Mapping[str, Any]) -> Json:
+    kept = {key: entry[key] for key in ("key", "operator", "value", "effect") if entry.get(key)}
+    if entry.get("tolerationSeconds") is not None:
+        kept["tolerationSeconds"] = int(entry["tolerationSeconds"])
+    return kept
+
+
+def _affinity(terms: list[Mapping[str, Any]]) -> Json:
+    """Terms with a weight are preferred, those without required."""
+    required, preferred = [], []
+    for term in terms:
+        keys = ("matchExpressions", "matchFields")
+        selector = {key: term[key] for key in keys if term.get(key)}
+        if term.get("weight") is None:
+            required.append(selector)
+        else:
+            preferred.append({"weight": int(term["weight"]), "preference": selector})
+    found: Json = {}
+    if required:
+        found["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
+    if preferred:
+        found["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
+    return found
+
+
+def _claims(config: Mapping[str, Any]) -> tuple[list[Json], list[Json]]:
+    volumes: list[Json] = []
+    mounts: list[Json] = []
+    for entry in config.get("pvcMount") or []:
+        name = claim_name(entry)
+        if name is None:
+            continue
+        if not any(volume["name"] == name for volume in volumes):
+            volumes.append({"name": name, "persistentVolumeClaim": {"claimName": name}})
+        mount = {"name": name, "mountPath": entry.get("mountPath", "")}
+        if entry.get("subPath"):
+            mount["subPath"] = entry["subPath"]
+        mounts.append(mount)
+    return volumes, mounts
+
+
+def claim_name(entry: Mapping[str, Any]) -> str | None:
+    """The claim that a mount names outright; None where another step's output names it."""
+    source = entry.get("pvcNameParameter") or {}
+    constant = (source.get("runtimeValue") or {}).get("constant")
+    constant = constant or entry.get("constant")
+    return str(constant) if constant else None
