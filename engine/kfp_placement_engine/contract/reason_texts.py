@@ -32,7 +32,9 @@ class ReasonCode(StrEnum):
     CHOSEN = "chosen"
     RUN_LATER = "run-later"
     ENDS_FIRST = "ends-first"
-    EVEN_USE = "even-use"
+    KEEPS_ROOM = "keeps-room"
+    FOUND_IN_TIME = "found-in-time"
+    EQUAL_END = "equal-end"
 
 
 class ObjectionCode(StrEnum):
@@ -69,12 +71,14 @@ REASON_TEXTS: Mapping[str, str] = {
     ReasonCode.RUN_LATER: (
         "the run would end {0:seconds} later with this step on {1:node}, the next best"
     ),
-    ReasonCode.ENDS_FIRST: (
-        "ends first here ({0:seconds} after its start), {1:seconds} later on {2:node}"
+    ReasonCode.ENDS_FIRST: "ends first here, {0:seconds} later on {1:node}",
+    ReasonCode.KEEPS_ROOM: (
+        "elsewhere it would take the room of a step that should be near its users"
     ),
-    ReasonCode.EVEN_USE: (
-        "one of {0:nodes} that end the run equally early; chosen for an even use of the nodes"
+    ReasonCode.FOUND_IN_TIME: (
+        "found in the time given; {1:node} alone would end the run {0:seconds} earlier"
     ),
+    ReasonCode.EQUAL_END: ("the run ends no earlier with it on {1:node}{2:other}; {0:deciding}"),
 }
 """Sentence of each code; `{1:node}` is the second argument, read as a node."""
 
@@ -88,6 +92,12 @@ OBJECTION_TEXTS: Mapping[str, str] = {
 }
 """The same for objections; an objection is [number of nodes, code, argument ...]."""
 
+_DECIDING: Mapping[str, str] = {
+    "": "nothing speaks against those nodes",
+    "completion": "this uses the nodes more evenly",
+    "packing": "this uses fewer nodes",
+    "paper": "Eq. (1) of the paper values this more",
+}
 _WAITING_TEXTS: Mapping[str, str] = {
     WaitingFor.PLAN: "its turn in the plan",
     WaitingFor.QUOTA: "the namespace's quota",
@@ -140,6 +150,8 @@ def _shown(arguments: Sequence[Argument], nodes: Sequence[str], match: re.Match[
     argument = arguments[position] if position < len(arguments) else None
     if kind == "node":
         return _node(argument, nodes)
+    if kind == "other":
+        return "" if argument is None else f" or {_node(argument, nodes)}"
     if kind == "amount":
         return format_resource(_text(next(iter(arguments), None)), int(_number(argument)))
     if kind in _OPTIONAL:
@@ -177,6 +189,14 @@ def _milliseconds(argument: Argument | None) -> str:
 def _latency(argument: Argument | None) -> str:
     """A round trip; "" = unknown."""
     return "unknown latency" if argument == "" else _milliseconds(argument)
+
+
+def _deciding(argument: Argument | None) -> str:
+    """What speaks for a node among equals, by the objective; "" = nothing."""
+    text = _DECIDING.get(_text(argument))
+    if text is None:
+        raise InputError("an argument should be an objective")
+    return text
 
 
 def _nodes(argument: Argument | None) -> str:
@@ -221,6 +241,7 @@ _FORMATS: Mapping[str, Callable[[Argument | None], str]] = {
     "seconds": _seconds,
     "milliseconds": _milliseconds,
     "latency": _latency,
+    "deciding": _deciding,
     "nodes": _nodes,
     "objections": _objections,
 }

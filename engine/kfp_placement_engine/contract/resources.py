@@ -44,7 +44,7 @@ def read_resource(kind: type[ResourceT], found: object) -> ResourceT:
         raise InputError(f"{kind.__name__} must be an object, not {type(found).__name__}")
     try:
         return kind.model_validate(found)
-    except (ValidationError, RecursionError) as error:
+    except ValidationError as error:
         raise InputError(f"{_named(kind, found)}: {_first_problem(error)}") from error
 
 
@@ -54,9 +54,7 @@ def _named(kind: type[Resource], found: dict[object, object]) -> str:
     return f"{kind.__name__} {name!r:.80}" if isinstance(name, str) else kind.__name__
 
 
-def _first_problem(error: ValidationError | RecursionError) -> str:
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
+def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""

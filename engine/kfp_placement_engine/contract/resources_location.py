@@ -1,5 +1,6 @@
 """Location: a place that people name in the location label, and how far it is from nodes."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -57,10 +58,9 @@ class Location(Resource):
         """The name to look it up by, lower case."""
         return (self.spec.name or self.metadata.name or "").lower()
 
-    def latency_ms(self, labels: object) -> float | None:
+    def latency_ms(self, node_labels: Mapping[str, str]) -> float | None:
         """Round trip of a node with these labels; None = not said."""
-        known = labels if isinstance(labels, dict) else {}
         for entry in self.spec.static:
-            if known.get(entry.topology_key) == entry.value:
+            if node_labels.get(entry.topology_key) == entry.value:
                 return entry.rtt_ms
         return None

@@ -141,9 +141,7 @@ class AssumedValues(ResourceModel):
     def values(self) -> Mapping[str, float | int]:
         """The values given, by the planner's names."""
         given: dict[str, float | int] = {
-            name: value
-            for name, value in self
-            if isinstance(value, int | float) and name != "by_type"
+            name: value for name, value in self if isinstance(value, int | float)
         }
         return given
 

@@ -5,9 +5,10 @@
     spec.steps:    [name, node, start, finish, [reason code, argument ...], [[node, loss] ...]]
     status.steps:  [state, node, start, end, [waiting for, since, until, detail]]
 
-A node is an index into `spec.nodes`, -1 = none; times are seconds since the submission to a tenth,
--1 = none; a loss is the seconds the run would end later. Entries may be missing at the end, and a
-newer revision may add some there. `resources_rows_reading` reads them.
+A node is an index into `spec.nodes`, -1 = none; times are seconds since the submission, -1 = none;
+a loss is the seconds the run would end later. Seconds are kept to a tenth, from 1,000 on as whole
+ones. Entries may be missing at the end, and a newer revision may add some there.
+`resources_rows_reading` reads them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -149,7 +150,7 @@ def state_row(row: StateRow) -> list[Any]:
         since, until = _seconds(waiting.since_seconds), _seconds(waiting.until_seconds)
         detail = _printable(waiting.detail[:MAX_TEXT_CHARACTERS])
         written.append(_without_empty_tail([str(waiting.what), since, until, detail]))
-    return written
+    return _without_empty_tail(written)
 
 
 def _index(node: int | None) -> int:
@@ -157,11 +158,11 @@ def _index(node: int | None) -> int:
 
 
 def _seconds(seconds: float | None) -> float | int:
-    """To a tenth; whole numbers without a point."""
+    """To a tenth, from 1,000 on to whole seconds; whole numbers without a point."""
     if seconds is None:
         return -1
     rounded = round(max(0.0, seconds), 1)
-    return int(rounded) if rounded == int(rounded) else rounded
+    return round(rounded) if rounded >= 1000 or rounded == int(rounded) else rounded
 
 
 def _argument(argument: Argument) -> Any:

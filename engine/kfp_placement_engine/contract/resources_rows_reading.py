@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.resources_rows import (
 from kfp_placement_engine.exceptions import InputError
 
 MAX_ARGUMENTS = 16
-"""Arguments of a reason, and of a list among them."""
+"""Arguments of a reason that are read, and entries of a list among them."""
 
 MAX_ARGUMENT = 2.0**63
 """Largest number among the arguments."""
@@ -173,10 +173,10 @@ def _reason(value: object) -> Reason | None:
 
 
 def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:
-    if len(values) > MAX_ARGUMENTS or depth > 2:
-        raise InputError(f"a reason has more than {MAX_ARGUMENTS} arguments, or lists too deep")
+    if depth > 2:
+        raise InputError("a reason's arguments are nested too deep")
     read: list[Argument] = []
-    for value in values:
+    for value in values[:MAX_ARGUMENTS]:
         if isinstance(value, list | tuple):
             read.append(_arguments(value, depth + 1))
         elif isinstance(value, str):

@@ -1,0 +1,277 @@
+"""Our custom resources as models: numbers inside, text outside, and nothing that crashes."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.contract.quantities import parse_duration, parse_latency_ms
+from kfp_placement_engine.contract.resources import (
+    KINDS,
+    Location,
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
+from kfp_placement_engine.contract.resources_fields import duration_text, latency_text
+from kfp_placement_engine.contract.resources_policy import Actuator, Objective, Search
+from kfp_placement_engine.contract.resources_rows import PlannedRow, Reason, StateRow
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.fitness import OBJECTIVES
+from kfp_placement_engine.genetic import GeneticParams
+from tests.support.structural_schemas import MANIFESTS, documents
+
+
+def a_placement(**changes):
+    (taxi,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
+    for path, value in changes.items():
+        part, _, field = path.partition("_")
+        taxi[part][field] = value
+    return taxi
+
+
+def a_policy(**spec):
+    return {"kind": "PlacementPolicy", "metadata": {"name": "default"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (0.5, "0.5s"),
+        (60, "60s"),
+        (119.9, "119.9s"),
+        (120, "2m"),
+        (1325.203, "22m5.203s"),
+        (172800, "48h"),
+        (3600.25, "1h0.25s"),
+        (1e-12, "0s"),
+    ],
+)
+def test_durations_are_written_as_go_does(seconds, text):
+    assert duration_text(seconds) == text
+
+
+@settings(deadline=None)
+@given(st.integers(0, 3 * 10**17).map(lambda nanoseconds: round(nanoseconds / 1e9, 9)))
+def test_durations_come_back(seconds):
+    text = duration_text(seconds)
+    assert len(text) <= 32
+    assert parse_duration(text) == pytest.approx(seconds, abs=1e-9)
+    assert duration_text(parse_duration(text)) == text
+
+
+@settings(deadline=None)
+@given(st.integers(0, 3_600_000_000_000).map(lambda nanoseconds: round(nanoseconds / 1e6, 6)))
+def test_latencies_come_back(latency_ms):
+    text = latency_text(latency_ms)
+    assert len(text) <= 32
+    assert parse_latency_ms(text) == latency_ms
+
+
+def test_values_are_numbers_inside_and_text_outside():
+    (found,) = documents(MANIFESTS / "policy-gates.yaml")
+    policy = read_resource(PlacementPolicy, found)
+    spec = policy.spec
+    assert spec.actuator is Actuator.GATES
+    assert spec.gate_deadline_seconds == 30
+    assert spec.engine.budget_seconds == 1
+    assert spec.latency_rules.tolerance_ms == 1
+    assert spec.headroom.cpu_milli == 500
+    assert spec.headroom.memory_bytes == 256 * 2**20
+    assert spec.defaults.values() == {
+        "duration_seconds": 120,
+        "image_bytes": 500 * 2**20,
+        "store_bytes_per_second": 250_000_000,
+    }
+    written = policy.to_object()["spec"]
+    assert written["gateDeadline"] == "30s"
+    assert written["headroom"] == {"cpu": "500m", "memory": "256Mi"}
+    assert written["defaults"]["duration"] == "2m"
+    assert "output" not in written["defaults"]
+
+
+def test_defaults_by_type_are_found_in_any_case():
+    (found,) = documents(MANIFESTS / "policy-gates.yaml")
+    defaults = read_resource(PlacementPolicy, found).spec.defaults
+    training, nothing = defaults.of_type("TRAINING"), defaults.of_type("Fetch")
+    assert training is not None
+    assert training.duration_seconds == 1200
+    assert training.output_bytes == 50 * 2**20
+    assert nothing is None
+
+
+def test_the_policy_without_wishes_is_the_planner_s_own():
+    spec = read_resource(PlacementPolicy, a_policy()).spec
+    assert spec.objective in OBJECTIVES
+    assert spec.engine.population_size == GeneticParams().population_size
+    assert spec.engine.islands == GeneticParams().islands
+    assert spec.engine.search == GeneticParams().variant
+    assert spec.latency_rules.step_types == LATENCY_RULED_TYPES
+    assert spec.defaults.values() == {}
+
+
+def test_words_of_the_policy_are_the_planner_s():
+    assert {str(word) for word in Objective} == set(OBJECTIVES)
+    for word in Search:
+        assert GeneticParams(variant=word).variant == word
+
+
+def test_a_bare_number_of_cpu_is_whole_cpus():
+    """As in Kubernetes, whatever unit the model keeps."""
+    assert (
+        read_resource(PlacementPolicy, a_policy(headroom={"cpu": 2})).spec.headroom.cpu_milli
+        == 2000
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"actuator": "prayer"}, "'default': spec.actuator"),
+        ({"gateDeadline": "soon"}, "spec.gateDeadline: 'soon' is no duration"),
+        ({"gateDeadline": "0s"}, "spec.gateDeadline"),
+        ({"gateDeadline": "2h"}, "spec.gateDeadline"),
+        ({"engine": {"budget": "1h"}}, "spec.engine.budget"),
+        ({"schedulerNames": ["default-scheduler"]}, "cannot be a scheduler of ours"),
+        ({"schedulerNames": []}, "spec.schedulerNames"),
+        ({"headroom": {"cpu": "much"}}, "spec.headroom.cpu: 'much' is no quantity"),
+        ({"defaults": {"byType": [{}, {}]}}, "spec.defaults.byType.0.type: .*and 1 more"),
+    ],
+)
+def test_what_is_wrong_is_named(spec, message):
+    with pytest.raises(InputError, match=message):
+        read_resource(PlacementPolicy, a_policy(**spec))
+
+
+def test_a_location_knows_the_first_entry_that_matches():
+    home, plant = (
+        read_resource(Location, each) for each in documents(MANIFESTS / "locations.yaml")
+    )
+    assert (home.place, plant.place) == ("home-edge", "plant-3")
+    labels = {"kubernetes.io/hostname": "home-edge-node", "topology.kubernetes.io/region": "cloud"}
+    assert home.latency_ms(labels) == 9.8
+    assert home.latency_ms({"topology.kubernetes.io/region": "cloud"}) == 89.67
+    assert home.latency_ms({"topology.kubernetes.io/region": "moon"}) is None
+    assert plant.latency_ms({"topology.kubernetes.io/zone": "eu-de-1"}) == 0.8
+
+
+def test_a_placement_says_where_each_step_goes():
+    placement = read_resource(PipelinePlacement, a_placement())
+    assert placement.planned_nodes() == {
+        "fetch": "nitos-cloud-node",
+        "train": "nitos-cloud-node",
+        "predict": "home-edge-node",
+    }
+    assert placement.planned_rows().rows[1] == PlannedRow(
+        "train", 0, 47, 1249, Reason("run-later", (1200, 1)), placement_alternatives(placement)
+    )
+    assert placement.state_rows().rows[1:] == (StateRow("running", 0, 49), StateRow("pending"))
+    assert placement.spec.makespan_seconds == 1375
+    assert placement.spec.submitted_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert placement.node_name(2) == "home-edge-node"
+    assert placement.node_name(3) is None
+    assert placement.node_name(None) is None
+    assert placement.status is not None
+    planned = placement.status.condition("Planned")
+    assert planned is not None
+    assert planned.reason == "Replanned"
+    assert placement.status.condition("Finished") is None
+
+
+def placement_alternatives(placement):
+    row = placement.planned_rows().rows[1]
+    assert [(each.node, each.loss_seconds) for each in row.alternatives] == [(1, 1200), (2, 2400)]
+    return row.alternatives
+
+
+def test_rows_of_another_revision_are_not_mixed_up():
+    """Plan and status are written one after the other."""
+    placement = read_resource(PipelinePlacement, a_placement(spec_revision=3))
+    assert placement.state_rows().rows == ()
+    assert (
+        read_resource(PipelinePlacement, {**a_placement(), "status": None}).state_rows().rows == ()
+    )
+
+
+def test_a_newer_revision_can_be_read():
+    newer = a_placement(spec_dispatch="psychic", spec_moon={"phase": 1}, status_phase="Dreaming")
+    newer["spec"]["steps"][0].append("new")
+    placement = read_resource(PipelinePlacement, newer)
+    assert placement.spec.dispatch == "psychic"
+    assert placement.status is not None
+    assert placement.status.phase == "Dreaming"
+    assert len(placement.planned_nodes()) == 3
+
+
+def test_a_bad_row_spoils_no_other():
+    placement = read_resource(
+        PipelinePlacement, a_placement(spec_steps=[["a", 0], ["b", 7], [[[]]], ["c", 1]])
+    )
+    assert placement.planned_nodes() == {"a": "nitos-cloud-node", "c": "nitlab-edge-node"}
+    assert len(placement.planned_rows().problems) == 2
+
+
+def test_models_are_frozen():
+    policy = read_resource(PlacementPolicy, a_policy())
+    with pytest.raises(ValueError, match="frozen"):
+        policy.spec.paused = True  # type: ignore[misc]
+
+
+def deep(levels):
+    value: list = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        7,
+        "text",
+        [],
+        {"metadata": 7},
+        {"spec": []},
+        {"metadata": {"name": "\x1b[2J" * 99}, "spec": 1},
+    ],
+)
+def test_what_is_no_resource_is_refused(kind, found):
+    with pytest.raises(InputError) as refused:
+        read_resource(kind, found)
+    assert len(str(refused.value)) < 400
+    assert str(refused.value).isprintable()
+
+
+def test_deep_rows_are_refused_not_followed():
+    placement = read_resource(
+        PipelinePlacement, a_placement(spec_steps=[["a", 0, 0, 1, ["x", deep(50_000)]]])
+    )
+    assert "nested too deep" in placement.planned_rows().problems[0]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["spec", "status", "metadata"]), st.data())
+def test_reading_fails_with_our_own_error_only(part, data):
+    found = a_placement()
+    field = data.draw(st.sampled_from(sorted(found[part])))
+    found[part][field] = data.draw(json_values)
+    try:
+        placement = read_resource(PipelinePlacement, found)
+    except InputError:
+        return
+    placement.planned_nodes()
+    placement.state_rows()

@@ -1,0 +1,80 @@
+"""Our CRDs as the API server would use them: schemas, defaulting, validation without the server."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).resolve().parents[2]
+CRDS = ROOT / "deploy" / "crds"
+MANIFESTS = ROOT / "samples" / "manifests"
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    """The objects of a YAML file."""
+    return [each for each in yaml.safe_load_all(path.read_text(encoding="utf-8")) if each]
+
+
+def crds() -> dict[str, dict[str, Any]]:
+    """Our CustomResourceDefinitions by kind."""
+    found = (each for path in sorted(CRDS.glob("*.yaml")) for each in documents(path))
+    return {
+        each["spec"]["names"]["kind"]: each
+        for each in found
+        if each["kind"] == "CustomResourceDefinition"
+    }
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The structural schema of the served version."""
+    (version,) = crds()[kind]["spec"]["versions"]
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def with_defaults(value: Any, schema: dict[str, Any]) -> Any:
+    """The value as the API server would complete it."""
+    if isinstance(value, dict):
+        value = dict(value)
+        for name, part in schema.get("properties", {}).items():
+            if name not in value and "default" in part:
+                value[name] = deepcopy(part["default"])
+            if name in value:
+                value[name] = with_defaults(value[name], part)
+        return value
+    if isinstance(value, list):
+        return [with_defaults(each, schema.get("items", {})) for each in value]
+    return value
+
+
+def problems(found: dict[str, Any]) -> list[str]:
+    """What an API server would refuse, CEL rules apart, and fields that it would drop."""
+    schema = _closed(schema_of(found["kind"]))
+    complete = with_defaults(found, schema)
+    return [
+        f"{'.'.join(map(str, error.absolute_path))}: {error.message}"
+        for error in Draft202012Validator(schema).iter_errors(complete)
+    ]
+
+
+def parts(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every part of a schema with its path."""
+    yield path, schema
+    for name, part in schema.get("properties", {}).items():
+        yield from parts(part, f"{path}.{name}")
+    if "items" in schema:
+        yield from parts(schema["items"], f"{path}[]")
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with unknown fields refused."""
+    closed = dict(schema)
+    if "properties" in schema:
+        closed["properties"] = {name: _closed(part) for name, part in schema["properties"].items()}
+        closed["additionalProperties"] = False
+    if "items" in schema:
+        closed["items"] = _closed(schema["items"])
+    return closed
