@@ -1,0 +1,192 @@
+"""The CRDs say the same as the models, keep the rules for CRDs, and take the examples."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from kfp_placement_engine.contract.keys import API_GROUP, API_VERSION
+from kfp_placement_engine.contract.resources import KINDS, read_resource
+from tests.support.structural_schemas import (
+    CRDS,
+    MANIFESTS,
+    crds,
+    documents,
+    parts,
+    problems,
+    schema_of,
+    with_defaults,
+)
+
+MODELS = {kind.__name__: kind for kind in KINDS}
+EXAMPLES = {
+    f"{path.name}-{number}": each
+    for path in sorted(MANIFESTS.glob("*.yaml"))
+    for number, each in enumerate(documents(path))
+}
+COMPARED = [
+    "type",
+    "format",
+    "enum",
+    "pattern",
+    "anyOf",
+    "x-kubernetes-int-or-string",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+]
+
+
+def model_schema(kind: str) -> dict[str, Any]:
+    """What the model says of itself, without references."""
+    schema = MODELS[kind].model_json_schema(mode="serialization", by_alias=True)
+    definitions = schema.pop("$defs", {})
+
+    def resolved(part: Any) -> Any:
+        if isinstance(part, list):
+            return [resolved(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        part = dict(part)
+        if "$ref" in part:
+            name = part.pop("$ref").removeprefix("#/$defs/")
+            part = {**definitions[name], **part}
+        choices = part.get("anyOf", [])
+        if {"type": "null"} in choices:
+            part.pop("anyOf")
+            assert part.pop("default") is None
+            (only,) = [each for each in choices if each != {"type": "null"}]
+            part = {**only, **part}
+            return resolved(part)
+        # Nulls stand only among defaults; they are never written.
+        return {key: resolved(value) for key, value in part.items() if value is not None}
+
+    found: dict[str, Any] = resolved(schema)
+    return found
+
+
+def flat(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What can be compared of each part of a schema, by path."""
+    result = {}
+    for path, part in parts(schema):
+        if path.startswith(".metadata") or path in ("", ".kind", ".apiVersion"):
+            continue
+        said = {key: part[key] for key in COMPARED if key in part}
+        if said.get("format") == "int64":
+            del said["format"]
+        if "required" in part:
+            said["required"] = sorted(part["required"])
+        if "default" in part:
+            said["default"] = with_defaults(part["default"], part)
+        result[path] = said
+    return result
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_model_and_crd_say_the_same(kind):
+    assert flat(schema_of(kind)) == flat(model_schema(kind))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_model_and_crd_require_the_same_at_the_root(kind):
+    assert schema_of(kind).get("required", []) == model_schema(kind).get("required", [])
+    assert set(schema_of(kind)["properties"]) == set(model_schema(kind)["properties"])
+
+
+def test_every_kind_has_its_crd_and_its_model():
+    assert set(crds()) == set(MODELS)
+
+
+def test_the_kustomization_lists_every_crd():
+    listed = yaml.safe_load((CRDS / "kustomization.yaml").read_text())["resources"]
+    assert sorted([*listed, "kustomization.yaml"]) == sorted(path.name for path in CRDS.iterdir())
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_names_and_version(kind):
+    crd = crds()[kind]
+    names = crd["spec"]["names"]
+    (version,) = crd["spec"]["versions"]
+    assert crd["metadata"]["name"] == f"{names['plural']}.{API_GROUP}"
+    assert f"{crd['spec']['group']}/{version['name']}" == API_VERSION
+    assert names["categories"] == ["placement"]
+    assert names["shortNames"]
+    assert names["listKind"] == f"{kind}List"
+    assert version["subresources"] == {"status": {}}
+    assert version["additionalPrinterColumns"][-1]["name"] == "Age"
+
+
+def test_short_names_differ():
+    short = [name for crd in crds().values() for name in crd["spec"]["names"]["shortNames"]]
+    assert len(set(short)) == len(short)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_printed_columns_exist(kind):
+    known = {path for path, _ in parts(schema_of(kind))}
+    for column in crds()[kind]["spec"]["versions"][0]["additionalPrinterColumns"]:
+        path = re.sub(r"\[\?\(.*\)\]", "[]", column["jsonPath"])
+        assert path in known or path == ".metadata.creationTimestamp"
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_schema_is_structural_and_bounded(kind):
+    """Every part has a type or says why not; lists and free texts have a limit (CEL needs it)."""
+    for path, part in parts(schema_of(kind)):
+        free = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
+        assert "type" in part or any(part.get(word) for word in free), path
+        assert not {"$ref", "nullable", "additionalProperties", "oneOf"} & set(part), path
+        if part.get("type") == "array":
+            assert "maxItems" in part, path
+        if part.get("type") == "string" and path not in (".apiVersion", ".kind"):
+            assert {"maxLength", "enum", "format"} & set(part), path
+        for rule in part.get("x-kubernetes-validations", []):
+            assert rule["message"], path
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_conditions_are_a_map_by_type(kind):
+    schema = dict(parts(schema_of(kind)))[".status.conditions"]
+    assert schema["x-kubernetes-list-type"] == "map"
+    assert schema["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_defaults_of_the_api_server_are_those_of_the_model():
+    """An empty policy means the same with and without an API server in between."""
+    empty = {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": {"name": "default"}}
+    complete = with_defaults(empty, schema_of("PlacementPolicy"))
+    assert complete["spec"]["gateDeadline"] == "60s"
+    policy = MODELS["PlacementPolicy"]
+    assert read_resource(policy, complete) == read_resource(policy, empty)
+    assert read_resource(policy, empty).to_object() == complete
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+def test_examples_are_accepted(example):
+    assert problems(example) == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+def test_examples_mean_something_to_the_model(example):
+    kind = MODELS[example["kind"]]
+    resource = read_resource(kind, example)
+    written = resource.to_object()
+    assert problems(written) == []
+    assert read_resource(kind, written) == resource
+
+
+def test_every_kind_has_an_example():
+    assert {example["kind"] for example in EXAMPLES.values()} == set(MODELS)
+
+
+def test_validation_finds_what_it_should():
+    (example, *_) = documents(MANIFESTS / "policy-gates.yaml")
+    example["spec"]["gateDeadlin"] = "30s"
+    example["spec"]["engine"] = {"budget": 2}
+    found = " ".join(problems(example))
+    assert "gateDeadlin" in found
+    assert "spec.engine.budget" in found
