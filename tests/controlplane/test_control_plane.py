@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.controlplane import objects, stages
+from tests.controlplane import housekeeping, objects, stages
 from tests.controlplane.api import Api
 from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.housekeeping import account_token, is_ready
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane.housekeeping import account_token, is_ready, temporary_namespace
+from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -179,3 +179,23 @@ def test_everything_survives_a_restart_of_the_server(
     )
     for process in control_plane.processes.values():
         process.check()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("control_plane_programs")
+def test_somebody_else_may_play_the_kubelet():
+    """kwok keeps the nodes alone: pods are bound and then wait for whoever plays them."""
+    with ControlPlane(PlaneOptions(play_pods=False)) as plane:
+        api = plane.api
+        housekeeping.add_nodes(api, objects.node("n"))
+        with temporary_namespace(api, "test") as namespace:
+            pod = api.create(objects.pod("p", namespace))
+            wait_until(
+                lambda: pod_field(api, namespace, "p", "spec", "nodeName"), "the pod to be bound"
+            )
+            api.patch(pod, {"status": {"phase": "Running"}}, part="status")
+            assert pod_field(api, namespace, "p", "status", "phase") == "Running"
+            api.delete(pod)
+            assert api.get("v1", "Pod", "p", namespace)["metadata"]["deletionTimestamp"]
+            api.delete(pod, grace_seconds=0)
+            assert api.find("v1", "Pod", "p", namespace) is None
