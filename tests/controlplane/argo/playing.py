@@ -47,6 +47,7 @@ class Player:
     def settle(self) -> None:
         """Let the controller look until it has nothing more to do."""
         for _ in range(MOST_LOOKS):
+            before = list(self.cluster.pods)
             outcome = reconcile(
                 self.workflow,
                 self.cluster.pods.values(),
@@ -58,7 +59,7 @@ class Player:
             self.looks += 1
             self.workflow = outcome.workflow
             self.requeue_seconds = outcome.requeue_seconds
-            if not outcome.changed:
+            if not outcome.changed and before == list(self.cluster.pods):
                 return
         raise AssertionError("the controller does not come to rest")
 

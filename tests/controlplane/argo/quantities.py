@@ -12,10 +12,15 @@ def is_quantity(value: Any) -> bool:
     return _QUANTITY.fullmatch(str(value)) is not None
 
 
-def bad_quantity(resources: Mapping[str, Any]) -> str | None:
+def bad_quantity(resources: Any) -> str | None:
     """The first value in requests or limits that is no quantity, or None."""
+    if not isinstance(resources, Mapping):
+        return str(resources)
     for part in ("requests", "limits"):
-        for value in (resources.get(part) or {}).values():
+        amounts = resources.get(part) or {}
+        if not isinstance(amounts, Mapping):
+            return str(amounts)
+        for value in amounts.values():
             if not is_quantity(value):
                 return str(value)
     return None

@@ -1,0 +1,147 @@
+"""The pod object: against a pod that the real controller made, and by hand."""
+
+import json
+
+import pytest
+
+from tests.controlplane.argo.names import node_id, pod_name
+from tests.controlplane.argo.playing import Player
+from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
+from tests.controlplane.argo.strategic_merge import strategic_merge
+from tests.controlplane.argo.test_recordings import _player
+from tests.support.data import data_path
+
+DEFAULTED = ("terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy")
+DEFAULTED_IN_SPEC = (
+    "terminationGracePeriodSeconds",
+    "dnsPolicy",
+    "serviceAccount",
+    "priority",
+    "enableServiceLinks",
+    "preemptionPolicy",
+    "tolerations",
+)
+
+
+def _comparable(pod):
+    """A pod without what an API server fills in; JSON in variables is read."""
+    spec = {key: value for key, value in pod["spec"].items() if key not in DEFAULTED_IN_SPEC}
+    for part in ("initContainers", "containers"):
+        spec[part] = [
+            {key: value for key, value in entry.items() if key not in DEFAULTED}
+            for entry in spec[part]
+        ]
+        for container in spec[part]:
+            container["env"] = [_variable(entry) for entry in container["env"]]
+    return spec
+
+
+def _variable(entry):
+    if entry["name"] == "ARGO_TEMPLATE":
+        template = json.loads(entry["value"])
+        template["podSpecPatch"] = json.loads(template["podSpecPatch"])
+        template["podSpecPatch"]["containers"][0].pop("command")
+        return {"name": entry["name"], "value": template}
+    if "valueFrom" in entry:
+        field = {"apiVersion": "v1", **entry["valueFrom"]["fieldRef"]}
+        return {**entry, "valueFrom": {"fieldRef": field}}
+    return {key: value for key, value in entry.items() if value != ""}
+
+
+def test_the_whole_spec_of_a_real_pod():
+    """The recording's drivers gave the command `x`; ours give the launcher's."""
+    request = json.loads(data_path("labelled", "extender", "filter-taxi-predict.json").read_text())
+    recorded = request.get("pod") or request["Pod"]
+    player = _player(json.loads(data_path("labelled", "recordings", "taxi.json").read_text()))
+    player.play()
+
+    made = player.cluster.pods[recorded["metadata"]["name"]]
+    made["spec"]["containers"][1]["command"][-1] = "x"
+
+    assert _comparable(made) == _comparable(recorded)
+
+
+def test_names():
+    assert node_id("wf", "wf") == "wf"
+    assert node_id("wf", "foobar") == f"wf-{0xBF9CF968}"
+    assert pod_name("wf", "foobar", "work") == f"wf-work-{0xBF9CF968}"
+    assert pod_name("wf", "wf", "work") == "wf"
+    assert len(pod_name("w" * 200, "n", "t" * 100)) <= 253
+
+
+def _only_pod(template, **spec):
+    player = Player(workflow(dag("main", task("a")), template, **spec), settings=NO_DEFAULTS)
+    player.settle()
+    return player.cluster.pods[player.pods()[".a"]]
+
+
+def test_the_templates_own_scheduler_wins():
+    assert _only_pod(step(), schedulerName="all")["spec"]["schedulerName"] == "all"
+    pod = _only_pod(step(schedulerName="mine"), schedulerName="all")
+    assert pod["spec"]["schedulerName"] == "mine"
+
+
+def test_selectors_come_from_the_template_the_one_around_it_or_the_workflow():
+    around = dag("main", task("a"), nodeSelector={"from": "around"})
+    player = Player(
+        workflow(around, step(), nodeSelector={"from": "workflow"}), settings=NO_DEFAULTS
+    )
+    player.settle()
+    pod = player.cluster.pods[player.pods()[".a"]]
+    assert pod["spec"]["nodeSelector"] == {"from": "around"}
+
+
+def test_the_workflows_patch_comes_before_the_templates():
+    patch = json.dumps({"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]})
+    first = json.dumps(
+        {
+            "priorityClassName": "low",
+            "containers": [
+                {"name": "main", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}
+            ],
+        }
+    )
+    pod = _only_pod(step(podSpecPatch=patch), podSpecPatch=first)
+    main = pod["spec"]["containers"][1]
+    assert main["resources"]["limits"] == {"cpu": "2", "memory": "1Gi"}
+    assert pod["spec"]["priorityClassName"] == "low"
+    assert [entry["name"] for entry in pod["spec"]["containers"]] == ["wait", "main"]
+
+
+@pytest.mark.parametrize("patch", ["{", "[]", '{"containers": [{"name": "main", "resources": 1}]}'])
+def test_a_patch_that_is_none_is_an_error_of_the_step(patch):
+    player = Player(
+        workflow(dag("main", task("a")), step(podSpecPatch=patch)), settings=NO_DEFAULTS
+    )
+    player.settle()
+    assert player.nodes()[".a"]["phase"] == "Error"
+    assert player.phase == "Error"
+
+
+def test_strategic_merge():
+    original = {
+        "containers": [{"name": "main", "env": [{"name": "A", "value": "1"}], "args": ["x"]}],
+        "tolerations": [{"key": "a"}],
+        "volumes": [{"name": "v"}, {"name": "gone"}],
+        "nodeSelector": {"a": "1", "b": "2"},
+    }
+    patch = {
+        "containers": [{"name": "main", "env": [{"name": "B", "value": "2"}], "args": ["y", "z"]}],
+        "tolerations": [{"key": "b"}],
+        "volumes": [{"name": "gone", "$patch": "delete"}, {"name": "new"}],
+        "nodeSelector": {"a": None, "c": "3"},
+    }
+    merged = strategic_merge(original, patch)
+    assert merged == {
+        "containers": [
+            {
+                "name": "main",
+                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "args": ["y", "z"],
+            }
+        ],
+        "tolerations": [{"key": "b"}],
+        "volumes": [{"name": "v"}, {"name": "new"}],
+        "nodeSelector": {"b": "2", "c": "3"},
+    }
+    assert original["nodeSelector"] == {"a": "1", "b": "2"}
