@@ -89,7 +89,8 @@ class Preview:
         found = [item for item in self.plan.steps if step in (item.name, item.task)]
         if not found:
             raise UnknownStepError(_unknown(self.plan, step))
-        return "\n".join(map(_explanation, found))
+        waiting = summary.waiting_for(self.plan)
+        return "\n".join(_explanation(item, waiting.get(item.name)) for item in found)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to a file, whole or not at all.
@@ -136,12 +137,14 @@ def _unknown(plan: Plan, name: object) -> str:
 
 
 def _headline(plan: Plan) -> str:
-    makespan = summary.duration(plan.figures.makespan_seconds)
+    ends = summary.ends(plan)
+    end = f"ends after {summary.makespan(plan.figures)}" if ends else summary.NEVER_ENDS
     steps = summary.counted(len(plan.steps), "step")
     nodes = summary.counted(len(plan.cluster_nodes), "node")
-    parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, ends after {makespan}"]
+    parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, {end}"]
     parts += [
-        f"{shown(name, 40)} {summary.duration(figures.makespan_seconds)}"
+        f"{shown(name, 40)} {summary.makespan(figures)}"
+        + (" (breaks a latency rule)" if summary.breaks_more(plan, figures) else "")
         for name, figures in plan.baselines.items()
     ]
     if plan.unschedulable:
@@ -151,12 +154,13 @@ def _headline(plan: Plan) -> str:
     return ", ".join(parts) + "; see .explain(step)"
 
 
-def _explanation(step: PlannedStep) -> str:
+def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:
     name = visible(step.name)
     if step.node is None:
         return f"{name} goes nowhere: {visible(step.reason)}"
     start, end = summary.duration(step.start_seconds), summary.duration(step.finish_seconds)
-    return f"{name} goes to {visible(step.node)}, {start} to {end}: {visible(step.reason)}"
+    waits = f"; but it comes {summary.waits(cause)}" if cause is not None else ""
+    return f"{name} goes to {visible(step.node)}, {start} to {end}: {visible(step.reason)}{waits}"
 
 
 def _rendered(plan: Plan, target: Path) -> str:

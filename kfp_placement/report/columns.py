@@ -89,7 +89,12 @@ def _with_wrapped(line: str, text: str, room: int | None, wrap_from: int) -> lis
     if room is None or width(text) <= room:
         return [(line + gap + text).rstrip()]
     if room >= wrap_from:
-        first, *rest = textwrap.wrap(text, room) or [""]
+        first, *rest = _wrapped(text, room) or [""]
         return [line + gap + first, *(" " * width(line) + gap + part for part in rest)]
-    below = textwrap.wrap(text, max(width(line) + _GAP + room - 4, wrap_from))
+    below = _wrapped(text, max(width(line) + _GAP + room - 4, wrap_from))
     return [line.rstrip(), *("    " + part for part in below)]
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    # Names of nodes and steps are full of hyphens; they stay whole.
+    return textwrap.wrap(text, room, break_on_hyphens=False)

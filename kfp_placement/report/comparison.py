@@ -31,7 +31,9 @@ def caption(plan: Plan) -> str:
     """What the table compares."""
     by = f"All simulated with the same model, dispatch {plan.dispatch}."
     if plan.all_durations_assumed:
-        return f"{by} No percentages: all durations are assumed."
+        by += " No percentages: all durations are assumed."
+    if summary.shows_latency(plan):
+        by += f" Beyond the rule: {summary.BEYOND_RULE}."
     return by
 
 
@@ -66,15 +68,19 @@ def _row(plan: Plan, row: ScheduleSummary, longest: float, *, latency: bool) -> 
     css = "mine" if row.is_plan else "other"
     cells = [
         tag("th", name(row.name), scope="row"),
-        tag("td", Markup(summary.duration(row.makespan_seconds)), class_="num"),
+        tag("td", Markup(row.makespan), class_="num"),
         tag("td", bar(row.makespan_seconds, plan.lower_bound.seconds, longest, css), class_="bar"),
-        tag("td", text(row.verdict), class_=_verdict_class(row)),
+        tag("td", text(row.verdict), *_caveat(row), class_=_verdict_class(row)),
         tag("td", Markup(f"{row.unplaced:,}"), class_="bad" if row.unplaced else None),
     ]
     if latency:
         css_class = "bad" if row.latency_excess_ms > 0 else None
         cells.append(tag("td", text(summary.schedule_latency(row)), class_=css_class))
     return tag("tr", *cells, class_="plan" if row.is_plan else None)
+
+
+def _caveat(row: ScheduleSummary) -> list[Markup]:
+    return [tag("small", text(row.caveat))] if row.caveat else []
 
 
 def _verdict_class(row: ScheduleSummary) -> str | None:

@@ -76,7 +76,7 @@ def _drawing(
     described = (
         f"{summary.counted(summary.placed(plan), 'step')} on"
         f" {summary.counted(len(summary.steps_by_node(plan)), 'node')},"
-        f" ending after {summary.duration(plan.figures.makespan_seconds)}."
+        f" {_ending(plan)}."
         " The step table holds the same figures."
     )
     return tag(
@@ -93,6 +93,12 @@ def _drawing(
         aria_labelledby=f"{prefix}-gantt-title",
         aria_describedby=f"{prefix}-gantt-desc",
     )
+
+
+def _ending(plan: Plan) -> str:
+    if not summary.ends(plan):
+        return "of a run that does not end"
+    return f"ending after {summary.duration(plan.figures.makespan_seconds)}"
 
 
 def hatches(prefix: str) -> Markup:

@@ -18,6 +18,12 @@ _SOURCES = {
     "wfformat": "a workflow in wfformat",
 }
 
+_SMALLEST = 0.6
+"""Share of its natural size to which the graph shrinks: its names are 7.5 pixels high then."""
+
+_PAGE_ROOM, _NOTEBOOK_ROOM = 1198.0, 760.0
+"""Room for the graph on a wide screen, in pixels."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -57,9 +63,13 @@ def header(context: Context) -> Markup:
 def _tiles(plan: Plan) -> list[Markup]:
     total, placed = len(plan.steps), summary.placed(plan)
     missing = total - placed
+    ends = summary.ends(plan)
     tiles = [
         _tile(
-            "Makespan", summary.duration(plan.figures.makespan_seconds), "from submission to end"
+            "Makespan",
+            summary.makespan(plan.figures),
+            "from submission to end" if ends else "while a step fits no node",
+            "" if ends else "bad",
         ),
         _tile(
             "Steps placed",
@@ -71,16 +81,17 @@ def _tiles(plan: Plan) -> list[Markup]:
         ),
     ]
     compared = summary.schedules(plan)[1:]
-    if compared:
+    if compared and compared[0].verdict != summary.NONE:
         first = compared[0]
         word = "than" if first.verdict.endswith(("shorter", "longer")) else "against"
-        against = f"{word} {first.name} ({summary.duration(first.makespan_seconds)})"
+        against = f"{word} {first.name} ({first.makespan})"
         if first.latency_excess_ms > plan.figures.latency_excess_ms:
-            against += ", which breaks the latency rule"
+            against += ", which breaks a latency rule"
         good = "good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
-    bound = f"{summary.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"
-    tiles.append(_tile("Against the lower bound", summary.bound_verdict(plan), bound))
+    if ends:
+        bound = f"{summary.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"
+        tiles.append(_tile("Against the lower bound", summary.bound_verdict(plan), bound))
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
@@ -110,6 +121,7 @@ def problems(context: Context) -> Markup:
         "section",
         _heading(context, heading),
         tag("ul", *items, *_rest(len(missing) - len(shown))),
+        *_note(summary.unending(context.plan)),
         class_="alert bad",
     )
 
@@ -159,10 +171,13 @@ def graph(context: Context) -> Markup:
     drawing = dag(context.plan, context.colours, context.limits, context.prefix)
     pictures = []
     if drawing.svg:
-        # Large graphs scroll, small ones are not blown up.
-        style = f"min-width:{drawing.width * 0.85:.0f}px"
-        box = tag("div", drawing.svg, style=style, class_="natural")
-        pictures.append(_scroll("Graph of steps", box, ""))
+        # Large graphs shrink while they can be read, then scroll; small ones are not blown up.
+        least = drawing.width * _SMALLEST
+        box = tag("div", drawing.svg, style=f"min-width:{least:.0f}px", class_="natural")
+        if least > (_PAGE_ROOM if context.top == 1 else _NOTEBOOK_ROOM):
+            hint = "The graph is wider than the page; scroll it sideways to see its end →"
+            pictures.append(tag("p", text(hint), class_="hint"))
+        pictures.append(_scroll("Graph of steps", box, "shaded"))
     return _figure(context, "Graph", _nodes_legend(context), *pictures, *_note(drawing.note))
 
 

@@ -17,7 +17,8 @@ def steps_table(plan: Plan, colours: NodeColours, limits: Limits) -> Markup:
     if latency:
         heads.append(("latency", "num"))
     heads += [("requests", ""), ("why there", "")]
-    rows = [_row(step, colours, latency=latency) for step in shown]
+    waiting = summary.waiting_for(plan)
+    rows = [_row(step, colours, waiting.get(step.name), latency=latency) for step in shown]
     count = f"{len(shown):,} of {summary.counted(len(plan.steps), 'step')}"
     words = f"{count if len(shown) < len(plan.steps) else summary.counted(len(shown), 'step')}"
     assumed = "; ~ marks a run time that was assumed" if _any_assumed(plan) else ""
@@ -37,9 +38,12 @@ def _any_assumed(plan: Plan) -> bool:
     return any(summary.run_time(step).startswith("~") for step in plan.steps)
 
 
-def _row(step: PlannedStep, colours: NodeColours, *, latency: bool) -> Markup:
+def _row(
+    step: PlannedStep, colours: NodeColours, cause: PlannedStep | None, *, latency: bool
+) -> Markup:
+    waits = [tag("small", text(summary.waits(cause)), class_="bad")] if cause is not None else []
     cells = [
-        tag("th", name(step.name), _remarks(step), scope="row"),
+        tag("th", name(step.name), _remarks(step), *waits, scope="row"),
         _node_cell(step, colours),
         _amount(summary.duration(step.start_seconds)),
         _amount(summary.duration(step.finish_seconds)),

@@ -8,9 +8,11 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from kfp_placement.report.labels import short_name
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.lowering.latency import TOLERANCE_MS, TOLERANCE_SHARE
 from kfp_placement_engine.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource
 
@@ -18,6 +20,14 @@ NONE = "-"
 """Stands where there is no figure."""
 
 PLAN_NAME = "this plan"
+
+NEVER_ENDS = "does not end"
+"""In place of a makespan where a step fits no node."""
+
+BEYOND_RULE = (
+    f"round trip above the best node's plus max({TOLERANCE_MS:g} ms, {TOLERANCE_SHARE:.0%})"
+)
+"""What is beyond a latency rule."""
 
 _TIMES = 2.0
 """From three times the bound on, a factor reads better than a percentage."""
@@ -36,8 +46,9 @@ class ScheduleSummary:
 
     Attributes:
         name: for people.
-        makespan_seconds: None where nothing is placed.
+        makespan_seconds: None where nothing is placed, or the run does not end.
         verdict: how the plan compares with it ("14.2% shorter"); empty for the plan itself.
+        caveat: what the verdict does not say: "but heft breaks a latency rule", or "".
         unplaced: steps without a node.
         latency_ms: sum of the round trips of latency-ruled steps.
         latency_excess_ms: what of it is beyond the tolerance band of the rules.
@@ -47,18 +58,73 @@ class ScheduleSummary:
     name: str
     makespan_seconds: float | None
     verdict: str
+    caveat: str
     unplaced: int
     latency_ms: float
     latency_excess_ms: float
     is_plan: bool
 
+    @property
+    def makespan(self) -> str:
+        """The makespan for people."""
+        return NEVER_ENDS if self.unplaced else duration(self.makespan_seconds)
+
 
 def schedules(plan: Plan) -> list[ScheduleSummary]:
     """The plan, then the baselines in the order asked for."""
-    rows = [_schedule(PLAN_NAME, plan.figures, "", is_plan=True)]
-    for name, figures in plan.baselines.items():
-        rows.append(_schedule(visible(name), figures, verdict(plan, figures), is_plan=False))
+    rows = [_schedule(PLAN_NAME, plan.figures, "", "", is_plan=True)]
+    for key, figures in plan.baselines.items():
+        name, words = visible(key), verdict(plan, figures)
+        broken = f"but {name} breaks a latency rule"
+        caveat = broken if words.endswith("longer") and breaks_more(plan, figures) else ""
+        rows.append(_schedule(name, figures, words, caveat, is_plan=False))
     return rows
+
+
+def breaks_more(plan: Plan, figures: Figures) -> bool:
+    """Whether a baseline breaks latency rules that the plan keeps, or breaks them further."""
+    return figures.latency_excess_ms > plan.figures.latency_excess_ms + _NOTICEABLE
+
+
+def ends(plan: Plan) -> bool:
+    """Whether the run can end at all: each of its steps has a node."""
+    return plan.figures.unplaced == 0
+
+
+def makespan(figures: Figures) -> str:
+    """A schedule's makespan for people; a run of which a step fits no node does not end."""
+    return NEVER_ENDS if figures.unplaced else duration(figures.makespan_seconds)
+
+
+def unending(plan: Plan) -> str:
+    """What times mean in the plan of a run that does not end, or ""."""
+    if ends(plan):
+        return ""
+    one = plan.figures.unplaced == 1
+    steps = f"{counted(plan.figures.unplaced, 'step')} {'fits' if one else 'fit'} no node"
+    elsewhere = "it ran elsewhere for its" if one else "they ran elsewhere for their"
+    return (
+        f"The run does not end while {steps}; all times are what they would be if {elsewhere}"
+        " run time on the reference node."
+    )
+
+
+def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
+    """Steps that never start, each with a step before it that fits no node."""
+    stuck = {step.name: step for step in plan.steps if step.node is None and not step.cached}
+    waiting: dict[str, PlannedStep] = {}
+    for step in plan.steps if stuck else ():
+        for parent in step.depends_on:
+            cause = stuck.get(parent) or waiting.get(parent)
+            if cause is not None:
+                waiting[step.name] = cause
+                break
+    return waiting
+
+
+def waits(cause: PlannedStep | None) -> str:
+    """What a step waits for in vain: `after crunch-2, which fits no node`."""
+    return "" if cause is None else f"after {visible(short_name(cause))}, which fits no node"
 
 
 def verdict(plan: Plan, figures: Figures) -> str:
@@ -66,6 +132,8 @@ def verdict(plan: Plan, figures: Figures) -> str:
     if figures.unplaced != plan.figures.unplaced:
         difference = figures.unplaced - plan.figures.unplaced
         return f"places {abs(difference)} {'more' if difference > 0 else 'fewer'}"
+    if not ends(plan):
+        return NONE
     mine, other = _finite(plan.figures.makespan_seconds), _finite(figures.makespan_seconds)
     if mine is None or other is None:
         return NONE
@@ -79,7 +147,7 @@ def verdict(plan: Plan, figures: Figures) -> str:
 def bound_verdict(plan: Plan) -> str:
     """How far the plan is above the lower bound, at most: `2.6% above`, `reached`."""
     mine, bound = _finite(plan.figures.makespan_seconds), _finite(plan.lower_bound.seconds)
-    if mine is None or not bound:
+    if mine is None or not bound or not ends(plan):
         return NONE
     gap = (mine - bound) / bound
     if gap < _SAME:
@@ -134,9 +202,9 @@ def run_time(step: PlannedStep) -> str:
     return mark + duration(step.duration_seconds)
 
 
-def remark(step: PlannedStep) -> str:
-    """What is special about a step, in a word or two."""
-    words = []
+def remark(step: PlannedStep, cause: PlannedStep | None = None) -> str:
+    """What is special about a step, in a word or two; `cause` is what it waits for in vain."""
+    words = [waits(cause)] if cause is not None else []
     if step.conditional:
         words.append("conditional")
     if step.assumed:
@@ -212,11 +280,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _schedule(name: str, figures: Figures, text: str, *, is_plan: bool) -> ScheduleSummary:
+def _schedule(
+    name: str, figures: Figures, text: str, caveat: str, *, is_plan: bool
+) -> ScheduleSummary:
     return ScheduleSummary(
         name=name,
-        makespan_seconds=_finite(figures.makespan_seconds),
+        makespan_seconds=None if figures.unplaced else _finite(figures.makespan_seconds),
         verdict=text,
+        caveat=caveat,
         unplaced=figures.unplaced,
         latency_ms=figures.latency_ms,
         latency_excess_ms=figures.latency_excess_ms,

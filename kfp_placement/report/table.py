@@ -1,17 +1,19 @@
 """The plan as plain text, for `-o table` and `-o wide`."""
 
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kfp_placement.report import summary
 from kfp_placement.report.columns import Column, layout
-from kfp_placement.report.visible import visible
+from kfp_placement.report.visible import visible, width
 from kfp_placement_engine.contract.quantities import format_resources
 from kfp_placement_engine.plan import Plan, PlannedStep
 
 _MIN_NAME = 12
 _MIN_WORD = 8
 _MIN_REASON = 30
+_MIN_NOTE = 22
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,13 @@ class TableStyle:
 
     Attributes:
         wide: all columns, with the reason of every step.
+        reasons: the reason of every step beside the usual columns.
         columns: width of the terminal; None: as wide as the text is (a file or a pipe).
         colour: escape sequences for bold, dim, red and yellow.
     """
 
     wide: bool = False
+    reasons: bool = False
     columns: int | None = None
     colour: bool = False
 
@@ -89,9 +93,11 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         Column("UNPLACED", right=True),
         *([Column("LATENCY (+ BEYOND RULE)")] if latency else []),
     ]
+    found = summary.schedules(plan)
     rows = []
-    for item in summary.schedules(plan):
-        row = [item.name, summary.duration(item.makespan_seconds), item.verdict, str(item.unplaced)]
+    for item in found:
+        verdict = f"{item.verdict}, {item.caveat}" if item.caveat else item.verdict
+        row = [item.name, item.makespan, verdict, str(item.unplaced)]
         if latency:
             row.append(_schedule_latency(item))
         rows.append(row)
@@ -102,8 +108,20 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         "",
     ]
     rows.append(bound + [""] * latency)
-    lines = layout(columns, rows, style.columns)
-    return [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:]]
+    lines, below = layout(columns, rows, style.columns), []
+    if style.columns is not None and max(map(width, lines)) > style.columns:
+        # What a verdict does not say stands below where there is no room beside it.
+        for item, row in zip(found, rows, strict=False):
+            if item.caveat:
+                row[2] = f"{item.verdict} *"
+                below.append(f"* {item.verdict}, {item.caveat}")
+        lines = layout(columns, rows, style.columns)
+    if latency:
+        below.append(f"beyond rule: {summary.BEYOND_RULE}")
+    head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]
+    unending = summary.unending(plan)
+    told = textwrap.wrap(unending, style.columns) if style.columns else [unending]
+    return [*head, *map(paint.red, told if unending else ())]
 
 
 def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
@@ -112,13 +130,13 @@ def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
 
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
-    columns, rows = _step_columns(plan, wide=style.wide)
+    columns, rows = _step_columns(plan, wide=style.wide, reasons=style.wide or style.reasons)
     lines = layout(columns, rows, style.columns)
     return [paint.dim(lines[0]), *lines[1:]]
 
 
-def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[str]]]:
-    steps = plan.steps
+def _step_columns(plan: Plan, *, wide: bool, reasons: bool) -> tuple[list[Column], list[list[str]]]:
+    steps, waiting = plan.steps, summary.waiting_for(plan)
     candidates: list[tuple[Column, list[str], bool]] = [
         (
             Column("STEP", shrink_to=_MIN_NAME, is_path=True),
@@ -146,9 +164,17 @@ def _step_columns(plan: Plan, *, wide: bool) -> tuple[list[Column], list[list[st
         (Column("PULL", right=True), _amounts(step.image_pull_seconds for step in steps), wide),
         (Column("TRANSFER", right=True), _amounts(step.transfer_seconds for step in steps), wide),
         (Column("LATENCY", right=True), [_latency(step) for step in steps], True),
-        (Column("NOTE"), [summary.remark(step) for step in steps], True),
+        (
+            Column("NOTE", shrink_to=_MIN_NOTE),
+            [summary.remark(step, waiting.get(step.name)) for step in steps],
+            True,
+        ),
         (Column("REQUESTS", shrink_to=_MIN_NAME), [_requests(step) for step in steps], wide),
-        (Column("REASON", wrap_from=_MIN_REASON), [visible(step.reason) for step in steps], wide),
+        (
+            Column("REASON", wrap_from=_MIN_REASON),
+            [visible(step.reason) for step in steps],
+            reasons,
+        ),
     ]
     # A column that is empty in every row says nothing.
     kept = [(column, cells) for column, cells, wanted in candidates if wanted and any(cells)]

@@ -10,7 +10,15 @@ from kfp_placement.report.limits import NOTEBOOK
 from kfp_placement_engine.plan import Figures, PlannedDriver
 from kfp_placement_engine.run_graph import Notice
 from tests.support.html_pages import parse_page, selectors
-from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    random_plan,
+    renamed,
+    stuck_plan,
+    taxi_plan,
+    unplaced_step,
+)
 
 EVIL = (
     "<script>alert(1)</script>",
@@ -26,6 +34,7 @@ PLANS = {
     "no steps": a_plan(steps=()),
     "taxi": taxi_plan(),
     "unplaced": a_plan(unplaced_step(), baselines={"fifo": Figures(0, 0.0, 0.0, 9.0)}),
+    "stuck": stuck_plan(),
     "cached": a_plan(a_step(), unplaced_step("hit", cached=True, reason="taken from the cache")),
     "loads": random_plan(2_000, 100),
     "no time": a_plan(a_step(finish_seconds=0.0, duration_seconds=0.0)),
@@ -83,6 +92,24 @@ def test_all_parts_are_there():
         "Evaluate (guessed)",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize("make", [plan_html, notebook_html])
+def test_a_run_that_does_not_end_gets_no_good_news(make):
+    text = " ".join(parse_page(make(stuck_plan())).text)
+    assert "does not end" in text
+    assert "while a step fits no node" in text
+    assert not re.search(r"%|reached|from submission to end|shorter|10h40m", text)
+    assert text.count("The run does not end while 1 step fits no node; all times are") == 1
+    assert text.count("after crunch-2, which fits no node") == 2
+
+
+def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():
+    heft = {"heft": taxi_plan().baselines["heft"]}
+    text = " ".join(parse_page(plan_html(replace(taxi_plan(), baselines=heft))).text)
+    assert "2.4% longer than heft (30m21s), which breaks a latency rule" in text
+    assert "2.4% longer but heft breaks a latency rule" in text
+    assert "Beyond the rule: round trip above the best node's plus max(0.5 ms, 5%)." in text
 
 
 def test_near_is_said_only_of_steps_with_a_rule():

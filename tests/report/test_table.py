@@ -8,7 +8,15 @@ from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle, plan_table
 from kfp_placement.report.visible import width
 from kfp_placement_engine.plan import Figures
-from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    random_plan,
+    renamed,
+    stuck_plan,
+    taxi_plan,
+    unplaced_step,
+)
 
 COLOUR = re.compile(r"\x1b\[[0-9]+m")
 
@@ -17,7 +25,7 @@ def test_the_whole_table():
     plan = a_plan(
         a_step("fetch"),
         unplaced_step("huge"),
-        baselines={"kube-default": Figures(1, 0.0, 0.0, 75.0)},
+        baselines={"kube-default": Figures(2, 0.0, 0.0, 75.0)},
         assumptions=("duration 60 s for 2 of 2 steps",),
     )
     assert plan_table(plan) == (
@@ -26,10 +34,12 @@ def test_the_whole_table():
         " 120 generations in 2s\n"
         "assumed: duration 60 s for 2 of 2 steps\n"
         "\n"
-        "SCHEDULE       MAKESPAN   THE PLAN IS     UNPLACED\n"
-        "this plan            1m                          1\n"
-        "kube-default      1m15s   20.0% shorter          1\n"
-        "lower bound         50s   20.0% above\n"
+        "SCHEDULE           MAKESPAN   THE PLAN IS     UNPLACED\n"
+        "this plan      does not end                          1\n"
+        "kube-default   does not end   places 1 more          2\n"
+        "lower bound             50s   -\n"
+        "The run does not end while 1 step fits no node; all times are what they would be if it"
+        " ran elsewhere for its run time on the reference node.\n"
         "\n"
         "STEP    NODE      START   END   RUN\n"
         "fetch   node-0       0s    1m    1m\n"
@@ -51,8 +61,53 @@ def test_wide_shows_the_reason_of_every_step():
     assert plan.steps[0].reason not in plan_table(plan)
 
 
+def test_the_table_of_a_run_that_ends():
+    plan = a_plan(a_step(), baselines={"kube-default": Figures(0, 0.0, 0.0, 75.0)})
+    assert plan_table(plan).split("\n\n")[1] == (
+        "SCHEDULE       MAKESPAN   THE PLAN IS     UNPLACED\n"
+        "this plan            1m                          0\n"
+        "kube-default      1m15s   20.0% shorter          0\n"
+        "lower bound         50s   20.0% above"
+    )
+
+
+def test_a_run_that_does_not_end_gets_no_good_news():
+    plan = stuck_plan()
+    text = plan_table(plan)
+    assert "%" not in text
+    assert "reached" not in text
+    assert text.count("The run does not end while 1 step fits no node") == 1
+    lines = {line.split()[0]: line for line in text.split("\n\n")[2].splitlines()[1:]}
+    for late in ("merge", "report"):
+        assert lines[late].endswith("after crunch-2, which fits no node")
+    assert "after crunch-2" not in lines["crunch-1"] + lines["crunch-2"]
+
+
+def test_reasons_beside_the_usual_columns():
+    plan = taxi_plan()
+    text = plan_table(plan, TableStyle(reasons=True, columns=100))
+    assert "REASON" in text
+    assert "REQUESTS" not in text
+    words = " ".join(text.split())
+    assert "lowest round trip to HOME-EDGE" in words
+    assert max(map(len, text.split("\n\n")[2].splitlines())) <= 100
+
+
 def test_latency_beyond_a_rule_stands_beside_the_makespan():
-    assert "41.97 ms (+32.17 ms)" in plan_table(taxi_plan())
+    text = plan_table(taxi_plan())
+    assert "41.97 ms (+32.17 ms)" in text
+    assert "beyond rule: round trip above the best node's plus max(0.5 ms, 5%)\n" in text
+    assert "beyond rule" not in plan_table(a_plan())
+
+
+def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():
+    text = plan_table(taxi_plan())
+    assert "15.6% shorter   " in text
+    assert "2.4% longer, but heft breaks a latency rule   " in text
+    narrow = plan_table(taxi_plan(), TableStyle(columns=80)).split("\n\n")[1]
+    assert "2.4% longer *" in narrow
+    assert "\n* 2.4% longer, but heft breaks a latency rule\n" in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
 
 
 def test_no_percentages_while_all_durations_are_assumed():

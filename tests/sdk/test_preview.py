@@ -21,7 +21,7 @@ from kfp_placement import (
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster, read_run
 from tests.support.pipelines import documents, one_step, work
-from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
+from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
 from tests.support.samples import SAMPLES, load_sample
 
 CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
@@ -205,7 +205,13 @@ def test_repr_is_one_line():
     text = repr(Preview(taxi_plan()))
     assert re.fullmatch(r"<Preview taxi: 7 steps on 3 nodes, ends after .*>", text)
     assert "see .explain(step)" in text
-    assert "1 unschedulable" in repr(Preview(a_plan(a_step(), unplaced_step())))
+    assert "heft 30m21s (breaks a latency rule)" in text
+    stuck = Preview(stuck_plan())
+    assert repr(stuck) == (
+        "<Preview made-up: 4 steps on 1 node, does not end, kube-default does not end,"
+        " 1 unschedulable; see .explain(step)>"
+    )
+    assert stuck.explain("report").endswith("; but it comes after crunch-2, which fits no node")
 
 
 def test_steps_and_plan_are_there_to_read():

@@ -71,6 +71,19 @@ def a_plan(*steps: PlannedStep, **changes: Any) -> Plan:
     return Plan(**{**made, **changes})
 
 
+def stuck_plan() -> Plan:
+    """A run that never ends: of three steps in a row of two, one fits no node."""
+    return a_plan(
+        a_step("crunch-1"),
+        unplaced_step("crunch-2"),
+        a_step("merge", depends_on=("crunch-1", "crunch-2")),
+        a_step("report", depends_on=("merge",)),
+        figures=Figures(1, 0.0, 0.0, 37_200.0),
+        lower_bound=Bound(37_200.0, "critical-path"),
+        baselines={"kube-default": Figures(1, 0.0, 0.0, 38_400.0)},
+    )
+
+
 def taxi_plan() -> Plan:
     """The shape of the taxi run on the thesis' cluster, with a bit of everything."""
     cloud, _, home = EDGE_NODES
