@@ -1,6 +1,6 @@
 """`demo`: the taxi pipeline on the thesis' cluster, for strangers, in one screen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
 """Where the users of the sample may be; there is a package for each, the first is shown in full."""
 
 PREDICT = "predict"
+
+_COLUMNS = 120
+"""Width of the plan where there is no terminal."""
 
 _INTRO = """\
 An author marks the steps of a pipeline in Python and compiles it with KFP as always:
@@ -123,7 +126,8 @@ def _story(planned: list[_Planned], style: "TableStyle") -> str:
         "The marks travel with the compiled package:\n",
         _marks(first.graph, style),
         f"The plan, made before the first step starts, for users at {first.location}:\n",
-        plan_table(first.plan, style),
+        # The reasons are the point: they stand beside the plan, or below where there is no room.
+        plan_table(first.plan, replace(style, reasons=True, columns=style.columns or _COLUMNS)),
         "Where the prediction goes when the users are elsewhere:\n",
         _elsewhere(planned, style),
     ]
@@ -162,7 +166,7 @@ def _elsewhere(planned: list[_Planned], style: "TableStyle") -> str:
     for item in planned:
         step = item.plan.step(PREDICT)
         node = step.node or "no node"
-        makespan = summary.duration(item.plan.figures.makespan_seconds)
+        makespan = summary.makespan(item.plan.figures)
         rows.append([item.location, node, summary.latency(step.latency_ms), makespan])
     titles = ("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN")
     return _indented(layout([Column(title) for title in titles], rows, style.columns))

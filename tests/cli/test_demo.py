@@ -8,6 +8,8 @@ def test_a_stranger_is_led_through(run, tmp_path):
         'place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")',
         "HOME-EDGE within 20 ms",
         "kube-default",
+        "but kube-default breaks a latency rule",
+        "lowest round trip to HOME-EDGE",
         "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
         f"Report with time line and graph: {tmp_path / 'taxi-plan.html'}",
     ):
