@@ -1,0 +1,173 @@
+"""A real API server takes the CRDs and the examples, completes them, and keeps the rules."""
+
+import copy
+from contextlib import suppress
+from functools import partial
+
+import pytest
+
+from tests.controlplane.exceptions import ApiError
+from tests.controlplane.waiting import wait_until
+from tests.support.structural_schemas import (
+    MANIFESTS,
+    crds,
+    documents,
+    schema_of,
+    with_defaults,
+)
+
+pytestmark = pytest.mark.cluster
+
+VERSION = "kfp-placement.dev/v1alpha1"
+CRD_VERSION = "apiextensions.k8s.io/v1"
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane):
+    """The API server with our kinds, which go again."""
+    api = control_plane.api
+    for crd in crds().values():
+        api.create(crd)
+    for crd in crds().values():
+        name = crd["metadata"]["name"]
+        wait_until(partial(is_established, api, name), f"{name} to be served")
+    yield api
+    for crd in crds().values():
+        api.delete(crd)
+
+
+def is_established(api, name):
+    status = api.get(CRD_VERSION, "CustomResourceDefinition", name).get("status", {})
+    return any(
+        each["type"] == "Established" and each["status"] == "True"
+        for each in status.get("conditions", [])
+    )
+
+
+@pytest.fixture
+def create(installed):
+    """Creates objects that go again after the test."""
+    made = []
+
+    def created(item):
+        made.append(installed.create(item))
+        return made[-1]
+
+    yield created
+    for item in made:
+        with suppress(ApiError):
+            installed.delete(item)
+
+
+def a_policy(**spec):
+    metadata = {"name": "default"}
+    return {"apiVersion": VERSION, "kind": "PlacementPolicy", "metadata": metadata, "spec": spec}
+
+
+@pytest.fixture
+def placement(namespace):
+    """The example, for a namespace of the test's own."""
+    (taxi,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
+    taxi["metadata"]["namespace"] = namespace
+    # Its owner does not exist here, and the garbage collector would remove it.
+    del taxi["metadata"]["ownerReferences"]
+    return taxi
+
+
+@pytest.mark.parametrize("kind", sorted(crds()))
+def test_schemas_are_accepted_as_structural(installed, kind):
+    found = installed.get(CRD_VERSION, "CustomResourceDefinition", crds()[kind]["metadata"]["name"])
+    assert not [
+        each for each in found["status"]["conditions"] if each["type"] == "NonStructuralSchema"
+    ]
+
+
+@pytest.mark.parametrize("name", ["locations", "policy-default", "policy-gates"])
+def test_examples_are_completed_as_we_expect(create, name):
+    for example in documents(MANIFESTS / f"{name}.yaml"):
+        created = create(example)
+        expected = with_defaults(example, schema_of(example["kind"]))
+        assert created["spec"] == expected["spec"]
+
+
+def test_rows_are_kept_as_they_are(installed, create, placement):
+    created = create(placement)
+    assert created["spec"] == placement["spec"]
+    created["status"] = placement["status"]
+    updated = installed.replace(created, part="status")
+    assert updated["status"]["steps"] == placement["status"]["steps"]
+    assert updated["status"]["counts"]["waiting"] == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"schedulerNames": ["default-scheduler"]}, "cannot be a scheduler of ours"),
+        ({"gateDeadline": "500ms"}, "gateDeadline lies between 1s and 1h"),
+        ({"schedulerStaleAfter": "61m"}, "schedulerStaleAfter lies between 1s and 1h"),
+        ({"unboundDeadline": "1d"}, "spec.unboundDeadline"),
+        ({"engine": {"budget": "11m"}}, "at most 10m"),
+        ({"latencyRules": {"tolerance": "3601s"}}, "at most one hour"),
+        ({"latencyRules": {"stepTypes": ["a", "a"]}}, "Duplicate value"),
+        ({"defaults": {"byType": [{"type": "Fit"}, {"type": "fit"}]}}, "named once"),
+        ({"actuator": "prayer"}, "Unsupported value"),
+    ],
+)
+def test_policies_that_make_no_sense_are_refused(create, spec, message):
+    with pytest.raises(ApiError, match=message):
+        create(a_policy(**spec))
+
+
+def test_there_is_one_policy(create):
+    other = a_policy()
+    other["metadata"]["name"] = "other"
+    with pytest.raises(ApiError, match="the only PlacementPolicy is named default"):
+        create(other)
+
+
+def test_a_location_is_within_an_hour(create):
+    static = [{"topologyKey": "zone", "value": "a", "rtt": "3601s"}]
+    metadata = {"name": "far"}
+    far = {
+        "apiVersion": VERSION,
+        "kind": "Location",
+        "metadata": metadata,
+        "spec": {"static": static},
+    }
+    with pytest.raises(ApiError, match="at most one hour"):
+        create(far)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"workflowUID": "other"}, "belongs to one Workflow"),
+        ({"submittedAt": "2026-11-20T10:00:01Z"}, "never changes"),
+        ({"epoch": 0}, "higher epoch is never overwritten"),
+        ({"revision": 1}, "revisions only grow"),
+        ({"firstMakespan": "1m"}, "kept through replans"),
+        ({"firstMakespan": None}, "kept through replans"),
+    ],
+)
+def test_a_plan_is_not_taken_back(installed, create, placement, changes, message):
+    changed = copy.deepcopy(create(placement))
+    changed["spec"].update(changes)
+    changed["spec"] = {key: value for key, value in changed["spec"].items() if value is not None}
+    with pytest.raises(ApiError, match=message):
+        installed.replace(changed)
+
+
+def test_a_plan_goes_on(installed, create, placement):
+    changed = create(placement)
+    changed["spec"].update(revision=3, epoch=2, makespan="23m")
+    assert installed.replace(changed)["spec"]["revision"] == 3
+
+
+def test_names_people_type(installed):
+    """Short names and the category are served."""
+    served = installed.request("GET", f"/apis/{VERSION}")["resources"]
+    names = {each["name"]: (each.get("shortNames"), each.get("categories")) for each in served}
+    assert names["pipelineplacements"] == (["plp"], ["placement"])
+    assert names["placementpolicies"] == (["plpol"], ["placement"])
+    assert names["locations"] == (["loc"], ["placement"])
+    assert "pipelineplacements/status" in names
