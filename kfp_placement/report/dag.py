@@ -57,7 +57,8 @@ class _Box:
 def dag(plan: Plan, colours: NodeColours, limits: Limits, prefix: str) -> Drawing:
     """Draw the graph; `prefix` keeps its ids apart from those of other reports on the page."""
     parents: dict[str, list[str]] = {step.name: list(step.depends_on) for step in plan.steps}
-    boxes = {step.name: _step_box(step, colours) for step in plan.steps}
+    waiting = summary.waiting_for(plan)
+    boxes = {step.name: _step_box(step, colours, waiting.get(step.name)) for step in plan.steps}
     note = ""
     if len(boxes) > limits.boxes:
         boxes, parents = _by_task(plan, colours)
@@ -75,17 +76,18 @@ def dag(plan: Plan, colours: NodeColours, limits: Limits, prefix: str) -> Drawin
     return _graph(plan, boxes, drawn, layout, prefix, note.strip())
 
 
-def _step_box(step: PlannedStep, colours: NodeColours) -> _Box:
+def _step_box(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None = None) -> _Box:
     where = summary.where(step)
     times = (
         f", {summary.duration(step.start_seconds)} to {summary.duration(step.finish_seconds)}"
         if step.node is not None
         else ""
     )
+    waits = f"; {summary.waits(cause)}" if cause is not None else ""
     return _Box(
         label=short_name(step),
-        note=where,
-        title=f"{step.name} on {where}{times}. {step.reason}",
+        note=where if cause is None else f"{where} · never starts",
+        title=f"{step.name} on {where}{times}. {step.reason}{waits}",
         colour=colours.css_class(step.node),
         conditional=step.conditional,
         assumed=step.assumed,

@@ -31,7 +31,10 @@ def plan_html(plan: Plan) -> str:
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", text(f"Plan of {plan.run_name}")),
-        tag("style", Markup(f"body{{margin:0}}{style_sheet()}")),
+        tag(
+            "style",
+            Markup(f"@page{{size:A4 landscape;margin:12mm}}body{{margin:0}}{style_sheet()}"),
+        ),
     )
     main = tag("main", *_body(plan, REPORT, top=1), class_=f"{SCOPE} page")
     page = tag("html", head, tag("body", main), lang="en")

@@ -74,9 +74,9 @@ def _tiles(plan: Plan) -> list[Markup]:
         _tile(
             "Steps placed",
             f"{placed:,} of {total:,}",
-            f"{missing:,} fit no node"
+            f"{missing:,} {'fits' if missing == 1 else 'fit'} no node"
             if missing
-            else f"on {len(summary.steps_by_node(plan)):,} nodes",
+            else f"on {summary.counted(len(summary.steps_by_node(plan)), 'node')}",
             "bad" if missing else "",
         ),
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement.report.html import notebook_html, plan_html
 from tests.support.devtools import headless_page
-from tests.support.plans import a_plan, random_plan, renamed, taxi_plan, unplaced_step
+from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
 
 pytestmark = pytest.mark.browser
 
@@ -78,6 +78,50 @@ def test_report(browser_page, tmp_path, name, dark, width):
     browser_page.screenshot(picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 10_000
+
+
+def chain(count):
+    """A run whose graph is as many boxes wide."""
+    return a_plan(
+        *(
+            a_step(f"step-{index}", depends_on=(f"step-{index - 1}",) if index else ())
+            for index in range(count)
+        )
+    )
+
+
+GRAPH_WIDTH = "document.querySelector('svg.dag').getBoundingClientRect().width"
+ROOM = "document.querySelector('svg.dag').closest('.scroll').clientWidth"
+HINTS = "[...document.querySelectorAll('.hint')].filter(e => e.offsetHeight > 0).length"
+
+
+def test_a_graph_shrinks_to_its_card_before_it_scrolls(browser_page, tmp_path):
+    file = tmp_path / "chain.html"
+    file.write_text(plan_html(chain(8)), encoding="utf-8")
+    browser_page.load(file)
+    assert browser_page.evaluate(GRAPH_WIDTH) <= browser_page.evaluate(ROOM)
+    assert browser_page.evaluate(HINTS) == 0
+
+    file.write_text(plan_html(chain(30)), encoding="utf-8")
+    browser_page.load(file)
+    assert browser_page.evaluate(GRAPH_WIDTH) > browser_page.evaluate(ROOM)
+    assert browser_page.evaluate(HINTS) == 1
+    name_size = (
+        "document.querySelector('.box-name').getBBox().height"
+        " * document.querySelector('svg.dag').getScreenCTM().a"
+    )
+    assert browser_page.evaluate(name_size) > 7
+
+
+@pytest.mark.parametrize("count", [2, 8, 30])
+def test_a_printed_page_holds_the_whole_graph(browser_page, tmp_path, count):
+    file = tmp_path / "chain.html"
+    file.write_text(plan_html(chain(count)), encoding="utf-8")
+    # A4 across, less its margins.
+    browser_page.load(file, width=1030, height=700, printed=True)
+    assert browser_page.evaluate(GRAPH_WIDTH) <= browser_page.evaluate(ROOM)
+    assert browser_page.evaluate("document.documentElement.scrollWidth") <= 1030
+    assert browser_page.evaluate(HINTS) == 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

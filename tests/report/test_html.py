@@ -101,7 +101,9 @@ def test_a_run_that_does_not_end_gets_no_good_news(make):
     assert "while a step fits no node" in text
     assert not re.search(r"%|reached|from submission to end|shorter|10h40m", text)
     assert text.count("The run does not end while 1 step fits no node; all times are") == 1
-    assert text.count("after crunch-2, which fits no node") == 2
+    # In the titles of the graph's boxes and in the step table.
+    assert text.count("after crunch-2, which fits no node") == 2 + 2
+    assert text.count("never starts") == 2
 
 
 def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():

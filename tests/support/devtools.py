@@ -31,8 +31,16 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
 
-    def load(self, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Load the file in a window of that size, in a light or dark system."""
+    def load(
+        self,
+        file: Path,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        printed: bool = False,
+    ) -> None:
+        """Load the file in a window of that size, in a light or dark system, or as if printed."""
         self._events.clear()
         self._call(
             "Emulation.setDeviceMetricsOverride",
@@ -42,7 +50,8 @@ class Page:
             mobile=False,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        medium = "print" if printed else ""
+        self._call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
         self._call("Page.navigate", url=file.resolve().as_uri())
         self._wait_for("Page.loadEventFired")
 
