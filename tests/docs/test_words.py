@@ -1,0 +1,41 @@
+"""The word table of the guide is the one that guesses types."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kfp_placement_engine.contract import type_guessing
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/marking-steps.md"
+
+
+def listed(heading: str) -> dict[str, list[str]]:
+    """The list below a heading: label -> its words or phrases, in the order written."""
+    text = GUIDE.read_text("utf-8").split(f"\n{heading}:\n\n", 1)[1].split("\n\n", 1)[0]
+    lines = re.sub(r"\n  ", " ", text).strip().splitlines()
+    found = dict(line.removeprefix("- ").split(": ", 1) for line in lines)
+    return {label: words.split(", ") for label, words in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("heading", "table"),
+    [("Commands", type_guessing._COMMANDS), ("Activities", type_guessing._ACTIVITIES)],
+)
+def test_words_are_those_of_the_code(heading, table):
+    assert listed(heading) == {kind: words.split() for kind, words in table.items()}
+
+
+def test_phrases_are_those_of_the_code():
+    told = [
+        (tuple(phrase.split()), kind)
+        for kind, phrases in listed("Phrases").items()
+        for phrase in phrases
+    ]
+    assert sorted(told) == sorted(type_guessing._PHRASES.items())
+
+
+def test_pairs_are_those_of_the_code():
+    pairs = listed("Pairs set aside")
+    assert set(pairs["purposes"]) == type_guessing._PURPOSES
+    assert set(pairs["things"]) == type_guessing._THINGS
