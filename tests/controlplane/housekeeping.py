@@ -1,9 +1,11 @@
 """What nearly every test does in a cluster: nodes, namespaces, tokens, tidying up."""
 
 import contextlib
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.waiting import wait_until
 
@@ -35,6 +37,44 @@ def is_ready(node: Mapping[str, Any]) -> bool:
     says_so = any(row["type"] == "Ready" and row["status"] == "True" for row in conditions)
     tainted = any(taint["key"] == _NOT_READY for taint in node["spec"].get("taints", ()))
     return says_so and not tainted
+
+
+def wait_until_seen(
+    api: Api, namespace: str, scheduler: str = "default-scheduler", timeout_seconds: float = 30.0
+) -> None:
+    """Wait until a scheduler has taken note of all nodes as they are now.
+
+    It learns of them by a watch, somewhat later than we do. Asked here by a pod that fits nowhere:
+    the scheduler says of how many nodes it finds them too small, and tries again when one changes.
+
+    Args:
+        api: the server, as someone who may do this.
+        namespace: for the pod.
+        scheduler: which one.
+        timeout_seconds: how long to wait.
+    """
+    expected = f"{sum(_is_open(node) for node in api.list('v1', 'Node'))} Insufficient cpu"
+    name = f"probe-{uuid.uuid4().hex[:8]}"
+    probe = api.create(objects.pod(name, namespace, {"cpu": "100k"}, schedulerName=scheduler))
+
+    def says() -> str:
+        conditions = api.get("v1", "Pod", name, namespace)["status"].get("conditions", ())
+        return " ".join(row.get("message", "") for row in conditions)
+
+    wait_until(
+        lambda: f": {expected}" in says() or f", {expected}" in says(),
+        f"{scheduler} to find {expected}",
+        timeout_seconds,
+        says,
+    )
+    api.delete(probe, grace_seconds=0)
+
+
+def _is_open(node: Mapping[str, Any]) -> bool:
+    """Whether pods that tolerate nothing may go there."""
+    return all(
+        taint["effect"] == "PreferNoSchedule" for taint in node["spec"].get("taints", ())
+    ) and not node["spec"].get("unschedulable")
 
 
 def delete_pods(api: Api, namespace: str, timeout_seconds: float = 30.0) -> None:

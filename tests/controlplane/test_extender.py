@@ -10,7 +10,7 @@ import pytest
 
 from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
-from tests.controlplane.housekeeping import account_token
+from tests.controlplane.housekeeping import account_token, wait_until_seen
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.ports import LOOPBACK
 from tests.controlplane.waiting import wait_until
@@ -151,6 +151,7 @@ def scheduler(
 def test_the_extender_chooses(api, namespace, add_nodes, scheduler):
     names = [f"{namespace}-{number}" for number in range(3)]
     add_nodes(*map(objects.node, names))
+    wait_until_seen(api, namespace, SCHEDULER)
 
     def pod() -> JsonObject:
         return api.get("v1", "Pod", "p", namespace)

@@ -10,6 +10,7 @@ from kfp_placement_engine.readers.node_objects import read_node
 from kfp_placement_engine.readers.pod_objects import read_pod
 from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.housekeeping import wait_until_seen
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
 
@@ -57,6 +58,7 @@ def test_pods_land_where_our_model_predicts(api, namespace, add_nodes):
         "taints": [{"key": "slow", "value": "yes", "effect": "PreferNoSchedule"}],
     }
     add_nodes(*nodes)
+    wait_until_seen(api, namespace)
     single = 0
     for number in range(12):
         requests = {"cpu": f"{300 + 350 * (number % 4)}m", "memory": f"{1 + number % 3}Gi"}
@@ -101,10 +103,12 @@ def test_a_second_scheduler_takes_its_own_pods(api, namespace, add_nodes):
     """The stock one puts a pod on the emptier node, ours on the fuller: each its own."""
     small, large = f"{namespace}-small", f"{namespace}-large"
     add_nodes(objects.node(small, {"cpu": "4", "memory": "8Gi"}), objects.node(large))
-    api.create(objects.pod("stock", namespace))
+    for scheduler in ("default-scheduler", SECOND):
+        wait_until_seen(api, namespace, scheduler)
     api.create(objects.pod("second", namespace, schedulerName=SECOND))
-    assert node_of(api, namespace, "stock") == large
     assert node_of(api, namespace, "second") == small
+    api.create(objects.pod("stock", namespace))
+    assert node_of(api, namespace, "stock") == large
 
 
 @pytest.fixture
