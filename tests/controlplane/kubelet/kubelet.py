@@ -1,0 +1,236 @@
+"""All nodes' kubelets, without an API server: pods and a time in, changes out."""
+
+import fnmatch
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.controlplane.kubelet.admission import admit
+from tests.controlplane.kubelet.drivers import DriverChoices, driver_answer, read_arguments
+from tests.controlplane.kubelet.timeline import Ending, Timeline, status_at
+from tests.controlplane.kubelet.workload import (
+    NODE_NAME,
+    WORKFLOW,
+    Workload,
+    is_driver,
+    main_container,
+)
+
+Json = dict[str, Any]
+
+NODE_ID = "workflows.argoproj.io/node-id"
+REPORTED = "workflows.argoproj.io/report-outputs-completed"
+FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class Report:
+    """An executor's WorkflowTaskResult, to be created before the pod ends."""
+
+    result: Json
+
+
+@dataclass(frozen=True)
+class StatusChange:
+    """A pod's new status."""
+
+    namespace: str
+    name: str
+    status: Json
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A pod that was deleted and whose containers are gone."""
+
+    namespace: str
+    name: str
+
+
+Change = Report | StatusChange | Removal
+
+
+@dataclass
+class _Life:
+    pod: Json
+    line: Timeline
+    shown: str = ""
+
+
+@dataclass
+class Faults:
+    """What goes wrong on demand.
+
+    Attributes:
+        exit_codes: pattern of a node name -> exit code of the main container.
+        silent: patterns of node names of drivers that never report.
+    """
+
+    exit_codes: dict[str, int] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
+
+
+class Kubelets:
+    """Admits, plays and ends the pods of all nodes.
+
+    Attributes:
+        faults: what goes wrong; may be changed at any time.
+    """
+
+    def __init__(
+        self,
+        workload: Workload | None = None,
+        choices: DriverChoices | Callable[[str], DriverChoices] | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        """Make the kubelets.
+
+        Args:
+            workload: how long pods take.
+            choices: what KFP's drivers find out, the same for all or by Workflow name.
+            faults: what goes wrong.
+        """
+        self._workload = workload or Workload()
+        self._choices = choices or DriverChoices()
+        self.faults = faults or Faults()
+        self._lives: dict[str, _Life] = {}
+        self._rejected: set[str] = set()
+
+    def look(
+        self,
+        pods: Iterable[Mapping[str, Any]],
+        nodes: Mapping[str, Mapping[str, Any]],
+        now: datetime,
+    ) -> list[Change]:
+        """What has changed by now, in the order in which it is to be written.
+
+        Args:
+            pods: all pods there are.
+            nodes: by name.
+            now: the time.
+        """
+        changes: list[Change] = []
+        present = set()
+        for pod in pods:
+            uid = _uid(pod)
+            present.add(uid)
+            self._workload.learn(pod)
+            if pod["metadata"].get("deletionTimestamp"):
+                changes.extend(self._remove(pod))
+            elif pod["spec"].get("nodeName") in nodes:
+                changes.extend(self._play(pod, nodes[pod["spec"]["nodeName"]], now))
+        self._lives = {uid: life for uid, life in self._lives.items() if uid in present}
+        return changes
+
+    def next_change(self, now: datetime) -> datetime | None:
+        """When something changes by itself, or None."""
+        moments = [life.line.next_change(now) for life in self._lives.values()]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def fail(self, name: str, now: datetime, exit_code: int = 1) -> None:
+        """End a pod's main container with this code at the next look."""
+        self._cut(name, now, Ending(exit_code))
+
+    def evict(self, name: str, now: datetime, message: str = "The node was low on memory.") -> None:
+        """Evict a pod at the next look."""
+        self._cut(name, now, Ending(137, "Evicted", message))
+
+    def _cut(self, name: str, now: datetime, ending: Ending) -> None:
+        found = [life for life in self._lives.values() if life.pod["metadata"]["name"] == name]
+        if not found:
+            raise KeyError(f"no kubelet has admitted a pod {name}")
+        for life in found:
+            life.line = life.line.cut(now, ending)
+
+    def _remove(self, pod: Mapping[str, Any]) -> list[Change]:
+        self._lives.pop(_uid(pod), None)
+        metadata = pod["metadata"]
+        return [Removal(metadata.get("namespace", "default"), metadata["name"])]
+
+    def _play(self, pod: Mapping[str, Any], node: Mapping[str, Any], now: datetime) -> list[Change]:
+        uid = _uid(pod)
+        if uid in self._rejected or (pod.get("status") or {}).get("phase") in FINISHED:
+            self._lives.pop(uid, None)
+            return []
+        life = self._lives.get(uid)
+        if life is None:
+            rejection = admit(node, self._admitted(node), pod)
+            if rejection is not None:
+                self._rejected.add(uid)
+                return [_status_change(pod, rejection.status)]
+            life = self._lives[uid] = _Life(dict(pod), self._timeline(pod, node, now))
+        stage = life.line.stage(now)
+        if stage == life.shown:
+            return []
+        life.shown = stage
+        status = status_at(pod, life.line, now)
+        if status["phase"] != "Succeeded":
+            return [_status_change(pod, status)]
+        return [*self._report(pod), _status_change(pod, status)]
+
+    def _admitted(self, node: Mapping[str, Any]) -> list[Json]:
+        name = node["metadata"]["name"]
+        lives = self._lives.values()
+        return [
+            life.pod
+            for life in lives
+            if life.pod["spec"]["nodeName"] == name and life.shown != "ended"
+        ]
+
+    def _timeline(self, pod: Mapping[str, Any], node: Mapping[str, Any], now: datetime) -> Timeline:
+        duration = self._workload.duration(pod, node)
+        start = now + timedelta(seconds=self._workload.settings.start_seconds + duration.pull)
+        end = start + timedelta(seconds=duration.running)
+        name = _annotation(pod, NODE_NAME)
+        codes = [
+            code
+            for pattern, code in self.faults.exit_codes.items()
+            if fnmatch.fnmatchcase(name, pattern)
+        ]
+        line = Timeline(now, start, end, Ending(codes[0] if codes else 0))
+        return line.limited(pod["spec"].get("activeDeadlineSeconds"))
+
+    def _report(self, pod: Mapping[str, Any]) -> list[Change]:
+        name = _annotation(pod, NODE_NAME)
+        silent = any(fnmatch.fnmatchcase(name, pattern) for pattern in self.faults.silent)
+        if silent or not is_driver(pod):
+            return []
+        workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
+        choices = self._choices
+        if not isinstance(choices, DriverChoices):
+            choices = choices(workflow)
+        arguments = read_arguments(main_container(pod).get("args") or [])
+        return [Report(task_result(pod, driver_answer(arguments, workflow, choices)))]
+
+
+def task_result(pod: Mapping[str, Any], outputs: Mapping[str, str]) -> Json:
+    """The WorkflowTaskResult by which a pod's executor reports its outputs."""
+    metadata = pod["metadata"]
+    labels = {WORKFLOW: (metadata.get("labels") or {}).get(WORKFLOW, ""), REPORTED: "true"}
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTaskResult",
+        "metadata": {
+            "name": _annotation(pod, NODE_ID),
+            "namespace": metadata.get("namespace", "default"),
+            "labels": labels,
+        },
+        "outputs": {
+            "parameters": [{"name": name, "value": value} for name, value in outputs.items()]
+        },
+    }
+
+
+def _annotation(pod: Mapping[str, Any], key: str) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(key, ""))
+
+
+def _uid(pod: Mapping[str, Any]) -> str:
+    metadata = pod["metadata"]
+    return str(metadata.get("uid") or f"{metadata.get('namespace', '')}/{metadata['name']}")
+
+
+def _status_change(pod: Mapping[str, Any], status: Json) -> StatusChange:
+    metadata = pod["metadata"]
+    return StatusChange(metadata.get("namespace", "default"), metadata["name"], status)

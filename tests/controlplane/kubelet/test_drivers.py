@@ -1,0 +1,119 @@
+"""What KFP's drivers answer."""
+
+import json
+
+import pytest
+
+from tests.controlplane.kubelet.drivers import (
+    DriverChoices,
+    driver_answer,
+    read_arguments,
+    resources_of,
+)
+
+CONTAINER = {
+    "image": "python:3.12",
+    "args": ["{{$.workspace_path}}/x"],
+    "resources": {"resourceCpuRequest": "500m", "cpuRequest": 0.5, "memoryLimit": 1.5},
+}
+
+
+def answer(choices=None, **arguments):
+    defaults = {"type": "CONTAINER", "task_name": "train", "container": json.dumps(CONTAINER)}
+    return driver_answer(defaults | arguments, "wf", choices)
+
+
+def patch(**arguments):
+    return json.loads(answer(**arguments)["pod-spec-patch"])
+
+
+def test_arguments_come_in_pairs_and_may_be_empty():
+    read = read_arguments(
+        ["--type", "DAG", "--http_proxy", "", "--cache_disabled", "--task", '{"a": 1}', "--x=y"]
+    )
+    assert read == {
+        "type": "DAG",
+        "http_proxy": "",
+        "cache_disabled": "",
+        "task": '{"a": 1}',
+        "x": "y",
+    }
+
+
+def test_resources_prefer_the_texts():
+    assert patch()["containers"][0]["resources"] == {
+        "requests": {"cpu": "500m"},
+        "limits": {"memory": "1.5G"},
+    }
+
+
+def test_accelerators_are_limits():
+    found = resources_of({"accelerator": {"resourceType": "nvidia.com/gpu", "count": "2"}}, {})
+    assert found == {"limits": {"nvidia.com/gpu": "2"}}
+
+
+def test_resources_from_parameters():
+    text = "{{$.inputs.parameters['cpu']}}"
+    found = resources_of({"resourceCpuLimit": text}, {"cpu": "2"})
+    assert found == {"limits": {"cpu": "2"}}
+    assert resources_of({"resourceCpuLimit": text}, {}) == {"limits": {"cpu": text}}
+
+
+def test_the_workspace_is_mounted_where_it_is_used():
+    volumes = patch()["volumes"]
+    claim = {"claimName": "wf-kfp-workspace"}
+    assert volumes == [{"name": "kfp-workspace", "persistentVolumeClaim": claim}]
+    assert "volumes" not in patch(container='{"image": "x"}')
+
+
+def test_claims_selectors_tolerations_affinity():
+    config = {
+        "pvcMount": [
+            {"mountPath": "/data", "pvcNameParameter": {"runtimeValue": {"constant": "data"}}}
+        ],
+        "nodeSelector": {"labels": {"disk": "ssd"}},
+        "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "nodeAffinity": [
+            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]},
+            {"matchExpressions": [{"key": "fast", "operator": "Exists"}], "weight": 7},
+        ],
+    }
+    found = patch(container='{"image": "x"}', kubernetes_config=json.dumps(config))
+
+    assert found["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    assert found["containers"][0]["volumeMounts"] == [{"name": "data", "mountPath": "/data"}]
+    assert found["nodeSelector"] == {"disk": "ssd"}
+    assert found["tolerations"] == config["tolerations"]
+    affinity = found["affinity"]["nodeAffinity"]
+    required = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert required["nodeSelectorTerms"] == [
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    ]
+    assert affinity["preferredDuringSchedulingIgnoredDuringExecution"][0]["weight"] == 7
+
+
+def test_a_cached_step_needs_no_pod():
+    found = answer(DriverChoices(cached=frozenset({"train"})))
+    assert found == {"pod-spec-patch": "", "cached-decision": "true", "condition": "true"}
+
+
+def test_conditions_that_do_not_hold():
+    choices = DriverChoices(conditions={"condition-1": False})
+    arguments = {"type": "DAG", "task_name": "condition-1"}
+    assert driver_answer(arguments, "wf", choices)["condition"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("raw", "choices", "width"),
+    [
+        ('["a", "b", "c"]', DriverChoices(), "3"),
+        ("[]", DriverChoices(), "0"),
+        ('["a"]', DriverChoices(iteration_count=4, assume_width=True), "4"),
+        ("", DriverChoices(iteration_count=5), "5"),
+    ],
+)
+def test_widths(raw, choices, width):
+    task = json.dumps({"parameterIterator": {"items": {"raw": raw}}})
+    found = driver_answer({"type": "DAG", "task": task}, "wf", choices)
+    assert found["iteration-count"] == width
+    assert found["execution-id"]
