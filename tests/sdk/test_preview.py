@@ -273,8 +273,9 @@ def test_the_namespace_says_whose_claims_are_meant(monkeypatch):
     assert graphs[0].namespace == "team-a"
     with pytest.raises(RunError, match="'Team A' cannot be the name of a namespace"):
         preview(one_step(place), CLUSTER, namespace="Team A")
+    wrong: Any = 3
     with pytest.raises(MarkValueError, match="namespace = 3; it must be a text"):
-        preview(one_step(place), CLUSTER, namespace=3)
+        preview(one_step(place), CLUSTER, namespace=wrong)
 
 
 def test_what_strangers_wrote_is_made_harmless():
