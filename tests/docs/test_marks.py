@@ -1,0 +1,50 @@
+"""The reference of marks names every key and every limit of the contract."""
+
+import re
+from pathlib import Path
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.contract import keys
+from kfp_placement_engine.contract.codec import MAX_ANNOTATION_CHARACTERS
+from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.readers import read_cluster
+from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
+from kfp_placement_engine.readers.node_objects import MAX_SPEED, NOT_A_LOCATION
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MARKS = (DOCS / "reference/marks.md").read_text("utf-8")
+
+
+def test_every_key_is_described():
+    names = [value for name, value in vars(keys).items() if name.endswith(("_LABEL", "_GATE"))]
+    assert len(names) >= 8
+    for name in (*names, keys.HINTS_ANNOTATION, keys.API_GROUP):
+        assert f"`{name}`" in MARKS
+    for word in (*keys.LATENCY_RULED_TYPES, keys.DEFAULT_SCHEDULER):
+        assert f"`{word}`" in MARKS
+
+
+def test_every_hint_is_described_and_no_other():
+    section = MARKS.split("## Annotation", 1)[1].split("\n## ", 1)[0]
+    fields = re.findall(r"^\| `([A-Za-z]+)` \|", section, flags=re.M)
+    assert fields == [field.alias or name for name, field in StepHints.model_fields.items()]
+
+
+def test_limits_are_those_of_the_code():
+    assert f"at most {keys.MAX_LABEL_VALUE_LENGTH} letters" in MARKS
+    assert f"At most {MAX_ANNOTATION_CHARACTERS:,} characters" in MARKS
+    assert f"at most {MAX_SPEED:,.0f} |" in MARKS
+
+
+def test_words_that_are_no_locations_are_those_of_the_code():
+    words = MARKS.split("These keys are none", 1)[1].split(". A bad", 1)[0]
+    assert set(re.findall(r"`([a-z]+)`", words)) == NOT_A_LOCATION
+
+
+def test_the_example_of_a_cluster_file_shows_the_real_defaults():
+    text = (DOCS / "reference/cluster-file.md").read_text("utf-8")
+    example = text.split("```yaml\n", 1)[1].split("```", 1)[0]
+    cluster = read_cluster(example.encode(), name="example")
+    assert {**cluster.defaults} == {
+        field: getattr(Assumptions(), field) for field in ASSUMPTION_FIELDS.values()
+    }
