@@ -95,6 +95,7 @@ def test_a_pod_that_does_not_fit_an_empty_node(requests, reason):
 def test_a_pod_that_does_not_fit_beside_others_and_the_kubelets_words():
     other = a_pod("p2", containers=[container({"cpu": "7500m"})])
     found = admit(node_object(), [other], a_pod(containers=[container({"cpu": "1"})]))
+    assert found is not None
     assert found.status == {
         "phase": "Failed",
         "reason": "OutOfcpu",
@@ -105,7 +106,9 @@ def test_a_pod_that_does_not_fit_beside_others_and_the_kubelets_words():
 
 def test_the_number_of_pods_is_limited():
     node = node_object(allocatable={"pods": "1"})
-    assert admit(node, [a_pod("p2")], a_pod()).reason == "OutOfpods"
+    found = admit(node, [a_pod("p2")], a_pod())
+    assert found is not None
+    assert found.reason == "OutOfpods"
 
 
 def test_a_life_from_admission_to_the_end():
@@ -190,6 +193,7 @@ def test_a_driver_reports_before_it_ends():
     report, change = machine.look([driver], nodes, after(1))
 
     assert isinstance(report, Report)
+    assert isinstance(change, StatusChange)
     assert report.result["metadata"] == {
         "name": "wf-1",
         "namespace": "default",

@@ -1,0 +1,159 @@
+"""The Argo stand-in at work on an API server."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from tests.controlplane.api import Api
+from tests.controlplane.argo.compression import compress_nodes, expand_nodes
+from tests.controlplane.argo.controller import reconcile
+from tests.controlplane.argo.crds import VERSION
+from tests.controlplane.argo.exceptions import Refusal
+from tests.controlplane.argo.settings import ControllerSettings
+from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.argo.watching import Key, Watched, key_of
+from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+
+Json = dict[str, Any]
+
+RETRY_SECONDS = 0.5
+"""After a write that failed."""
+
+
+class ApiCluster:
+    """What the controller does to one namespace of an API server."""
+
+    def __init__(self, api: Api, namespace: str, created: Callable[[Json], None]) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._created = created
+
+    def create_pod(self, pod: Json) -> None:
+        """Create a pod."""
+        self._created(self._refusable(lambda: self._api.create(pod)))
+
+    def end_pod(self, name: str) -> None:
+        """Delete a pod."""
+        self._refusable(lambda: self._api.delete(self._item("Pod", name)))
+
+    def create_claim(self, claim: Json) -> None:
+        """Create a volume claim."""
+        self._refusable(lambda: self._api.create(claim))
+
+    def claim(self, name: str) -> Json | None:
+        """A volume claim, or None."""
+        return self._api.find("v1", "PersistentVolumeClaim", name, self._namespace)
+
+    def delete_claim(self, name: str) -> None:
+        """Delete a volume claim."""
+        self._refusable(lambda: self._api.delete(self._item("PersistentVolumeClaim", name)))
+
+    def _item(self, kind: str, name: str) -> Json:
+        metadata = {"name": name, "namespace": self._namespace}
+        return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+
+    def _refusable(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except ApiError as error:
+            raise Refusal(error.status, error.reason, str(error)) from error
+
+
+class ArgoLoop:
+    """A controller; a context manager that stops it.
+
+    Two of its kind must not run at once. All it knows is in the Workflows.
+    """
+
+    def __init__(self, api: Api, settings: ControllerSettings | None = None) -> None:
+        self._api = api
+        self._settings = settings or ControllerSettings()
+        self._due: dict[Key, float] = {}
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._workflows = Watched(api, VERSION, "Workflow", lambda item: self._ask(key_of(item)))
+        query = {"labelSelector": LABEL_WORKFLOW}
+        self._pods = Watched(api, "v1", "Pod", self._ask_owner, **query)
+        self._results = Watched(api, VERSION, "WorkflowTaskResult", self._ask_owner, **query)
+        self._thread = threading.Thread(target=self._work, name="argo", daemon=True)
+
+    def __enter__(self) -> Self:
+        for watched in (self._pods, self._results, self._workflows):
+            watched.start()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for watched in (self._pods, self._results, self._workflows):
+            watched.stop()
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join(30)
+
+    def _ask_owner(self, item: Json) -> None:
+        metadata = item["metadata"]
+        owner = (metadata.get("labels") or {}).get(LABEL_WORKFLOW)
+        if owner:
+            self._ask((metadata.get("namespace", ""), owner))
+
+    def _ask(self, key: Key, seconds: float = 0.0) -> None:
+        moment = time.monotonic() + seconds
+        with self._changed:
+            self._due[key] = min(moment, self._due.get(key, moment))
+            self._changed.notify()
+
+    def _next(self) -> Key | None:
+        """The next Workflow to look at; None when it is over."""
+        with self._changed:
+            while not self._stopped:
+                now = time.monotonic()
+                key = min(self._due, key=self._due.__getitem__, default=None)
+                if key is not None and self._due[key] <= now:
+                    del self._due[key]
+                    return key
+                self._changed.wait(None if key is None else self._due[key] - now)
+        return None
+
+    def _work(self) -> None:
+        while (key := self._next()) is not None:
+            try:
+                self._look(key)
+            except (ApiError, ApiUnreachableError):
+                self._ask(key, RETRY_SECONDS)
+
+    def _look(self, key: Key) -> None:
+        workflow = self._workflows.get(key)
+        if workflow is None:
+            return
+        namespace, name = key
+        outcome = reconcile(
+            expand_nodes(workflow),
+            self._of(self._pods, namespace, name),
+            self._of(self._results, namespace, name),
+            ApiCluster(self._api, namespace, self._pods.put),
+            datetime.now(UTC),
+            self._settings,
+        )
+        if outcome.changed:
+            written = compress_nodes(outcome.workflow, self._settings.compress_above_bytes)
+            self._workflows.put(self._api.replace(written))
+            self._ask(key)
+        if outcome.requeue_seconds is not None:
+            self._ask(key, max(0.05, outcome.requeue_seconds))
+
+    def _of(self, watched: Watched, namespace: str, workflow: str) -> list[Json]:
+        return [
+            item
+            for item in watched.items()
+            if item["metadata"].get("namespace") == namespace
+            and (item["metadata"].get("labels") or {}).get(LABEL_WORKFLOW) == workflow
+        ]

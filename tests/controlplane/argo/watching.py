@@ -1,0 +1,113 @@
+"""Objects of a kind as a watch shows them, and who is told of changes."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.controlplane.api import Api
+from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+
+Json = dict[str, Any]
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+PAUSE_SECONDS = 0.2
+"""Before a watch that broke off is begun again."""
+
+
+def key_of(item: Mapping[str, Any]) -> Key:
+    """The key of an object."""
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def version_of(item: Mapping[str, Any]) -> int:
+    """How new an object is."""
+    return int(item["metadata"].get("resourceVersion", 0))
+
+
+class Watched:
+    """A thread's view of one kind; begun again, from a new list, whenever it breaks off."""
+
+    def __init__(
+        self, api: Api, api_version: str, kind: str, told: Callable[[Json], None], **query: str
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            api: the API server.
+            api_version: group and version.
+            kind: the kind.
+            told: called with every object that has changed or is gone.
+            query: such as `labelSelector`.
+        """
+        self._api = api
+        self._kind = (api_version, kind)
+        self._told = told
+        self._query = query
+        self._items: dict[Key, Json] = {}
+        self._gone: set[str] = set()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._synced = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"watch {kind}", daemon=True)
+
+    def start(self) -> None:
+        """Start, and wait for the first list."""
+        self._thread.start()
+        self._synced.wait(30)
+
+    def stop(self) -> None:
+        """Say that nothing more is wanted; the thread ends with its open request."""
+        self._stopped.set()
+
+    def items(self) -> list[Json]:
+        """What there is."""
+        with self._lock:
+            return list(self._items.values())
+
+    def get(self, key: Key) -> Json | None:
+        """One object."""
+        with self._lock:
+            return self._items.get(key)
+
+    def put(self, item: Json) -> None:
+        """Take over what the server has answered to a write, unless something newer is known."""
+        with self._lock:
+            known = self._items.get(key_of(item))
+            newer = known is None or version_of(known) <= version_of(item)
+            if newer and item["metadata"].get("uid") not in self._gone:
+                self._items[key_of(item)] = item
+
+    def _work(self) -> None:
+        while not self._stopped.is_set():
+            with contextlib.suppress(ApiError, ApiUnreachableError):
+                self._list()
+                for kind, item in self._api.watch(*self._kind, **self._query):
+                    if self._stopped.is_set():
+                        return
+                    self._apply(kind, item)
+            self._stopped.wait(PAUSE_SECONDS)
+
+    def _list(self) -> None:
+        found = {key_of(item): item for item in self._api.list(*self._kind, **self._query)}
+        with self._lock:
+            gone = [item for key, item in self._items.items() if key not in found]
+            self._items = found
+            self._gone |= {item["metadata"].get("uid", "") for item in gone}
+        self._synced.set()
+        for item in [*gone, *found.values()]:
+            self._told(item)
+
+    def _apply(self, kind: str, item: Json) -> None:
+        with self._lock:
+            known = self._items.get(key_of(item))
+            if known is not None and version_of(known) > version_of(item):
+                return
+            if kind == "DELETED":
+                self._items.pop(key_of(item), None)
+                self._gone.add(item["metadata"].get("uid", ""))
+            else:
+                self._items[key_of(item)] = item
+        self._told(item)
