@@ -1,0 +1,84 @@
+"""Controller and kubelets together, in memory and on a clock of their own."""
+
+import json
+
+from tests.controlplane.argo.controller import reconcile
+from tests.controlplane.argo.playing import START, Player
+from tests.controlplane.argo.test_recordings import _workflow
+from tests.controlplane.kubelet.kubelet import Change, Kubelets, Report, StatusChange
+from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
+from tests.support.data import data_path
+from tests.support.kubernetes import node_object
+
+MOST_STEPS = 500
+
+
+def _apply(player: Player, change: Change) -> None:
+    if isinstance(change, Report):
+        player.cluster.results[change.result["metadata"]["name"]] = change.result
+    elif isinstance(change, StatusChange):
+        player.cluster.pods[change.name]["status"] = change.status
+
+
+def _play(player: Player, kubelets: Kubelets, node: dict) -> None:
+    """Bind every pod to the node at once and go from change to change."""
+    nodes = {node["metadata"]["name"]: node}
+    for _ in range(MOST_STEPS):
+        player.settle()
+        for pod in player.cluster.pods.values():
+            pod["spec"].setdefault("nodeName", node["metadata"]["name"])
+        changes = kubelets.look(player.cluster.pods.values(), nodes, player.now)
+        for change in changes:
+            _apply(player, change)
+        following = kubelets.next_change(player.now)
+        if following is None and not changes:
+            return
+        if not changes and following is not None:
+            player.now = following
+    raise AssertionError("the run does not end")
+
+
+def test_the_taxi_pipeline_takes_as_long_as_its_longest_path():
+    """Root driver, then along fetch, train, predict, evaluate: a driver, data in, work, data out.
+
+    Speed 2 and 10 MB/s: fetch 15 + 20.97, train 20.97 + 600 + 5.24, predict 5.24 + 30 (and the
+    dropped header's table, which has no size), evaluate 2.5; five drivers of one second.
+    """
+    recording = json.loads(data_path("labelled", "recordings", "taxi.json").read_text())
+    player = Player(_workflow(recording))
+    labels = {"kfp-placement.dev/speed": "2", "kfp-placement.dev/store-bandwidth": "10M"}
+    node = node_object(labels=labels, allocatable={"cpu": "64", "memory": "64Gi"})
+    settings = WorkloadSettings(driver_seconds=1.0, start_seconds=0.0)
+
+    _play(player, Kubelets(Workload(settings)), node)
+
+    assert player.phase == "Succeeded"
+    table, model = 200 * 2**20 / 1e7, 50 * 2**20 / 1e7
+    path = 15 + table + (table + 600 + model) + (model + 30) + 2.5
+    assert (player.now - START).total_seconds() == round(path + 5, 6)
+
+
+def test_a_node_that_is_too_small_ends_the_run_with_the_kubelets_words():
+    recording = json.loads(data_path("labelled", "recordings", "taxi.json").read_text())
+    player = Player(_workflow(recording))
+    node = node_object(allocatable={"cpu": "2"})
+
+    _play(player, Kubelets(Workload(WorkloadSettings(step_seconds=1))), node)
+
+    assert player.phase == "Failed"
+    messages = {node.get("message", "") for node in player.nodes().values()}
+    assert any("Node didn't have enough resource: cpu" in message for message in messages)
+
+
+def test_a_controller_that_starts_anew_goes_on_where_the_last_one_was():
+    """Nothing is kept outside of the Workflow: looking at it once more changes nothing."""
+    recording = json.loads(data_path("labelled", "recordings", "fan_out.json").read_text())
+    player = Player(_workflow(recording))
+    player.settle()
+    player.complete(*player.open_pods())
+    written = json.loads(json.dumps(player.workflow))
+
+    pods, results = player.cluster.pods.values(), player.cluster.results.values()
+    again = reconcile(written, pods, results, player.cluster, player.now)
+
+    assert not again.changed
