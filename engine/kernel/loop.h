@@ -22,6 +22,9 @@ static void enqueue(const Problem *p, State *s, const Decision *d, int64_t activ
     else
         s->order[activity] = (double)s->created++;
     s->fresh[activity] = 1;
+    s->fresh_count += 1;
+    s->queued[p->class_of[activity]] += 1;
+    s->like[p->class_of[activity]] = activity;
     int64_t slot = s->pending_count++;
     for (; slot > 0 && s->order[s->pending[slot - 1]] > s->order[activity]; slot--)
         s->pending[slot] = s->pending[slot - 1];
@@ -103,27 +106,63 @@ static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t act
     return node;
 }
 
-/* Offer the queue its nodes: new pods all of them, the others those that got room just now. A pod that
- * no node could take before cannot fit where nothing has ended since. */
+static int some_node_fits(const Problem *p, const State *s, int64_t activity, const int64_t *nodes, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (fits(p, s, activity, nodes[i])) return 1;
+    return 0;
+}
+
+enum { MOST_CLASSES = 256 }; /* with more classes of pods, counting takes longer than offering */
+
+/* How many of the pods that the round has not passed yet some touched node may have room for. */
+static int64_t count_hopeful(const Problem *p, State *s, int64_t not_passed) {
+    int64_t count = 0;
+    if (p->classes > MOST_CLASSES) return s->touched_count > 0 ? not_passed : 0;
+    for (int64_t class = 0; class < p->classes; class++) {
+        int64_t left = s->queued[class] - s->passed[class];
+        s->hopeful[class] = left > 0 && some_node_fits(p, s, s->like[class], s->touched_nodes, s->touched_count);
+        if (s->hopeful[class]) count += left;
+    }
+    return count;
+}
+
+/* The node for a queued pod: a new one is offered all nodes, the others those that got room just now,
+ * since a pod that no node could take before cannot fit where nothing has ended. */
+static int64_t offer(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
+    int64_t class = p->class_of[activity];
+    if (!s->fresh[activity])
+        return s->hopeful[class] ? choose(p, s, d, activity, s->touched_nodes, s->touched_count, now) : -1;
+    s->fresh[activity] = 0;
+    s->fresh_count -= 1;
+    if (s->full[class]) return -1;
+    int64_t node = choose(p, s, d, activity, s->everywhere, p->nodes, now);
+    if (node < 0) s->full[class] = (uint8_t)!some_node_fits(p, s, activity, s->everywhere, p->nodes);
+    return node;
+}
+
+/* One round of the queue. Room only shrinks during a round, so it ends when no pod is left that is new
+ * or of a class that a touched node has room for. */
 static void dispatch(const Problem *p, State *s, const Decision *d, double now) {
-    int64_t kept = 0;
-    int blocked = 0;
-    for (int64_t i = 0; i < s->pending_count; i++) {
-        int64_t activity = s->pending[i], node = -1;
-        if (!blocked && s->fresh[activity]) {
-            node = choose(p, s, d, activity, s->everywhere, p->nodes, now);
-            s->fresh[activity] = 0;
-        } else if (!blocked && s->touched_count > 0) {
-            node = choose(p, s, d, activity, s->touched_nodes, s->touched_count, now);
-        }
+    if (s->pending_count == 0) return;
+    memset(s->passed, 0, sizeof(int64_t) * (size_t)p->classes);
+    memset(s->full, 0, (size_t)p->classes);
+    int64_t kept = 0, i = 0, hopeful = count_hopeful(p, s, s->pending_count);
+    while (i < s->pending_count && (hopeful > 0 || s->fresh_count > 0)) {
+        int64_t activity = s->pending[i++], class = p->class_of[activity];
+        int64_t node = offer(p, s, d, activity, now);
         if (node >= 0) {
             bind(p, s, activity, node, now);
-        } else {
-            blocked = d->policy == STRICT_FIFO;
-            s->pending[kept++] = activity;
+            s->queued[class] -= 1;
+            hopeful = count_hopeful(p, s, s->pending_count - i);
+            continue;
         }
+        s->pending[kept++] = activity;
+        s->passed[class] += 1;
+        hopeful -= s->hopeful[class];
+        if (d->policy == STRICT_FIFO) break;
     }
-    s->pending_count = kept;
+    memmove(s->pending + kept, s->pending + i, sizeof(int64_t) * (size_t)(s->pending_count - i));
+    s->pending_count -= i - kept;
 }
 
 /* Start the most urgent ready step out of order when the order can never be kept, which happens when

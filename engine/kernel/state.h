@@ -31,11 +31,15 @@ typedef struct {
     int64_t *touched_nodes, *last_end; /* [N] */
     int64_t *everywhere;          /* [N] all nodes */
     int64_t *sample;              /* [N] nodes that kube-scheduler looks at for one pod */
+    int64_t *queued, *passed;     /* [K] pods in the queue, and how many of them this round is past */
+    int64_t *like;                /* [K] a pod of the class */
+    uint8_t *full, *hopeful;      /* [K] no node at all has room; a touched node has */
     double *heap_time;            /* [2A + 2] */
     int64_t *heap_code;
     int64_t *scratch;             /* [2A + N + 2] for sorting */
     int64_t heap_size, pending_count, touched_count, created, unfinished;
     int64_t next_start;           /* where kube-scheduler's next look at the nodes starts */
+    int64_t fresh_count;          /* pods in the queue that are fresh */
     void *memory;
 } State;
 
@@ -79,6 +83,11 @@ static size_t lay_out(State *state, const Problem *p, char *memory) {
     ARRAY(last_end, int64_t, n);
     ARRAY(everywhere, int64_t, n);
     ARRAY(sample, int64_t, n);
+    ARRAY(queued, int64_t, (size_t)p->classes);
+    ARRAY(passed, int64_t, (size_t)p->classes);
+    ARRAY(like, int64_t, (size_t)p->classes);
+    ARRAY(full, uint8_t, (size_t)p->classes);
+    ARRAY(hopeful, uint8_t, (size_t)p->classes);
     ARRAY(heap_time, double, 2 * a + 2);
     ARRAY(heap_code, int64_t, 2 * a + 2);
     ARRAY(scratch, int64_t, 2 * a + n + 2);
@@ -133,7 +142,9 @@ static void state_reset(State *s, const Problem *p) {
         s->touched[node] = 0;
         s->last_end[node] = -1;
     }
-    s->next_start = 0;
+    memset(s->queued, 0, sizeof(int64_t) * (size_t)p->classes);
+    memset(s->hopeful, 1, (size_t)p->classes);
+    s->next_start = s->fresh_count = 0;
     s->heap_size = s->pending_count = s->touched_count = s->created = 0;
     s->unfinished = a;
 }

@@ -12,12 +12,15 @@ from kfp_placement_engine.contract.quantities import format_duration, format_res
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.problem import Booleans, Floats
+from kfp_placement_engine.problem import Booleans, Floats, PlacementProblem
 from kfp_placement_engine.run_graph import Step, StepKind
 from kfp_placement_engine.simulation import Schedule
 
 WHAT_IF_WORK = 50_000_000
-"""Work spent on trying other nodes, in activities x (nodes + 10): about half a second."""
+"""Work spent on trying other nodes, about half a second; see `_work`."""
+
+LONG_QUEUE = 50
+"""Beyond so many activities simulating one takes longer, since many pods wait at a time."""
 
 ALTERNATIVES = 3
 """Other nodes tried for a step."""
@@ -41,7 +44,7 @@ class Explainer:
     def reasons(self) -> dict[int, str]:
         """The reason of every step, by index of its activity."""
         problem = self.lowered.problem
-        what_ifs = WHAT_IF_WORK // (problem.activities * (10 + problem.nodes))
+        what_ifs = WHAT_IF_WORK // _work(problem)
         result: dict[int, str] = {}
         for index in np.flatnonzero(problem.is_step):
             affordable = what_ifs >= ALTERNATIVES
@@ -222,3 +225,8 @@ def _shortage(name: str, asked: int, most: int) -> str:
     """What is asked and what the roomiest of the nodes that lack it has."""
     free = format_resource(name, max(0, most))
     return f"not enough {name} (asks {format_resource(name, asked)}, at most {free} free)"
+
+
+def _work(problem: PlacementProblem) -> int:
+    """What one simulation costs, by the problem's size: reasons do not depend on clocks."""
+    return problem.activities * (10 + problem.nodes + problem.activities // LONG_QUEUE)
