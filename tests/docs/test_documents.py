@@ -1,0 +1,96 @@
+"""Documents hold what they promise: links lead somewhere, code compiles, output is real."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kfp_placement.cli.app import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (
+    "benchmarks",
+    "controller",
+    "deploy",
+    "docs",
+    "engine",
+    "kfp_placement",
+    "samples",
+    "tests",
+)
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *(path for each in FOLDERS for path in (ROOT / each).rglob("*.md"))]
+)
+GUIDES = [ROOT / "README.md", *ROOT.glob("docs/guides/*.md"), *ROOT.glob("samples/**/*.md")]
+GUIDE_TO_MARKS = ROOT / "docs/guides/marking-steps.md"
+README = (ROOT / "README.md").read_text("utf-8")
+
+_FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def anchors(path: Path) -> set[str]:
+    """The headings of a Markdown file, as links name them."""
+    text = _FENCE.sub("", path.read_text("utf-8"))
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_relative_links_lead_somewhere(document):
+    text = _FENCE.sub("", document.read_text("utf-8"))
+    links = [link for link in _LINK.findall(text) if not re.match(r"[a-z]+:", link)]
+    dead = []
+    for link in links:
+        name, _, anchor = link.partition("#")
+        target = (document.parent / name).resolve() if name else document
+        inside = target.is_relative_to(ROOT) and target.exists()
+        if not inside or (anchor and anchor not in anchors(target)):
+            dead.append(link)
+    assert not dead
+
+
+@pytest.mark.parametrize("document", GUIDES, ids=named)
+def test_python_compiles(document):
+    for _, language, code in _FENCE.findall(document.read_text("utf-8")):
+        if language == "python":
+            compile(code, named(document), "exec")
+
+
+def test_the_example_of_the_guide_runs(tmp_path):
+    from kfp import compiler
+
+    code = re.search(r"```python\n(.*?)```", GUIDE_TO_MARKS.read_text("utf-8"), re.DOTALL)
+    assert code is not None
+    module = tmp_path / "example.py"
+    module.write_text(code[1])
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(code[1], str(module), "exec"), names)
+    compiler.Compiler().compile(names["taxi"], str(tmp_path / "taxi.yaml"))
+    assert "OurLocation: HOME-EDGE" in (tmp_path / "taxi.yaml").read_text()
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The lines that the demo prints."""
+    from click.testing import CliRunner
+
+    report = tmp_path_factory.mktemp("demo") / "plan.html"
+    result = CliRunner().invoke(cli, ["demo", "--output", str(report)])
+    assert result.exit_code == 0, result.output
+    return set(result.output.splitlines())
+
+
+def test_the_readme_shows_what_the_demo_prints(demo):
+    excerpt = README.split("ends with (shortened):\n\n```\n", 1)[1].split("```", 1)[0]
+    assert [line for line in excerpt.splitlines() if line and line not in demo] == []
+
+
+def test_the_guide_shows_what_the_demo_prints(demo):
+    guide = (ROOT / "docs/guides/reading-a-plan.md").read_text("utf-8")
+    excerpt = "SCHEDULE" + guide.split("SCHEDULE", 1)[1].split("```", 1)[0]
+    assert [line for line in excerpt.splitlines() if line and line not in demo] == []
