@@ -50,7 +50,7 @@ def test_a_kfp_run_has_drivers_and_loops_a_workflow_has_neither():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_case(kind):
-    case = measure(Shape(kind, 60, nodes=6), budget_seconds=0.1)
+    case = measure(Shape(kind, 60, nodes=6), budget_seconds=0.3)
     assert is_good(case)
     assert 0 < case["first_seconds"] < 2
     assert set(case["baselines"]) == {"kube-default", "heft"}
