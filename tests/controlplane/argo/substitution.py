@@ -40,7 +40,11 @@ def _entries(value: dict[str, Any], values: Mapping[str, str], strict: Sequence[
     entries = {}
     for key, entry in value.items():
         new_key, new = key, entry
-        if isinstance(entry, (str, dict, list)):
+        # Most entries are texts without placeholders: no call for these.
+        if isinstance(entry, str):
+            if "{{" in entry:
+                new = substitute_text(entry, values, strict)
+        elif isinstance(entry, (dict, list)):
             new = substitute(entry, values, strict)
         if "{{" in key:
             new_key = substitute_text(key, values, strict)
