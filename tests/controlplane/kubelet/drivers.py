@@ -26,7 +26,7 @@ class DriverChoices:
         conditions: task -> outcome, for those that are not true.
         cached: tasks that are found in the cache.
         with_placement: claims, selectors, tolerations and the like become part of the patch.
-        parameters: values of `{{$.inputs.parameters[...]}}`.
+        parameters: values of inputs, for `{{$.inputs.parameters[...]}}` and for claims they name.
     """
 
     iteration_count: int = 2
@@ -113,7 +113,7 @@ def _patch(arguments: Mapping[str, str], workflow: str, choices: DriverChoices) 
     patch: Json = {"containers": [main]}
     if choices.with_placement:
         config = _object(arguments.get("kubernetes_config", ""))
-        patch = placement_of(patch, config, container, workflow)
+        patch = placement_of(patch, config, container, workflow, choices.parameters)
     return patch
 
 

@@ -12,7 +12,11 @@ WORKSPACE_PATH = "/kfp-workspaces"
 
 
 def placement_of(
-    patch: Json, config: Mapping[str, Any], container: Mapping[str, Any], workflow: str
+    patch: Json,
+    config: Mapping[str, Any],
+    container: Mapping[str, Any],
+    workflow: str,
+    parameters: Mapping[str, str],
 ) -> Json:
     """The patch with claims, selectors, affinity, tolerations and the workspace.
 
@@ -21,10 +25,11 @@ def placement_of(
         config: the step's Kubernetes settings.
         container: its container as in the pipeline.
         workflow: the name of its Workflow.
+        parameters: values of the step's inputs, for claims that these name.
     """
     spec = dict(patch)
     main = dict(spec["containers"][0])
-    volumes, mounts = _claims(config)
+    volumes, mounts = _claims(config, parameters)
     if WORKSPACE_PLACEHOLDER in json.dumps(dict(container)):
         claim = {"claimName": f"{workflow}-{WORKSPACE}"}
         volumes.append({"name": WORKSPACE, "persistentVolumeClaim": claim})
@@ -77,11 +82,13 @@ def _affinity(terms: list[Mapping[str, Any]]) -> Json:
     return found
 
 
-def _claims(config: Mapping[str, Any]) -> tuple[list[Json], list[Json]]:
+def _claims(
+    config: Mapping[str, Any], parameters: Mapping[str, str]
+) -> tuple[list[Json], list[Json]]:
     volumes: list[Json] = []
     mounts: list[Json] = []
     for entry in config.get("pvcMount") or []:
-        name = claim_name(entry)
+        name = claim_name(entry, parameters)
         if name is None:
             continue
         if not any(volume["name"] == name for volume in volumes):
@@ -93,9 +100,10 @@ def _claims(config: Mapping[str, Any]) -> tuple[list[Json], list[Json]]:
     return volumes, mounts
 
 
-def claim_name(entry: Mapping[str, Any]) -> str | None:
-    """The claim that a mount names outright; None where another step's output names it."""
+def claim_name(entry: Mapping[str, Any], parameters: Mapping[str, str]) -> str | None:
+    """The claim that a mount names; None where it comes from an input that nobody has told."""
     source = entry.get("pvcNameParameter") or {}
-    constant = (source.get("runtimeValue") or {}).get("constant")
-    constant = constant or entry.get("constant")
-    return str(constant) if constant else None
+    constant = (source.get("runtimeValue") or {}).get("constant") or entry.get("constant")
+    if constant:
+        return str(constant)
+    return parameters.get(source.get("componentInputParameter", ""))

@@ -117,3 +117,15 @@ def test_widths(raw, choices, width):
     found = driver_answer({"type": "DAG", "task": task}, "wf", choices)
     assert found["iteration-count"] == width
     assert found["execution-id"]
+
+
+def test_claims_that_an_input_names():
+    mount = {"mountPath": "/d", "pvcNameParameter": {"componentInputParameter": "pvc"}}
+    arguments = {"kubernetes_config": json.dumps({"pvcMount": [mount]}), "container": "{}"}
+    told = DriverChoices(parameters={"pvc": "data"})
+
+    patch_told = json.loads(answer(told, **arguments)["pod-spec-patch"])
+
+    claim = {"claimName": "data"}
+    assert patch_told["volumes"] == [{"name": "data", "persistentVolumeClaim": claim}]
+    assert "volumes" not in patch(**arguments)
