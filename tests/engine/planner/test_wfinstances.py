@@ -1,0 +1,91 @@
+"""Recorded workflow runs: never worse than a baseline, and the baselines as measured before.
+
+The first figures (`kfp_placement.bench.wfinstances_origin`) come from other code for the same
+model: slots, direct transfers of 125 MB/s, kube-default as a queue of ready tasks that takes the
+node with the largest share of free slots.
+"""
+
+import random
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+
+from kfp_placement.bench.wfinstances import CLUSTERS, SlotCluster, slot_problem, slot_run
+from kfp_placement.bench.wfinstances_origin import ORIGIN
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.fitness import better
+from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.lower_bound import lower_bound
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations
+from tests.support.data import data_path
+
+NAMES = sorted(ORIGIN["3x2"])
+TIE_ORDER_MATTERS = ("airrflow-dirt02-001", "sarek-dirt02-001")
+"""Files where the order of tasks that become ready at one instant moves kube-default by a tenth.
+
+Nothing says which order the first figures had. Over 300 random orders: airrflow on 3x2 598 to 658 s,
+mean 627 (first figure 617); on het 4x4 508 to 648, mean 559 (556); sarek there 276 to 352, mean 322
+(315). All other files agree in the file's own order.
+"""
+TASK_ORDERS = 30
+SHARE = 0.02
+SHARE_OF_MEANS = 0.035
+"""Of a mean over random orders: the figure stands for one order, the mean for all."""
+
+
+@pytest.fixture(params=CLUSTERS, ids=lambda each: each.name)
+def cluster(request) -> SlotCluster:
+    """Equal and mixed nodes."""
+    return request.param
+
+
+def kube_seconds(run, cluster: SlotCluster) -> float:
+    """Mean over all distinct orders of the nodes."""
+    return fmean(
+        BASELINES["kube-default"](slot_problem(run, cluster.cluster(speeds)), 0).makespan_seconds
+        for speeds in cluster.orders()
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_is_never_worse_than_a_baseline(name, cluster):
+    """In the objective's order, the balance of the nodes included; never better than the bound."""
+    problem = slot_problem(slot_run(data_path("wfinstances", f"{name}.json")), cluster.cluster())
+    params = GeneticParams(exact_below=0)
+    result = solve(problem, MaxGenerations(16), 0, params)
+    assert result.schedule.finished.all()
+    assert result.schedule.makespan_seconds >= lower_bound(problem).seconds
+    for baseline in ("kube-default", "heft", "fifo", "random"):
+        played = BASELINES[baseline](problem, 0)
+        assert not better(played.terms, result.schedule.terms), baseline
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_heft_is_as_measured_before(name, cluster):
+    """Ranks, earliest finish over all slots with insertion; decoded by its own starts."""
+    problem = slot_problem(slot_run(data_path("wfinstances", f"{name}.json")), cluster.cluster())
+    found = BASELINES["heft"](problem, 0).makespan_seconds
+    assert found == pytest.approx(ORIGIN[cluster.name][name].heft, rel=SHARE)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in TIE_ORDER_MATTERS])
+def test_kube_default_is_as_measured_before(name, cluster):
+    """Tasks in the order of the file."""
+    run = slot_run(data_path("wfinstances", f"{name}.json"))
+    assert kube_seconds(run, cluster) == pytest.approx(ORIGIN[cluster.name][name].kube, rel=SHARE)
+
+
+@pytest.mark.parametrize("name", TIE_ORDER_MATTERS)
+def test_kube_default_is_about_as_measured_before_where_ties_decide(name, cluster):
+    """Where the order of tasks ready at one instant decides: see `TIE_ORDER_MATTERS`."""
+    run = slot_run(data_path("wfinstances", f"{name}.json"))
+    rng, seconds = random.Random(0), []
+    for _ in range(TASK_ORDERS):
+        steps = list(run.steps)
+        rng.shuffle(steps)
+        seconds.append(kube_seconds(replace(run, steps=tuple(steps)), cluster))
+    first = ORIGIN[cluster.name][name].kube
+    assert min(seconds) * (1 - 1e-3) <= first <= max(seconds) * (1 + 1e-3)
+    assert fmean(seconds) == pytest.approx(first, rel=SHARE_OF_MEANS)
