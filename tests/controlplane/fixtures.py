@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,10 +12,12 @@ from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.build import binaries
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.housekeeping import temporary_namespace
-from tests.controlplane.plane import ControlPlane
+
+if TYPE_CHECKING:
+    from tests.controlplane.plane import ControlPlane
 
 _NOT_ASKED = "starts a control plane: run `make test-cluster`, or pytest with --cluster"
-_RUNNING: pytest.StashKey[ControlPlane] = pytest.StashKey()
+_RUNNING: pytest.StashKey["ControlPlane"] = pytest.StashKey()
 _LOG_LINES = 30
 
 AddNodes = Callable[..., None]
@@ -67,12 +69,15 @@ def control_plane_programs(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def control_plane(
     request: pytest.FixtureRequest, control_plane_programs: None
-) -> Iterator[ControlPlane]:
+) -> "Iterator[ControlPlane]":
     """The control plane that tests share; tests that use it are marked `cluster`.
 
     kwok plays its pods. Every test has a namespace and nodes of its own (`namespace`, `add_nodes`)
     and leaves the components as they were. A test that needs another kind starts its own.
     """
+    # Not above: every run of pytest imports this module, and few start a control plane.
+    from tests.controlplane.plane import ControlPlane
+
     with ControlPlane() as plane:
         request.config.stash[_RUNNING] = plane
         yield plane
@@ -80,7 +85,7 @@ def control_plane(
 
 
 @pytest.fixture
-def api(control_plane: ControlPlane) -> Api:
+def api(control_plane: "ControlPlane") -> Api:
     """The API server as the administrator sees it."""
     return control_plane.api
 
