@@ -1,10 +1,12 @@
-"""The word table of the guide is the one that guesses types."""
+"""The guide to marks has every option, and the word table that guesses types."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+from kfp_placement import place, placed_pipeline
 from kfp_placement_engine.contract import type_guessing
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/marking-steps.md"
@@ -39,3 +41,15 @@ def test_pairs_are_those_of_the_code():
     pairs = listed("Pairs set aside")
     assert set(pairs["purposes"]) == type_guessing._PURPOSES
     assert set(pairs["things"]) == type_guessing._THINGS
+
+
+def test_every_option_is_described():
+    table = GUIDE.read_text("utf-8").split("## Options", 1)[1].split("\n## ", 1)[0]
+    described = re.findall(r"^\| `([a-z_]+)` \|", table, flags=re.M)
+    options = [
+        name
+        for function in (place, placed_pipeline)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    assert described == list(dict.fromkeys(options))
