@@ -25,7 +25,7 @@ NAMES = sorted(ORIGIN["3x2"])
 TIE_ORDER_MATTERS = ("airrflow-dirt02-001", "sarek-dirt02-001")
 """Files where the order of tasks that become ready at one instant moves kube-default by a tenth.
 
-Nothing says which order the first figures had. Over 300 random orders: airrflow on 3x2 598 to 658 s,
+Nothing says which order the first figures had. Over 300 random orders: airrflow on 3x2 598 to 658,
 mean 627 (first figure 617); on het 4x4 508 to 648, mean 559 (556); sarek there 276 to 352, mean 322
 (315). All other files agree in the file's own order.
 """
