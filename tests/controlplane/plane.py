@@ -13,7 +13,7 @@ import yaml
 from tests.controlplane import components, health, stages
 from tests.controlplane.api import Api
 from tests.controlplane.build import Progress, binaries
-from tests.controlplane.exceptions import WaitError
+from tests.controlplane.exceptions import ControlPlaneError, WaitError
 from tests.controlplane.folders import new_folder
 from tests.controlplane.housekeeping import wait_for_account
 from tests.controlplane.kubeconfig import User, write_kubeconfig
@@ -128,6 +128,9 @@ class ControlPlane:
             configuration: its KubeSchedulerConfiguration; the kubeconfig is filled in.
             token: whose rights it has; by default those of every cluster's own scheduler.
             flags: more flags.
+
+        Raises:
+            ProcessEndedError: it does not like its configuration; the message ends with its log.
         """
         kubeconfig = self.kubeconfig_for(name, token or self._scheduler.token)
         file = self.folder / f"{name}.yaml"
@@ -139,7 +142,11 @@ class ControlPlane:
         )
         process = self._started(name, command)
         self._probes[name] = health.https_ready(port)
-        self.wait_ready(name)
+        try:
+            self.wait_ready(name)
+        except ControlPlaneError:
+            self.remove(name)
+            raise
         return process
 
     def restart(self, name: str, grace_seconds: float = 1.0) -> None:

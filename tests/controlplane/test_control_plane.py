@@ -199,3 +199,5 @@ def test_somebody_else_may_play_the_kubelet():
             assert api.get("v1", "Pod", "p", namespace)["metadata"]["deletionTimestamp"]
             api.delete(pod, grace_seconds=0)
             assert api.find("v1", "Pod", "p", namespace) is None
+    assert not any(process.running for process in plane.processes.values())
+    assert not plane.folder.exists()

@@ -10,6 +10,7 @@ from kfp_placement_engine.readers.node_objects import read_node
 from kfp_placement_engine.readers.pod_objects import read_pod
 from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.exceptions import ProcessEndedError
 from tests.controlplane.housekeeping import wait_until_seen
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import wait_until
@@ -109,6 +110,13 @@ def test_a_second_scheduler_takes_its_own_pods(api, namespace, add_nodes):
     assert node_of(api, namespace, "second") == small
     api.create(objects.pod("stock", namespace))
     assert node_of(api, namespace, "stock") == large
+
+
+def test_a_wrong_configuration_is_shown(control_plane):
+    before = list(control_plane.processes)
+    with pytest.raises(ProcessEndedError, match="percentageOfNodesToScore"):
+        control_plane.add_scheduler("wrong", {"percentageOfNodesToScore": 101})
+    assert list(control_plane.processes) == before
 
 
 @pytest.fixture
