@@ -72,6 +72,9 @@ class PaperSearch:
         self._params = params
         self._rng = np.random.default_rng(seed)
         self._values = gene_values(problem)
+        # A gene's allowed nodes stand first in its row.
+        self._choices = np.argsort(~problem.arrays.allowed, axis=1, kind="stable")
+        self._choice_counts = problem.arrays.allowed.sum(axis=1)
 
     def run(
         self, stop: StoppingCriterion, report: Callable[[int, float], None]
@@ -97,8 +100,13 @@ class PaperSearch:
         cuts = self._rng.integers(1, max(2, self._problem.nodes), size)
         children = exchange(first, second, cuts, self._random_nodes(size))
         chosen = np.flatnonzero(self._rng.random(size) < self._params.mutation_rate)
-        pairs = self._rng.integers(0, self._problem.nodes, (len(chosen), 2))
-        return self._repaired(swap_node_lists(children, chosen, pairs))
+        return self._repaired(swap_node_lists(children, chosen, self._node_pairs(len(chosen))))
+
+    def _node_pairs(self, count: int) -> Integers:
+        """Pairs of different nodes; of a cluster with one node, that node twice."""
+        one = self._rng.integers(0, self._problem.nodes, count)
+        further = self._rng.integers(1, max(2, self._problem.nodes), count)
+        return np.stack([one, (one + further) % self._problem.nodes], axis=1)
 
     def _tournament(self, fitness: Floats, count: int) -> Integers:
         rivals = self._rng.integers(0, len(fitness), (count, 2))
@@ -106,9 +114,8 @@ class PaperSearch:
         return np.asarray(np.where(first_wins, rivals[:, 0], rivals[:, 1]), np.int64)
 
     def _random_nodes(self, count: int) -> Integers:
-        allowed = self._problem.arrays.allowed
-        draws = self._rng.random((count, *allowed.shape))
-        return np.asarray(np.where(allowed[None], draws, -1.0).argmax(axis=2), np.int64)
+        draws = self._rng.random((count, self._problem.genes)) * self._choice_counts
+        return np.asarray(self._choices[np.arange(self._problem.genes), draws.astype(np.int64)])
 
     def _repaired(self, individuals: Integers) -> Integers:
         genes = np.arange(self._problem.genes)
