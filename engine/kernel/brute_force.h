@@ -72,7 +72,7 @@ static void find_ancestors(Exhaustion *x, uint64_t *reach) {
 }
 
 /* Best genes, keys and terms; returns the number of plans played, -1 when there is no memory left or
- * more than 62 activities decide. */
+ * more than 62 activities are to be ordered. */
 int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, double *best_keys, double *best_terms) {
     int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
     Exhaustion x = {.p = p, .policy = ordered ? ORDERED : READY, .best_genes = best_genes, .best_keys = best_keys,
@@ -87,13 +87,12 @@ int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, doub
     int ready = x.state && x.scratch && x.deciders && x.ancestors && x.genes && x.keys && reach;
     for (int64_t activity = 0; ready && activity < p->activities; activity++)
         if (p->gene[activity] >= 0) x.deciders[x.count++] = activity;
-    ready = ready && x.count <= 62;
-    if (ready) {
+    ready = ready && (!ordered || x.count <= 62);
+    if (ready && ordered) {
         find_ancestors(&x, reach);
-        if (ordered)
-            each_order(&x, 0, 0);
-        else
-            each_assignment(&x, 0);
+        each_order(&x, 0, 0);
+    } else if (ready) {
+        each_assignment(&x, 0);
     }
     int64_t played = ready ? x.played : -1;
     state_free(x.state);

@@ -1,7 +1,9 @@
 """Why a step goes where it goes, in one sentence a person understands."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nsmallest
 
 import numpy as np
 
@@ -11,16 +13,14 @@ from kfp_placement_engine.constraints import lacking, why_not
 from kfp_placement_engine.contract.quantities import format_duration, format_resource
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.latency import round_trips
+from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.problem import Booleans, Floats, PlacementProblem
+from kfp_placement_engine.problem import Booleans, Floats
 from kfp_placement_engine.run_graph import Step, StepKind
 from kfp_placement_engine.simulation import Schedule
 
 WHAT_IF_WORK = 50_000_000
-"""Work spent on trying other nodes, about half a second; see `_work`."""
-
-LONG_QUEUE = 50
-"""Beyond so many activities simulating one takes longer, since many pods wait at a time."""
+"""Work spent on trying other nodes, about half a second."""
 
 ALTERNATIVES = 3
 """Other nodes tried for a step."""
@@ -40,11 +40,20 @@ class Explainer:
     cluster: Cluster
     placement: Placement
     schedule: Schedule
+    # Large runs have many steps of few kinds: what is alike is worked out once.
+    _known: dict[object, str] = field(default_factory=dict, init=False, repr=False)
+    _filters: dict[object, list[str | None]] = field(default_factory=dict, init=False, repr=False)
+    _users: dict[int, dict[frozenset[str], list[int]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _sharers: dict[tuple[int, frozenset[str]], tuple[str, list[int], int]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def reasons(self) -> dict[int, str]:
         """The reason of every step, by index of its activity."""
         problem = self.lowered.problem
-        what_ifs = WHAT_IF_WORK // _work(problem)
+        what_ifs = WHAT_IF_WORK // problem.simulation_work
         result: dict[int, str] = {}
         for index in np.flatnonzero(problem.is_step):
             affordable = what_ifs >= ALTERNATIVES
@@ -88,26 +97,38 @@ class Explainer:
     def _volume(self, index: int) -> str:
         """Sharers of a ReadWriteOnce volume stay together."""
         problem = self.lowered.problem
-        members = problem.gene_activities[problem.arrays.gene[index]]
-        own = set(self.lowered.shapes[problem.arrays.class_of[index]].claims)
+        gene = int(problem.arrays.gene[index])
+        own = self._claims(index)
         pinned = sorted(own & set(self.lowered.volumes.pinned))
         if pinned and self._allowed(index).sum() == 1:
             return f"volume claim {pinned[0]} is available on this node only"
-        if len(members) < 2:
+        if len(problem.gene_activities[gene]) < 2:
             return ""
-        others = [other for other in members if other != index]
-        claims, names = set(own), []
-        for other in others:
-            shared = own & set(self.lowered.shapes[problem.arrays.class_of[other]].claims)
-            if shared & self.lowered.volumes.binding:
-                claims &= shared
-                names.append(problem.activity_names[other])
-        claim = sorted(claims & self.lowered.volumes.binding) or sorted(
-            own & self.lowered.volumes.binding
-        )
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        first = names[0] if names else problem.activity_names[others[0]]
-        return f"shares volume {claim[0]} with {first}{more}"
+        claim, first, count = self._sharing(gene, own)
+        other = next(member for member in first if member != index)
+        more = f" and {count - 2} more" if count > 2 else ""
+        return f"shares volume {claim} with {problem.activity_names[other]}{more}"
+
+    def _claims(self, index: int) -> frozenset[str]:
+        return frozenset(self.lowered.shapes[self.lowered.problem.arrays.class_of[index]].claims)
+
+    def _sharing(self, gene: int, own: frozenset[str]) -> tuple[str, list[int], int]:
+        """A claim, the first two of the steps that share a binding claim with these, their number.
+
+        A step that mounts the claims is one of them.
+        """
+        if gene not in self._users:
+            self._users[gene] = {}
+            for member in self.lowered.problem.gene_activities[gene]:
+                self._users[gene].setdefault(self._claims(member), []).append(member)
+        if (gene, own) not in self._sharers:
+            binding = own & self.lowered.volumes.binding
+            sharing = {c: users for c, users in self._users[gene].items() if c & binding}
+            common = binding.intersection(*sharing)
+            first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))
+            count = sum(len(users) for users in sharing.values())
+            self._sharers[gene, own] = (min(common or binding), first, count)
+        return self._sharers[gene, own]
 
     def _latency(self, index: int) -> str:
         """Prediction steps go to the node of least round trip."""
@@ -147,19 +168,25 @@ class Explainer:
         return "the only node that can take it" + (f" ({objections})" if objections else "")
 
     def _objections(self, index: int, skip: int = -1) -> str:
-        """Why the nodes do not take the step, counted as kube-scheduler counts them."""
+        """Why the nodes do not take the step; the same for all steps of its class."""
+        known = (int(self.lowered.problem.arrays.class_of[index]), skip)
+        if known not in self._known:
+            self._known[known] = self._counted_objections(index, skip)
+        return self._known[known]
+
+    def _counted_objections(self, index: int, skip: int) -> str:
+        """Counted as kube-scheduler counts them."""
         step, counts = self._step(index), Counter[str]()
         short_nodes: dict[str, list[int]] = {}
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
         trips = round_trips(self.cluster, shape.location) if shape.location else None
-        for number, node in enumerate(self.cluster.nodes):
+        filtered = self._filtered(shape)
+        for number, (node, free, static) in enumerate(
+            zip(self.cluster.nodes, self._free, filtered, strict=True)
+        ):
             if number == skip:
                 continue
-            free = {
-                name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()
-            }
-            static = why_not(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
             short = lacking(requests, free)
             if static:
                 counts[static] += 1
@@ -179,6 +206,24 @@ class Explainer:
         return ", ".join(
             f"{_count(number, 'node')}: {text}" for text, number in counts.most_common()
         )
+
+    @cached_property
+    def _free(self) -> list[dict[str, int]]:
+        """[N] what each node has left beside what runs there."""
+        return [
+            {name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()}
+            for node in self.cluster.nodes
+        ]
+
+    def _filtered(self, shape: PodShape) -> list[str | None]:
+        """[N] why the static filters keep the shape off each node, None where they do not."""
+        rules = (shape.node_selector, shape.affinity, shape.tolerations)
+        if rules not in self._filters:
+            self._filters[rules] = [
+                why_not(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
+                for node in self.cluster.nodes
+            ]
+        return self._filters[rules]
 
     def _unschedulable(self, index: int) -> str:
         total = len(self.cluster.nodes)
@@ -225,8 +270,3 @@ def _shortage(name: str, asked: int, most: int) -> str:
     """What is asked and what the roomiest of the nodes that lack it has."""
     free = format_resource(name, max(0, most))
     return f"not enough {name} (asks {format_resource(name, asked)}, at most {free} free)"
-
-
-def _work(problem: PlacementProblem) -> int:
-    """What one simulation costs, by the problem's size: reasons do not depend on clocks."""
-    return problem.activities * (10 + problem.nodes + problem.activities // LONG_QUEUE)

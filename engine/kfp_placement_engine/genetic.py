@@ -140,8 +140,7 @@ def trials_per_generation(problem: PlacementProblem) -> int:
 
     A function of the problem alone, so that a number of generations always means the same search.
     """
-    work = problem.activities * (10 + problem.nodes)
-    return int(min(512, max(1, 2_000_000 // work)))
+    return int(min(512, max(1, 2_000_000 // problem.simulation_work)))
 
 
 def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidate]]:

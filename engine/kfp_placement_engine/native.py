@@ -181,7 +181,7 @@ def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, in
     """Best [G] nodes, [A] order and [4] terms over all plans, and the number of plans.
 
     Raises:
-        PlanningError: more than 62 activities decide.
+        PlanningError: more than 62 activities are to be ordered.
     """
     genes, keys = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
     terms = np.full(TERMS, np.inf)
@@ -194,7 +194,7 @@ def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, in
     )
     if played < 0:
         raise PlanningError(
-            "brute force is for tiny runs; this one has more than 62 placeable steps"
+            "brute force is for tiny runs; this one has more than 62 steps to order"
         )
     return genes, keys, terms, int(played)
 

@@ -17,6 +17,10 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
+LONG_QUEUE = 50
+"""Beyond so many activities simulating one takes longer, since many pods wait at a time."""
+
+
 class ProblemArrays(NamedTuple):
     """The numeric part of a problem; the kernel's `Problem` has the same fields in the same order.
 
@@ -159,6 +163,15 @@ class PlacementProblem:
     def nodes(self) -> int:
         """Number of nodes (N)."""
         return len(self.node_names)
+
+    @property
+    def simulation_work(self) -> int:
+        """What one simulation costs, in no unit; a function of the size: nothing rests on clocks.
+
+        Every activity looks at the nodes; where pods wait in a queue, long ones are walked often.
+        """
+        queue = 0 if self.dispatch == "ordered" else self.activities // LONG_QUEUE
+        return self.activities * (10 + self.nodes + queue)
 
     @property
     def genes(self) -> int:

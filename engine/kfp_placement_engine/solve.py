@@ -17,6 +17,9 @@ from kfp_placement_engine.result import Result
 from kfp_placement_engine.simulation import simulate
 from kfp_placement_engine.stop import MaxRuntime, StoppingCriterion
 
+EXACT_WORK = 10_000_000
+"""Plans x work of one simulation up to which all plans are tried, well under a second."""
+
 Report = Callable[[int, float], None]
 """Called with the generation and the share of a running time that is spent."""
 
@@ -66,7 +69,7 @@ def solve(
     if params.variant == "paper":
         best, generations = PaperSearch(problem, params, seed).run(stop, report)
         return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
-    if count_plans(problem) <= params.exact_below:
+    if _is_tiny(problem, params.exact_below):
         best = _exact(problem, seed)
         return Result(
             best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True
@@ -76,10 +79,23 @@ def solve(
     return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
 
 
+def _is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
+    """Whether all plans can be tried at once: few, and in no more time than a short search takes.
+
+    A large run has few plans where volumes or selectors leave its steps no choice.
+    """
+    plans = count_plans(problem)
+    quick = plans * problem.simulation_work <= EXACT_WORK
+    orderable = problem.dispatch != "ordered" or int((problem.arrays.gene >= 0).sum()) <= 62
+    return plans <= exact_below and quick and orderable
+
+
 def _exact(problem: PlacementProblem, seed: int) -> Candidate:
-    """The best of all plans; of the seeds too, since plans with held starts are not among all."""
+    """The best of all plans; of the seeds too, where they may hold starts, as not all plans do."""
     placement = best_of_all(problem)
     best = Candidate(placement, simulate(problem, placement))
+    if problem.dispatch != "ordered":
+        return best
     for candidates in seeds_of(problem, seed):
         for candidate in candidates:
             if better(candidate.schedule.terms, best.schedule.terms):

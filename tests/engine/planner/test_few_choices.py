@@ -1,0 +1,101 @@
+"""Large runs whose steps have no choice: one volume for all, one node that fits, none that does."""
+
+import time
+
+import pytest
+
+from kfp_placement_engine import MaxRuntime, PlanOptions, plan_run, solve
+from kfp_placement_engine.run_graph import ClaimUse, RunClaim
+from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
+
+MANY = 100
+
+
+def sharing_run(count, **changes):
+    """Independent steps that all mount one workspace; every third one a second volume as well."""
+    workspace = RunClaim("workspace", ("ReadWriteOnce",), is_workspace=True)
+    data = RunClaim("data", ("ReadWriteOnce",), is_workspace=True)
+    steps = [
+        a_step(f"s{n}", seconds=1, claims=("workspace", "data") if n % 3 == 0 else ("workspace",))
+        for n in range(count)
+    ]
+    return a_run(*steps, claims=(workspace, data), **changes)
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_one_volume_for_more_steps_than_can_be_ordered(dispatch):
+    problem = a_problem(sharing_run(MANY), a_cluster(*nodes(3)), dispatch=dispatch)
+    assert problem.genes == 1
+    result = solve(problem, MaxRuntime(0.05))
+    assert result.schedule.makespan_seconds == pytest.approx(MANY / 4)
+    assert len(set(result.schedule.node)) == 1
+
+
+def test_few_plans_are_all_tried_where_nothing_is_ordered():
+    """The best of the nodes is found although it is the last."""
+    members = (*nodes(5), a_node("fast", speed=2.0))
+    result = solve(a_problem(sharing_run(MANY), a_cluster(*members)), MaxRuntime(0.0))
+    assert result.exact
+    assert set(result.schedule.node) == {5}
+
+
+def test_few_plans_of_a_run_that_takes_long_to_play_are_searched_within_the_budget():
+    problem = a_problem(sharing_run(20_000), a_cluster(*nodes(3)))
+    started = time.monotonic()
+    assert not solve(problem, MaxRuntime(0.0)).exact
+    assert time.monotonic() - started < 30
+
+
+def test_every_sharer_is_told_with_whom_it_shares():
+    plan = plan_run(sharing_run(4), a_cluster(*nodes(2)), PlanOptions(budget_seconds=0.01))
+    assert [step.reason for step in plan.steps] == [
+        "shares volume workspace with s1 and 2 more",
+        "shares volume workspace with s0 and 2 more",
+        "shares volume workspace with s0 and 2 more",
+        "shares volume workspace with s0 and 2 more",
+    ]
+
+
+def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all():
+    """a and b share one volume, b and c another: all on one node."""
+    claims = (RunClaim("x", ("ReadWriteOnce",)), RunClaim("y", ("ReadWriteOnce",)))
+    steps = (
+        a_step("a", claims=("x",)),
+        a_step("b", claims=("x", "y")),
+        a_step("c", claims=("y",)),
+    )
+    plan = plan_run(a_run(*steps, claims=claims), a_cluster(*nodes(2)))
+    assert [step.reason for step in plan.steps] == [
+        "shares volume x with b",
+        "shares volume x with a and 1 more",
+        "shares volume y with b",
+    ]
+
+
+def test_the_only_node_for_many_steps():
+    """One plan alone, more steps than brute force could order."""
+    steps = [a_step(f"s{n}", node_selector={"pool": "gpu"}) for n in range(MANY)]
+    members = (a_node("gpu", labels={"pool": "gpu"}), *nodes(3))
+    plan = plan_run(a_kfp_run(*steps), a_cluster(*members), PlanOptions(budget_seconds=0.01))
+    assert {step.node for step in plan.steps} == {"gpu"}
+    assert {step.reason for step in plan.steps} == {
+        "the only node that can take it (3 nodes: node(s) didn't match node affinity/selector)"
+    }
+
+
+def test_many_steps_that_fit_nowhere_are_explained_soon():
+    """Each asks for another amount, so each has its own reason."""
+    steps = [a_step(f"s{n}", cpu=100 + n) for n in range(300)]
+    started = time.monotonic()
+    plan = plan_run(a_run(*steps), a_cluster(*nodes(300)), PlanOptions(budget_seconds=0.01))
+    assert time.monotonic() - started < 30
+    assert plan.step("s7").reason == (
+        "none of 300 nodes can take it (300 nodes: not enough cpu (asks 107, at most 4 free))"
+    )
+
+
+def test_claims_that_do_not_bind_share_no_node():
+    steps = [a_step(f"s{n}", claims=("shared",)) for n in range(MANY)]
+    run = a_run(*steps, claims=(RunClaim("shared", ("ReadWriteMany",)),))
+    assert a_problem(run, a_cluster(*nodes(3))).genes == MANY
+    assert run.steps[0].claims == (ClaimUse("shared"),)
