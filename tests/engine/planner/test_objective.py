@@ -1,0 +1,234 @@
+"""The objective: its terms one after the other, and its three kinds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.fitness import better
+from kfp_placement_engine.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.planning import PlanOptions
+from kfp_placement_engine.simulation import simulate
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations, MaxRuntime
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import (
+    ROUND_NUMBERS,
+    a_cluster,
+    a_kfp_run,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    a_workflow,
+    lowered,
+    nodes,
+)
+from tests.support.reference_simulation import Reference
+
+SEARCH = GeneticParams(exact_below=0)
+PLACE = "HOME-EDGE"
+
+
+def terms(*values):
+    return np.array(values, np.float64)
+
+
+def test_terms_are_compared_one_after_the_other():
+    """Unplaced, latency, completion, balance."""
+    assert better(terms(0, 9, 9, 9), terms(1, 0, 0, 0))
+    assert better(terms(0, 1, 9, 9), terms(0, 2, 0, 0))
+    assert better(terms(0, 1, 8, 9), terms(0, 1, 9, 0))
+    assert better(terms(0, 1, 8, 0.1), terms(0, 1, 8, 0.2))
+    assert not better(terms(0, 1, 8, 0.2), terms(0, 1, 8, 0.2))
+
+
+def test_rounding_does_not_decide():
+    """A difference of one in 10^9 is none; one of two in 10^9 is one."""
+    assert not better(terms(0, 0, 1e6 - 1e-4, 1), terms(0, 0, 1e6, 1))
+    assert better(terms(0, 0, 1e6 - 1e-4, 0), terms(0, 0, 1e6, 1))
+    assert better(terms(0, 0, 1e6 - 3e-3, 1), terms(0, 0, 1e6, 0))
+
+
+def test_a_shorter_round_trip_beats_a_shorter_run():
+    """The far node is four times as fast; the step goes near its users all the same."""
+    run = a_run(
+        a_step("train", seconds=100),
+        a_step("predict", "train", seconds=100, type="Predict", location=PLACE),
+    )
+    cluster = a_cluster(
+        a_node("far", speed=4.0),
+        a_node("near", speed=1.0),
+        latencies={PLACE: {"far": 80.0, "near": 2.0}},
+    )
+    for dispatch in ("ready", "ordered"):
+        problem = a_problem(run, cluster, dispatch=dispatch)
+        result = solve(problem, MaxGenerations(15), 0, SEARCH)
+        assert [problem.node_names[node] for node in result.schedule.node] == ["far", "near"]
+        assert result.schedule.makespan_seconds == 125
+        kube = BASELINES["kube-default"](problem, 0)
+        assert better(result.schedule.terms, kube.terms) or kube.terms[1] == 0
+
+
+def a_queue_for_the_near_node():
+    """One CPU near the users, which a long unruled step takes unless the plan keeps it off."""
+    steps = [a_step("long", seconds=100)]
+    steps += [a_step(f"predict-{n}", seconds=10, type="Predict", location=PLACE) for n in range(2)]
+    cluster = a_cluster(
+        a_node("near", cpu=1),
+        a_node("far", cpu=2),
+        latencies={PLACE: {"far": 60.0, "near": 5.0}},
+    )
+    return a_run(*steps), cluster
+
+
+def test_under_ordered_dispatch_ruled_steps_wait_for_the_near_node():
+    """One after the other there, the unruled step elsewhere."""
+    problem = a_problem(*a_queue_for_the_near_node(), dispatch="ordered")
+    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    assert result.schedule.terms[1] == 0
+    assert [problem.node_names[node] for node in result.schedule.node] == ["far", "near", "near"]
+    assert sorted(result.schedule.start.tolist()) == [0, 0, 10]
+
+
+def test_under_ready_dispatch_a_full_node_means_the_next_best():
+    """Nobody waits: one predicts near its users, one far from them."""
+    problem = a_problem(*a_queue_for_the_near_node(), dispatch="ready")
+    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    assert result.schedule.start.tolist() == [0, 0, 0]
+    assert result.schedule.terms[1] == pytest.approx(60 - 5.5)
+    assert problem.node_names[result.schedule.node[0]] == "far"
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch):
+    """In the objective's order, on runs whose steps share no volume.
+
+    Baselines may part the users of a volume, which a plan may not. Under `ready` dispatch nothing
+    waits, so a plan cannot do what strict FIFO does. Under `ordered` a pod is there only when its
+    data is, so that it cannot pull its image meanwhile; workflow formats have no images.
+    """
+    reference = Reference(case.run, case.cluster, ROUND_NUMBERS, ("predict", "serving"))
+    pulls_while_waiting = case.run.direct_transfers and any(step.image for step in case.run.steps)
+    if reference.stuck() or pulls_while_waiting:
+        return
+    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    result = solve(problem, MaxGenerations(25), 0, SEARCH, threads=1)
+    comparable = ["heft", "random", "kube-default"] + (["fifo"] if dispatch == "ordered" else [])
+    for name in comparable:
+        assert not better(BASELINES[name](problem, 0).terms, result.schedule.terms), name
+
+
+def test_packing_uses_as_few_nodes_as_there_is_room_for():
+    """And among those the shortest run."""
+    run = a_run(*(a_step(f"s{n}", cpu=1, seconds=10) for n in range(4)))
+    cluster = a_cluster(*nodes(4, cpu=2))
+    quick = solve(a_problem(run, cluster), MaxGenerations(15), 0, SEARCH)
+    assert len(set(quick.schedule.node)) >= 2
+    assert quick.schedule.makespan_seconds == 10
+    for dispatch, used, seconds in (("ready", 2, 10), ("ordered", 1, 20)):
+        problem = a_problem(run, cluster, objective="packing", dispatch=dispatch)
+        packed = solve(problem, MaxGenerations(20), 0, SEARCH)
+        assert len(set(packed.schedule.node)) == used
+        assert packed.schedule.makespan_seconds == seconds
+        assert packed.schedule.terms[2] == used
+
+
+def test_the_paper_s_objective_prefers_the_node_that_holds_the_image():
+    """Though it is slower."""
+    run = a_run(a_step("a", image="tool:1", seconds=100))
+    cluster = a_cluster(a_node("quick", speed=5.0), a_node("held", images={"tool:1": 10}))
+    for objective, node in (("paper", "held"), ("completion", "quick")):
+        problem = a_problem(run, cluster, objective=objective)
+        result = solve(problem, MaxGenerations(15), 0, SEARCH)
+        assert problem.node_names[result.schedule.node[0]] == node
+
+
+def test_balance_decides_among_plans_that_end_at_once():
+    """Two equal steps on two equal nodes: one each, since the run ends at 10 either way."""
+    run = a_run(a_step("a"), a_step("b"))
+    for dispatch in ("ready", "ordered"):
+        problem = a_problem(run, a_cluster(*nodes(2)), dispatch=dispatch)
+        result = solve(problem, MaxGenerations(15), 0, SEARCH)
+        assert sorted(result.schedule.node.tolist()) == [0, 1]
+        assert result.schedule.terms[3] == pytest.approx(0)
+        together = simulate(problem, replace(result.placement, gene_nodes=np.zeros(2, np.int64)))
+        assert together.makespan_seconds == result.schedule.makespan_seconds
+        assert together.terms[3] > 0.01
+
+
+def test_pulls_decide_among_plans_that_end_at_once():
+    """The small step need not pull its image: the node beside has it, and the long step decides."""
+    run = a_run(a_step("long", seconds=500, cpu=4), a_step("small", seconds=5, image="tool:1"))
+    members = (a_node("n1", cpu=4), a_node("n2", cpu=4), a_node("n3", images={"tool:1": 100}))
+    problem = a_problem(run, a_cluster(*members))
+    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    assert problem.node_names[result.schedule.node[1]] == "n3"
+    assert result.schedule.pull_seconds.tolist() == [0, 0]
+
+
+def test_waiting_on_a_node_is_no_use_of_it():
+    """The same steps on the same nodes are as balanced, whether or not a slot is held early."""
+    reads = [("a", 1000)]
+    run = a_workflow(a_step("a", seconds=10), a_step("b", "a", seconds=10, reads=reads))
+    placement = Placement(np.array([0, 1]), np.array([0.0, 1.0]), np.empty(0))
+    early = simulate(a_problem(run, a_cluster(*nodes(2)), dispatch="ready"), placement)
+    late = simulate(a_problem(run, a_cluster(*nodes(2)), dispatch="ordered"), placement)
+    assert early.start.tolist() == [0, 10]
+    assert late.start.tolist() == [0, 20]
+    assert early.end.tolist() == late.end.tolist() == [10, 30]
+    assert early.terms.tolist() == late.terms.tolist()
+
+
+def test_unknown_names_are_refused():
+    """The message names the choices."""
+    with pytest.raises(PlanningError, match="completion, packing, paper"):
+        PlanOptions(objective="speed")
+    with pytest.raises(PlanningError, match="auto, ready, ordered"):
+        PlanOptions(dispatch="now")
+    with pytest.raises(PlanningError, match="kube-default, heft, fifo, random, brute-force"):
+        PlanOptions(compare=("kube",))
+
+
+def test_the_search_starts_from_every_baseline():
+    """Each is among the plans it starts from, as far as a plan can do what it does."""
+    problem = a_problem(
+        a_kfp_run(*(a_step(f"s{n}", cpu=1 + n % 2, seconds=3 + n) for n in range(6))),
+        a_cluster(*nodes(2, cpu=3)),
+        dispatch="ordered",
+    )
+    found = [
+        candidate.schedule.makespan_seconds
+        for candidates in seeds_of(problem, 4)
+        for candidate in candidates
+    ]
+    for name in ("kube-default", "fifo", "heft", "random"):
+        assert min(found) <= BASELINES[name](problem, 4).makespan_seconds
+    assert BASELINES["random"](problem, 4).makespan_seconds in found
+
+
+def test_our_search_beats_the_paper_s():
+    """On unequal nodes with dependencies, in the same time."""
+    rng = np.random.default_rng(3)
+    steps = [
+        a_step(
+            f"s{n}",
+            *([f"s{int(rng.integers(0, n))}"] if n > 4 else []),
+            cpu=int(rng.integers(1, 4)),
+            seconds=float(rng.integers(5, 50)),
+        )
+        for n in range(40)
+    ]
+    members = (a_node("n1", cpu=4), a_node("n2", cpu=6, speed=2.0), a_node("n3", speed=0.5))
+    for dispatch in ("ready", "ordered"):
+        problem = a_problem(a_run(*steps), a_cluster(*members), dispatch=dispatch)
+        ours = solve(problem, MaxRuntime(0.3), 0, SEARCH).schedule
+        paper = solve(problem, MaxRuntime(0.3), 0, GeneticParams.paper()).schedule
+        assert better(ours.terms, paper.terms)
+        assert ours.makespan_seconds < 0.95 * paper.makespan_seconds
