@@ -70,9 +70,14 @@ class Explainer:
             return "taken to come from the cache: only its driver pod runs", 0
         if self.lowered.problem.arrays.gene[index] < 0:
             return self._default_scheduler(step), 0
-        for told in (self._volume(index), self._latency(index), self._only_node(index)):
-            if told:
-                return told, 0
+        shared = self._volume(index)
+        if shared:
+            return shared, 0
+        if self.lowered.problem.ruled[self.lowered.problem.arrays.class_of[index]]:
+            return self._latency(index, affordable)
+        alone = self._only_node(index)
+        if alone:
+            return alone, 0
         return self._comparison(index) if affordable else (self._quickest(index), 0)
 
     def _step(self, index: int) -> Step:
@@ -130,12 +135,10 @@ class Explainer:
             self._sharers[gene, own] = (min(common or binding), first, count)
         return self._sharers[gene, own]
 
-    def _latency(self, index: int) -> str:
+    def _latency(self, index: int, affordable: bool) -> tuple[str, int]:
         """Prediction steps go to the node of least round trip."""
         problem = self.lowered.problem
         kind = problem.arrays.class_of[index]
-        if not problem.ruled[kind]:
-            return ""
         location = self._step(index).location
         trips, room = problem.latency_ms[kind], self.lowered.tables.usable[kind]
         known = [
@@ -143,14 +146,15 @@ class Explainer:
         ]
         node = int(self.schedule.node[index])
         if not known:
-            return f"no node with room states a latency to {location}"
+            return f"no node with room states a latency to {location}", 0
         best, own = known[0], float(trips[node])
         if problem.arrays.latency_excess_ms[kind, node] > 0:
             here = "unknown latency" if np.isnan(own) else f"{_ms(own)}"
-            return (
-                f"{here} to {location}: {self._name(best)} ({_ms(trips[best])}) "
-                "had no room when the step was ready"
-            )
+            nearest = f"{self._name(best)} ({_ms(trips[best])})"
+            if affordable and not self._has_room(index, best):
+                return f"{here} to {location}: {nearest} had no room when the step was ready", 1
+            why = f"the search found no better plan with it on {nearest}"
+            return f"{here} to {location}: {why}", int(affordable)
         others = [float(trips[other]) for other in known if other != node]
         following = f", next {_ms(min(others))}" if others else ""
         rank = (
@@ -159,7 +163,12 @@ class Explainer:
             else "round trip within the tolerance of the lowest"
         )
         nodes = _count(int(room.sum()), "node")
-        return f"{rank} to {location} of {nodes} with room: {_ms(own)}{following}"
+        return f"{rank} to {location} of {nodes} with room: {_ms(own)}{following}", 0
+
+    def _has_room(self, index: int, node: int) -> bool:
+        """Whether the step gets onto the node if the plan says so."""
+        tried = moved(self.lowered.problem, self.placement, index, node)
+        return bool(tried.schedule.node[index] == node)
 
     def _only_node(self, index: int) -> str:
         if self._allowed(index).sum() != 1:
@@ -255,7 +264,16 @@ class Explainer:
         others = [other for other in order if self._allowed(index)[other] and other != node]
         problem, tried = self.lowered.problem, others[:ALTERNATIVES]
         played = [moved(problem, self.placement, index, other) for other in tried]
-        return compared(problem, self.schedule, index, played), len(played)
+        # Under `ready` dispatch a step goes on to the next best where there is no room.
+        there = [
+            each
+            for each, other in zip(played, tried, strict=True)
+            if each.schedule.node[index] == other
+        ]
+        if not there:
+            names = " or ".join(self._name(other) for other in tried[:2])
+            return f"no room on {names} when the step was ready", len(played)
+        return compared(problem, self.schedule, index, there), len(played)
 
 
 def _ms(latency: float) -> str:

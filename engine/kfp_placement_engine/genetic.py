@@ -144,17 +144,22 @@ def trials_per_generation(problem: PlacementProblem) -> int:
 
 
 def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidate]]:
-    """The plans the search starts from and never falls behind, the quickest first.
+    """The plans the search starts from and never falls behind, in the order they are made.
 
     They are the baselines (the random one with the same seed) and list schedules by simple rules.
-    Each comes with a twin that holds its starts where its order alone does not reproduce it.
+    The first two come together: kube-default knows no latency rules, the list schedule does. Each
+    has a twin that holds its starts where its order alone does not reproduce it.
     """
-    for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
-        yield _replays(problem, simulate_policy(problem, policy))
+    first, *rules = priority_rules(problem).values()
+    yield [
+        *_replays(problem, simulate_policy(problem, native.KUBE_DEFAULT)),
+        *_replays(problem, simulate_list(problem, first)),
+    ]
     for placement in (heft_placement(problem), random_nodes(problem, seed)):
         yield [Candidate(placement, simulate(problem, placement))]
-    for priority in priority_rules(problem).values():
+    for priority in rules:
         yield _replays(problem, simulate_list(problem, priority))
+    yield _replays(problem, simulate_policy(problem, native.STRICT_FIFO))
 
 
 def _replays(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
@@ -192,8 +197,8 @@ class GeneticSearch:
     ) -> tuple[Candidate, int]:
         """Search until the criterion says so; returns the best plan and the generations done.
 
-        The first plan is there after one simulation. Every other plan that the search starts from
-        counts as a generation, so that a search which ends among them is replayed as well.
+        The first plan is there after a few simulations. Every plan that the search starts from but
+        the first two counts as a generation: a search that ends among them is replayed as well.
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
@@ -227,14 +232,12 @@ class GeneticSearch:
         """
         free: list[Candidate] = []
         held: list[Candidate] = []
-        if warm_start is not None:
-            (held if warm_start.not_before.size else free).append(
-                Candidate(warm_start, simulate(self._problem, warm_start))
-            )
+        warm = warm_start and [Candidate(warm_start, simulate(self._problem, warm_start))]
         generation = 0
         for generation, candidates in enumerate(seeds_of(self._problem, self._seed_number)):
-            free += candidates[:1]
-            held += candidates[1:]
+            for candidate in [*(warm or ()), *candidates]:
+                (held if candidate.placement.not_before.size else free).append(candidate)
+            warm = None
             report(generation, share_done(stop))
             if stop(SearchProgress(generation, 0)):
                 break

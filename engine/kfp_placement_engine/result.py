@@ -13,8 +13,8 @@ class Result:
     Attributes:
         placement: the decision.
         schedule: the decision played under the problem's dispatch.
-        generations: generations searched, plans to start from included (all but the first); with
-            the seed they replay the plan.
+        generations: generations searched, plans to start from included (all but the first two);
+            with the seed they replay the plan.
         seed: of the random generator.
         seconds: time searched.
         exact: all plans were tried.

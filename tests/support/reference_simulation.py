@@ -199,7 +199,7 @@ class Reference:
         ]
 
     def round_trips(self, step: Step) -> Mapping[str, float] | None:
-        """Node name -> milliseconds where the step is under a latency rule, else None."""
+        """Node name -> milliseconds where latency matters to the step, else None."""
         ruled = step.type.lower() in self.ruled_types or step.max_latency_ms is not None
         if not ruled or not step.location or step.kind is not StepKind.CONTAINER:
             return None
@@ -221,8 +221,8 @@ class Reference:
         return [node for node in usable if trips.get(node.name, math.inf) <= limit]
 
     def excess_ms(self, pod: PlayedPod, node: Node) -> float:
-        """Round trip beyond the tolerance band."""
-        if pod.step is None:
+        """Round trip beyond the tolerance band, for the types that go near their users."""
+        if pod.step is None or pod.step.type.lower() not in self.ruled_types:
             return 0.0
         trips = self.round_trips(pod.step)
         if trips is None:

@@ -24,6 +24,7 @@ class ReasonCode(StrEnum):
     VOLUME_SHARED = "volume-shared"
     LATENCY_UNKNOWN = "latency-unknown"
     LATENCY_MISSED = "latency-missed"
+    LATENCY_SEARCHED = "latency-searched"
     LATENCY_BEST = "latency-best"
     LATENCY_NEAR = "latency-near"
     ONLY_NODE = "only-node"
@@ -35,6 +36,7 @@ class ReasonCode(StrEnum):
     KEEPS_ROOM = "keeps-room"
     FOUND_IN_TIME = "found-in-time"
     EQUAL_END = "equal-end"
+    NO_ROOM = "no-room"
 
 
 class ObjectionCode(StrEnum):
@@ -62,6 +64,10 @@ REASON_TEXTS: Mapping[str, str] = {
     ReasonCode.LATENCY_MISSED: (
         "{0:latency} to {1:text}: {2:node} ({3:milliseconds}) had no room when the step was ready"
     ),
+    ReasonCode.LATENCY_SEARCHED: (
+        "{0:latency} to {1:text}: the search found no better plan with it on "
+        "{2:node} ({3:milliseconds})"
+    ),
     ReasonCode.LATENCY_BEST: f"lowest round trip{_LATENCY}",
     ReasonCode.LATENCY_NEAR: f"round trip within the tolerance of the lowest{_LATENCY}",
     ReasonCode.ONLY_NODE: "the only node that can take it{0:brackets}",
@@ -79,6 +85,7 @@ REASON_TEXTS: Mapping[str, str] = {
         "found in the time given; {1:node} alone would end the run {0:seconds} earlier"
     ),
     ReasonCode.EQUAL_END: ("the run ends no earlier with it on {1:node}{2:other}; {0:deciding}"),
+    ReasonCode.NO_ROOM: "no room on {0:node}{1:other} when the step was ready",
 }
 """Sentence of each code; `{1:node}` is the second argument, read as a node."""
 

@@ -65,6 +65,10 @@ SENTENCES = [
         "unknown latency to HOME-EDGE: edge (9.8 ms) had no room when the step was ready",
     ),
     (
+        Reason("latency-searched", (89.67, "HOME-EDGE", 1, 9.8)),
+        "89.7 ms to HOME-EDGE: the search found no better plan with it on edge (9.8 ms)",
+    ),
+    (
         Reason("latency-best", ("HOME-EDGE", 3, 9.8, 42.6)),
         "lowest round trip to HOME-EDGE of 3 nodes with room: 9.8 ms, next 42.6 ms",
     ),
@@ -107,6 +111,8 @@ SENTENCES = [
         Reason("equal-end", ("", 1)),
         "the run ends no earlier with it on edge; nothing speaks against those nodes",
     ),
+    (Reason("no-room", (1,)), "no room on edge when the step was ready"),
+    (Reason("no-room", (1, 2)), "no room on edge or gpu when the step was ready"),
 ]
 PATTERNS = [
     re.compile(re.sub(r"\\\{[0-9]:[a-z]+\\\}", ".*", re.escape(template)))

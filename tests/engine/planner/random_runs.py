@@ -109,7 +109,9 @@ def some_steps(draw, count: int, kind: str, claims: tuple[str, ...]) -> list[Ste
                 image=draw(st.sampled_from(IMAGES)),
                 requests=draw(some_requests()),
                 scheduler=draw(st.sampled_from(["kfp-placement", "kfp-placement", ""])),
-                type=draw(st.sampled_from(["Predict", "serving"])) if predicts else "Training",
+                type=draw(st.sampled_from(["Predict", "serving", "Training"]))
+                if predicts
+                else "Training",
                 location=LOCATION.lower() if predicts else "",
                 max_latency_ms=draw(st.sampled_from([None, None, 15.0])) if predicts else None,
                 duration_seconds=draw(st.sampled_from([None, 0, 1, 2, 3, 5, 8])),
