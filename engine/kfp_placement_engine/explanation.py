@@ -190,6 +190,7 @@ class Explainer:
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
         trips = round_trips(self.cluster, shape.location) if shape.location else None
+        limit = shape.max_latency_ms
         filtered = self._filtered(shape)
         for number, (node, free, static) in enumerate(
             zip(self.cluster.nodes, self._free, filtered, strict=True)
@@ -206,10 +207,8 @@ class Explainer:
                 for claim in shape.claims
             ):
                 counts["its volume is elsewhere"] += 1
-            elif trips is not None and not trips[number] <= (shape.max_latency_ms or np.inf):
-                counts[
-                    f"round trip to {step.location} beyond {_ms(shape.max_latency_ms or 0.0)}"
-                ] += 1
+            elif trips is not None and limit is not None and not trips[number] <= limit:
+                counts[f"round trip to {step.location} beyond {_ms(limit)}"] += 1
         for name, amounts in short_nodes.items():
             counts[_shortage(name, requests.get(name, 1), max(amounts))] += len(amounts)
         return ", ".join(

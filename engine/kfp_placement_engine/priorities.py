@@ -41,7 +41,10 @@ def priority_rules(problem: PlacementProblem) -> dict[str, Floats]:
     rank, cpu = upward_ranks(problem), cpu_share(problem)
     duration = problem.arrays.duration_seconds
     horizon = max(1.0, float(rank.max()))
+    ruled = problem.ruled[problem.arrays.class_of]
+    near_users_first = {"near-users-first": -rank - 2 * horizon * ruled} if ruled.any() else {}
     return {
+        **near_users_first,
         "longest-path": -rank,
         "longest-path-then-cpu": -(np.round(rank / horizon, 2) + 1e-3 * cpu),
         "largest-area": -(cpu * duration),

@@ -1,0 +1,304 @@
+"""Latency rules: who is ruled, which nodes are best, what is hard, what switches a rule off."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
+from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.readers import read_cluster_file, read_run_file
+from kfp_placement_engine.run_graph import RunClaim
+from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
+
+TAXI = Path(__file__).parents[3] / "samples" / "06_taxi"
+PLACE = "HOME-EDGE"
+
+
+def predicting(name="predict", **changes):
+    """A prediction step with users at `PLACE`."""
+    return a_step(name, **{"type": "Predict", "location": PLACE} | changes)
+
+
+def excess_of(step, trips, members=None):
+    """[N] round trip beyond the band for the step."""
+    cluster = a_cluster(*(members or nodes(len(trips))), latencies={PLACE: trips})
+    problem = a_problem(a_run(step), cluster)
+    return problem.arrays.latency_excess_ms[problem.arrays.class_of[0]].tolist()
+
+
+@pytest.mark.parametrize(
+    ("best", "second", "excess"),
+    [
+        (1.0, 1.5, 0.0),
+        (1.0, 1.51, 0.01),
+        (9.0, 9.5, 0.0),
+        (9.0, 10.0, 0.5),
+        (10.0, 10.5, 0.0),
+        (20.0, 21.0, 0.0),
+        (20.0, 21.5, 0.5),
+        (100.0, 105.0, 0.0),
+        (100.0, 106.0, 1.0),
+        (0.0, 0.5, 0.0),
+    ],
+)
+def test_nodes_within_the_band_count_as_best(best, second, excess):
+    """Half a millisecond or 5 %, whichever is more."""
+    assert excess_of(predicting(), {"n1": best, "n2": second}) == [0.0, pytest.approx(excess)]
+
+
+def test_the_band_hangs_on_the_best_node_with_room():
+    """A near node that never has room does not count, be it small or taken by others' pods."""
+    full = a_node("n1", used={"cpu": 3500, "memory": 0, "pods": 1})
+    small = a_node("n2", cpu=0.5)
+    trips = {"n1": 1.0, "n2": 2.0, "n3": 30.0, "n4": 31.0}
+    found = excess_of(predicting(), trips, (full, small, a_node("n3"), a_node("n4")))
+    assert found[2:] == [0.0, 0.0]
+
+
+def test_a_node_of_unknown_latency_ranks_last():
+    """Behind every node that states one."""
+    assert excess_of(predicting(), {"n1": 5.0, "n2": 900.0, "gone": 1.0})[:2] == [0.0, 894.5]
+    members = nodes(3)
+    found = excess_of(predicting(), {"n1": 5.0, "n3": 3_000.0}, members)
+    assert found[1] == UNKNOWN_EXCESS_MS > found[2] > 0
+
+
+def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step():
+    """`n1` is unknown and quick, `n2` is far and slow."""
+    members = (a_node("n1", speed=9.0), a_node("n2", cpu=1, speed=0.5))
+    cluster = a_cluster(*members, latencies={PLACE: {"n2": 400.0}})
+    plan = plan_run(a_run(predicting()), cluster)
+    assert plan.step("predict").node == "n2"
+    plan = plan_run(a_run(predicting(cpu=2)), cluster)
+    assert plan.step("predict").node == "n1"
+    assert plan.step("predict").latency_ms is None
+    assert plan.step("predict").reason == f"no node with room states a latency to {PLACE}"
+
+
+@pytest.mark.parametrize("kind", ["predict", "Predict", "PREDICTING", "prediction", "Inference"])
+def test_types_are_ruled_whatever_their_case(kind):
+    """Also `serving`."""
+    trips = {"n1": 50.0, "n2": 1.0}
+    assert excess_of(predicting(type=kind), trips)[0] > 0
+    assert excess_of(predicting(type="Serving"), trips)[0] > 0
+
+
+def test_other_types_are_not_ruled():
+    """Nor is a prediction step without a location."""
+    trips = {"n1": 50.0, "n2": 1.0}
+    assert excess_of(predicting(type="Training"), trips) == [0, 0]
+    assert excess_of(predicting(type=""), trips) == [0, 0]
+    assert excess_of(predicting(location=""), trips) == [0, 0]
+
+
+def test_a_guessed_type_is_ruled_too():
+    """And shown as guessed."""
+    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 50.0, "n2": 1.0}})
+    plan = plan_run(a_run(predicting(type_guessed=True)), cluster)
+    assert plan.step("predict").node == "n2"
+    assert plan.step("predict").type_guessed
+
+
+def test_the_types_of_the_policy_are_ruled():
+    """`PlanOptions` names them."""
+    run = a_run(predicting(type="Scoring"))
+    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 50.0, "n2": 1.0}})
+    plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
+    assert plan.step("predict").node == "n2"
+    assert plan.step("predict").latency_ms == 1.0
+
+
+def test_locations_are_found_whatever_their_case():
+    """An exact match comes first."""
+    trips = {PLACE: {"n1": 1.0, "n2": 50.0}, "home-edge": {"n1": 50.0, "n2": 1.0}}
+    for location, node in (("HOME-EDGE", "n1"), ("home-edge", "n2"), ("Home-Edge", "n1")):
+        plan = plan_run(a_run(predicting(location=location)), a_cluster(*nodes(2), latencies=trips))
+        assert plan.step("predict").node == node
+        assert not plan.notices or {notice.code for notice in plan.notices} == {"unmarked-steps"}
+
+
+def codes(plan):
+    return [notice.code for notice in plan.notices if notice.code != "unmarked-steps"]
+
+
+def test_an_unknown_location_switches_the_rule_off_and_says_so():
+    """Once a task, naming what is known."""
+    cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
+    loop = [replace(predicting(f"predict-{n}"), task="predict") for n in range(3)]
+    plan = plan_run(a_run(*loop), cluster)
+    notices = [notice for notice in plan.notices if notice.code == "unknown-location"]
+    assert len(notices) == 1
+    assert notices[0].step == "predict"
+    assert PLACE in notices[0].message
+    assert "CLOUD" in notices[0].message
+    assert plan.figures.latency_ms == plan.figures.latency_excess_ms == 0
+
+
+def test_no_latency_anywhere_switches_the_rule_off_and_says_so():
+    """A location without a single measurement is an unknown one."""
+    nowhere: list[dict[str, dict[str, float]]] = [{}, {PLACE: {}}]
+    for latencies in nowhere:
+        plan = plan_run(a_run(predicting()), a_cluster(latencies=latencies))
+        assert codes(plan) == ["unknown-location"]
+        assert plan.step("predict").node == "n1"
+
+
+def test_a_hard_limit_is_never_broken():
+    """The only node within 20 ms is slow and busy; the step waits for it even when ready."""
+    run = a_run(
+        a_step("hog", seconds=30, node_selector={"zone": "near"}),
+        predicting(max_latency_ms=20.0),
+    )
+    near = a_node("near", cpu=1, speed=0.1, labels={"zone": "near"})
+    cluster = a_cluster(near, a_node("far"), latencies={PLACE: {"near": 20.0, "far": 20.1}})
+    for dispatch in ("ready", "ordered"):
+        plan = plan_run(run, cluster, PlanOptions(dispatch=dispatch))
+        assert plan.step("predict").node == "near"
+        assert plan.step("predict").finish_seconds == pytest.approx(400)
+
+
+def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason():
+    """Nodes of unknown latency may not take it either."""
+    cluster = a_cluster(*nodes(3), latencies={PLACE: {"n1": 25.0, "n2": 90.0}})
+    plan = plan_run(a_run(predicting(max_latency_ms=20.0), a_step("other")), cluster)
+    assert plan.unschedulable == (
+        (
+            "predict",
+            "none of 3 nodes can take it (3 nodes: round trip to HOME-EDGE beyond 20 ms)",
+        ),
+    )
+    assert plan.figures.unplaced == 1
+    assert plan.step("other").node is not None
+
+
+def test_a_hard_limit_of_zero_is_a_limit():
+    """Not the absence of one."""
+    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 0.0, "n2": 0.1}})
+    assert plan_run(a_run(predicting(max_latency_ms=0.0)), cluster).step("predict").node == "n1"
+    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 0.2, "n2": 0.1}})
+    plan = plan_run(a_run(predicting(max_latency_ms=0.0)), cluster)
+    assert [name for name, _ in plan.unschedulable] == ["predict"]
+    assert "beyond 0 ms" in plan.unschedulable[0][1]
+
+
+def test_a_hard_limit_holds_for_any_type():
+    """But a step of another type need not go to the nearest node."""
+    cluster = a_cluster(
+        a_node("near", speed=0.5),
+        a_node("middle", speed=2.0),
+        a_node("far", speed=8.0),
+        latencies={PLACE: {"near": 1.0, "middle": 15.0, "far": 80.0}},
+    )
+    plan = plan_run(a_run(predicting(type="Training", max_latency_ms=20.0)), cluster)
+    assert plan.step("predict").node == "middle"
+    assert plan.figures.latency_excess_ms == 0
+
+
+def test_a_limit_without_a_location_is_told():
+    """It cannot hold."""
+    plan = plan_run(a_run(predicting(location="", max_latency_ms=5.0)), a_cluster())
+    assert codes(plan) == ["no-location"]
+    assert plan.step("predict").node == "n1"
+
+
+def test_an_unknown_location_switches_a_hard_limit_off_too():
+    """Better a plan and a warning than none."""
+    plan = plan_run(a_run(predicting(max_latency_ms=5.0)), a_cluster())
+    assert codes(plan) == ["unknown-location"]
+    assert plan.unschedulable == ()
+
+
+def test_limits_and_shared_volumes_meet_on_one_node():
+    """The group goes where the limit of one of them allows."""
+    run = a_run(
+        a_step("prepare", claims=["disk"]),
+        predicting(max_latency_ms=20.0, claims=["disk"]),
+        claims=(RunClaim("disk", ("ReadWriteOnce",)),),
+    )
+    cluster = a_cluster(
+        a_node("far", speed=9.0), a_node("near"), latencies={PLACE: {"near": 5.0, "far": 50.0}}
+    )
+    plan = plan_run(run, cluster)
+    assert {step.node for step in plan.steps} == {"near"}
+
+
+def test_a_busy_near_node_is_named_under_ready_dispatch():
+    """Where the step went and why not there."""
+    run = a_run(predicting("first", seconds=50), predicting("second", seconds=50))
+    cluster = a_cluster(
+        a_node("near", cpu=1), a_node("far"), latencies={PLACE: {"near": 9.8, "far": 42.55}}
+    )
+    plan = plan_run(run, cluster, PlanOptions(dispatch="ready"))
+    assert sorted(step.node or "" for step in plan.steps) == ["far", "near"]
+    reasons = {step.node: step.reason for step in plan.steps}
+    assert reasons["near"] == (
+        "lowest round trip to HOME-EDGE of 2 nodes with room: 9.8 ms, next 42.5 ms"
+    )
+    assert reasons["far"] == (
+        "42.5 ms to HOME-EDGE: near (9.8 ms) had no room when the step was ready"
+    )
+    assert plan.figures.latency_excess_ms == pytest.approx(42.55 - 10.3)
+    assert plan.figures.latency_ms == pytest.approx(42.55 + 9.8)
+    plan = plan_run(run, cluster, PlanOptions(dispatch="ordered"))
+    assert [step.node for step in plan.steps] == ["near", "near"]
+    assert plan.figures.latency_excess_ms == 0
+
+
+def test_the_first_plan_knows_the_rule():
+    """With no time to search at all."""
+    members = (a_node("far", cpu=64, memory=256), a_node("near", cpu=2))
+    cluster = a_cluster(*members, latencies={PLACE: {"near": 5.0, "far": 50.0}})
+    run = a_run(*(a_step(f"s{n}") for n in range(30)), predicting())
+    for dispatch in ("ready", "ordered"):
+        options = PlanOptions(budget_seconds=0, dispatch=dispatch)
+        plan = plan_run(run, cluster, options)
+        assert plan.generations == 0
+        assert plan.step("predict").node == "near"
+
+
+def test_a_latency_within_the_band_is_said_to_be():
+    """Not the lowest, but as good."""
+    members = (a_node("n1"), a_node("n2", speed=4.0))
+    cluster = a_cluster(*members, latencies={PLACE: {"n1": 10.0, "n2": 10.4}})
+    step = plan_run(a_run(predicting()), cluster).step("predict")
+    assert step.node == "n2"
+    assert step.reason == (
+        "round trip within the tolerance of the lowest to HOME-EDGE of 2 nodes with room: "
+        "10.4 ms, next 10 ms"
+    )
+
+
+def test_unruled_steps_have_no_latency_of_their_own():
+    """Tables have rows for all classes."""
+    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 5.0, "n2": 9.0}})
+    low = lowered(a_run(a_step("train", type="Training", location=PLACE), predicting()), cluster)
+    assert low.problem.ruled.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("location", "node"),
+    [
+        ("HOME-EDGE", "home-edge-node"),
+        ("NITLAB-EDGE", "nitlab-edge-node"),
+        ("NITOS-CLOUD", "nitos-cloud-node"),
+    ],
+)
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch):
+    """Predict runs near its users, training in the cloud, as the thesis verified."""
+    run = read_run_file(TAXI / "pipeline.yaml")
+    steps = tuple(
+        replace(step, location=location) if step.type.lower().startswith("predict") else step
+        for step in run.steps
+    )
+    assert any(step.location == location for step in steps)
+    cluster = read_cluster_file(TAXI / "cluster.yaml")
+    plan = plan_run(
+        replace(run, steps=steps), cluster, PlanOptions(generations=14, dispatch=dispatch)
+    )
+    assert plan.step("predict").node == node
+    assert plan.step("train").node == "nitos-cloud-node"
+    assert plan.step("predict").latency_ms == cluster.latencies[location][node]
+    assert plan.figures.latency_excess_ms == 0
+    assert plan.step("predict").reason.startswith(f"lowest round trip to {location} of 3 nodes")
