@@ -1,0 +1,259 @@
+"""ReadWriteOnce volumes: who shares a node, what pins it, what happens when nothing fits."""
+
+import pytest
+
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.cluster import Claim
+from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.run_graph import (
+    NodeSelectorTerm,
+    Requirement,
+    RunClaim,
+    StepKind,
+)
+from tests.support.builders import (
+    a_cluster,
+    a_kfp_run,
+    a_loop,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    nodes,
+)
+
+RWO = ("ReadWriteOnce",)
+DISK = RunClaim("disk", RWO)
+
+
+def nodes_of(plan):
+    return {step.name: step.node for step in plan.steps}
+
+
+def codes(plan):
+    return [notice.code for notice in plan.notices if notice.code != "unmarked-steps"]
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+@pytest.mark.parametrize("mode", [RWO, ("ReadWriteOncePod",)])
+def test_sharers_run_on_one_node_though_it_takes_longer(dispatch, mode):
+    """Four parallel steps of a node's size, two nodes: one after the other."""
+    steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(4)]
+    run = a_run(*steps, claims=(RunClaim("disk", mode),))
+    plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(dispatch=dispatch))
+    assert len(set(nodes_of(plan).values())) == 1
+    assert plan.figures.makespan_seconds == 40
+    assert codes(plan) == []
+    for step in plan.steps:
+        assert step.reason.startswith("shares volume disk with s")
+        assert step.reason.endswith(" and 2 more")
+
+
+def test_sharers_of_sharers_run_there_too():
+    """a-b by one volume, b-c by another; d has its own."""
+    run = a_run(
+        a_step("a", claims=["disk"]),
+        a_step("b", claims=["disk", "shelf"]),
+        a_step("c", claims=["shelf"]),
+        a_step("d", claims=["drawer"], cpu=4),
+        claims=(DISK, RunClaim("shelf", RWO), RunClaim("drawer", RWO)),
+    )
+    plan = plan_run(run, a_cluster(*nodes(2)))
+    found = nodes_of(plan)
+    assert found["a"] == found["b"] == found["c"] != found["d"]
+    assert plan.step("a").reason == "shares volume disk with b"
+    assert plan.step("c").reason == "shares volume shelf with b"
+    assert plan.step("d").reason[:12] != "shares volum"
+
+
+@pytest.mark.parametrize("mode", ["ReadWriteMany", "ReadOnlyMany"])
+def test_shared_modes_do_not_bind(mode):
+    """Written at the claim, or known from the cluster; also beside ReadWriteOnce."""
+    steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)]
+    for modes, known in (((mode,), ()), ((*RWO, mode), ()), ((), (mode,))):
+        cluster = a_cluster(*nodes(2), claims=(Claim("disk", access_modes=known),))
+        plan = plan_run(a_run(*steps, claims=(RunClaim("disk", modes),)), cluster)
+        assert plan.figures.makespan_seconds == 10
+        assert len(set(nodes_of(plan).values())) == 2
+        assert codes(plan) == []
+
+
+def test_an_unknown_mode_binds_and_is_told():
+    """Once, and only where somebody shares."""
+    steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)]
+    plan = plan_run(a_run(*steps, claims=(RunClaim("disk"),)), a_cluster(*nodes(2)))
+    assert codes(plan) == ["unknown-access-mode"]
+    assert len(set(nodes_of(plan).values())) == 1
+    alone = plan_run(a_run(steps[0], claims=(RunClaim("disk"),)), a_cluster())
+    assert codes(alone) == []
+
+
+def test_loop_iterations_share_too():
+    """Three iterations with a parallelism of 2, all on one node."""
+    body = [
+        a_step(f"loop[{n}].work", group=f"loop[{n}]", cpu=2, claims=["disk"], iteration=(n,))
+        for n in range(3)
+    ]
+    run = a_kfp_run(*body, groups=a_loop("loop", 3, parallelism=2), claims=(DISK,))
+    plan = plan_run(run, a_cluster(*nodes(3, cpu=5)), PlanOptions(dispatch="ordered"))
+    assert len(set(nodes_of(plan).values())) == 1
+    starts = sorted(step.start_seconds or 0 for step in plan.steps)
+    ends = sorted(step.finish_seconds or 0 for step in plan.steps)
+    assert starts[2] >= ends[0]
+
+
+def test_the_workspace_and_a_created_claim_bind():
+    """The workspace by name; a claim made in the run by the step that makes it."""
+    run = a_run(
+        a_step("make", kind=StepKind.CREATE_PVC, seconds=1),
+        a_step("a", "make", cpu=4, claims=["made", "kfp-workspace"]),
+        a_step("b", "make", cpu=4, claims=["made"]),
+        a_step("c", cpu=4, claims=["kfp-workspace"]),
+        claims=(
+            RunClaim("made", RWO, created_by="make"),
+            RunClaim("kfp-workspace", RWO, is_workspace=True),
+        ),
+    )
+    # A claim of the same name that exists in the cluster is another one.
+    elsewhere = Claim("made", access_modes=("ReadWriteMany",), used_on=("n2",))
+    plan = plan_run(run, a_cluster(*nodes(2), claims=(elsewhere,)))
+    assert len({plan.step(name).node for name in "abc"}) == 1
+    assert plan.step("c").reason == "shares volume kfp-workspace with a"
+
+
+def test_what_no_node_can_take_together_is_split_with_a_notice():
+    """One needs the device of n1, the other the memory of n2."""
+    members = (a_node("n1", memory=8, extended={"example.com/gpu": 1}), a_node("n2", memory=64))
+    run = a_run(
+        a_step("device", extended={"example.com/gpu": 1}, claims=["disk"], seconds=20),
+        a_step("memory", memory=32, claims=["disk"], seconds=30),
+        claims=(DISK,),
+    )
+    for dispatch in ("ready", "ordered"):
+        plan = plan_run(run, a_cluster(*members), PlanOptions(dispatch=dispatch))
+        assert nodes_of(plan) == {"device": "n1", "memory": "n2"}
+        assert codes(plan) == ["volume-split"]
+        message = next(each.message for each in plan.notices if each.code == "volume-split")
+        assert "disk" in message
+        assert "device, memory" in message
+        # The volume is at one node at a time: the second waits, holding its room.
+        assert plan.figures.makespan_seconds == 50
+        assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+
+
+def test_a_bound_volume_s_node_affinity_pins_its_users():
+    """All of them, in the baseline too."""
+    zone = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
+    members = (a_node("n1", cpu=64, labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
+    cluster = a_cluster(*members, claims=(Claim("disk", "", RWO, required_terms=(zone,)),))
+    run = a_run(a_step("a", claims=["disk"]), a_step("b", claims=["disk"]), claims=(DISK,))
+    plan = plan_run(run, cluster)
+    assert nodes_of(plan) == {"a": "n2", "b": "n2"}
+    assert plan.step("a").reason == "volume claim disk is available on this node only"
+    problem = a_problem(run, cluster)
+    assert BASELINES["kube-default"](problem, 0).node.tolist() == [1, 1]
+
+
+def test_node_affinity_pins_users_of_a_shared_volume_too():
+    """ReadWriteMany may move, but only within its zone."""
+    zone = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
+    members = (a_node("n1", cpu=64, labels={"zone": "a"}), *nodes_in_b())
+    cluster = a_cluster(
+        *members, claims=(Claim("disk", "", ("ReadWriteMany",), required_terms=(zone,)),)
+    )
+    run = a_run(
+        *(a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)), claims=(RunClaim("disk"),)
+    )
+    assert set(nodes_of(plan_run(run, cluster)).values()) == {"b1", "b2"}
+
+
+def nodes_in_b():
+    return (a_node("b1", labels={"zone": "b"}), a_node("b2", labels={"zone": "b"}))
+
+
+def test_running_users_pin_a_binding_volume():
+    """Not one that may be mounted on many nodes."""
+    run = a_run(a_step("a", claims=["disk"]), claims=(RunClaim("disk"),))
+    members = (a_node("n1", speed=9.0), a_node("n2"))
+    for modes, node in ((RWO, "n2"), ((), "n2"), (("ReadWriteMany",), "n1")):
+        claim = Claim("disk", access_modes=modes, used_on=("n2",))
+        assert nodes_of(plan_run(run, a_cluster(*members, claims=(claim,)))) == {"a": node}
+
+
+def test_running_users_on_two_nodes_leave_no_node():
+    """A ReadWriteOnce volume in use on a node outside the volume's affinity cannot be."""
+    zone = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
+    claim = Claim("disk", "", RWO, required_terms=(zone,), used_on=("n2",))
+    members = (a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
+    run = a_run(a_step("a", claims=["disk"]), claims=(DISK,))
+    plan = plan_run(run, a_cluster(*members, claims=(claim,)))
+    assert plan.unschedulable == (
+        ("a", "none of 2 nodes can take it (2 nodes: its volume is elsewhere)"),
+    )
+
+
+def test_a_claim_of_another_namespace_is_another_claim():
+    """Where the run's namespace is known."""
+    run_claims = (RunClaim("disk", RWO),)
+    pinned = Claim("disk", "theirs", RWO, used_on=("n2",))
+    members = (a_node("n1", speed=2.0), a_node("n2"))
+    step = a_step("a", claims=["disk"])
+    cluster = a_cluster(*members, claims=(pinned,))
+    ours = a_run(step, claims=run_claims, namespace="ours")
+    theirs = a_run(step, claims=run_claims, namespace="theirs")
+    unknown = a_run(step, claims=run_claims)
+    assert nodes_of(plan_run(ours, cluster)) == {"a": "n1"}
+    assert nodes_of(plan_run(theirs, cluster)) == {"a": "n2"}
+    assert nodes_of(plan_run(unknown, cluster)) == {"a": "n2"}
+
+
+def test_in_the_baseline_a_pod_bound_elsewhere_holds_its_room_until_the_claim_is_free():
+    """By hand: `b` is bound to n2 at 0 and waits for the volume until 10; `c` finds no room."""
+    run = a_run(
+        a_step("a", cpu=3, seconds=10, claims=["disk"]),
+        a_step("b", cpu=3, seconds=5, claims=["disk"]),
+        a_step("c", cpu=3, seconds=1),
+        claims=(DISK,),
+    )
+    problem = a_problem(run, a_cluster(*nodes(2, cpu=4)))
+    for name in ("kube-default", "fifo"):
+        played = BASELINES[name](problem, 0)
+        assert played.node.tolist() == [0, 1, 0]
+        assert played.start.tolist() == [0, 0, 10]
+        assert played.begin.tolist() == [0, 10, 10]
+        assert played.end.tolist() == [10, 15, 11]
+
+
+def test_in_the_baseline_users_on_one_node_do_not_wait():
+    """A ReadWriteOnce volume may be mounted by many pods of one node."""
+    run = a_run(*(a_step(f"s{n}", claims=["disk"]) for n in range(3)), claims=(DISK,))
+    played = BASELINES["kube-default"](a_problem(run, a_cluster()), 0)
+    assert played.begin.tolist() == [0, 0, 0]
+
+
+def test_unmarked_users_of_a_volume_go_where_the_default_scheduler_puts_them():
+    """With marked-only planning; one user waits for the other, as the times say."""
+    run = a_run(
+        a_step("marked", cpu=3, claims=["disk"], scheduler="kfp-placement"),
+        a_step("other", cpu=3, claims=["disk"]),
+        claims=(DISK,),
+    )
+    plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(marked_only=True, dispatch="ordered"))
+    assert plan.figures.makespan_seconds == 20
+    assert plan.step("other").reason == (
+        "carries no scheduler mark; where the default scheduler would put it"
+    )
+
+
+def test_a_group_that_no_node_has_room_for_is_unschedulable_step_by_step():
+    """One too large for any node does not take the others with it."""
+    run = a_run(
+        a_step("small", claims=["disk"]),
+        a_step("huge", cpu=99, claims=["disk"]),
+        a_step("other", claims=["disk"]),
+        claims=(DISK,),
+    )
+    plan = plan_run(run, a_cluster(*nodes(2)))
+    assert [name for name, _ in plan.unschedulable] == ["huge"]
+    assert plan.step("small").node == plan.step("other").node
+    assert plan.step("small").reason == "shares volume disk with other"
