@@ -170,7 +170,7 @@ def _reporter(options: PlanOptions, tell: Progress) -> Callable[[int, float], No
     def report(generation: int, share: float) -> None:
         if options.generations:
             share = generation / options.generations
-        tell(0.05 + 0.8 * min(1.0, share), f"searching, generation {generation}")
+        tell(min(0.85, 0.05 + 0.8 * share), f"searching, generation {generation}")
 
     return report
 

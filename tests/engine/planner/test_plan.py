@@ -1,0 +1,421 @@
+"""The finished plan: rows that add up, reasons in one sentence, assumptions, notices."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.cluster import Taint
+from kfp_placement_engine.contract.reason_texts import REASON_TEXTS
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.planning import PlanOptions, assumptions_of, plan_run
+from kfp_placement_engine.run_graph import (
+    DurationSource,
+    Group,
+    GroupKind,
+    NodeAffinity,
+    NodeSelectorTerm,
+    Requirement,
+    StepKind,
+)
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import (
+    GIBIBYTE,
+    ROUND_NUMBERS,
+    a_cluster,
+    a_kfp_run,
+    a_node,
+    a_run,
+    a_step,
+    a_workflow,
+    nodes,
+)
+
+PATTERNS = [
+    re.compile(re.sub(r"\\\{[0-9]:[a-z]+\\\}", ".*", re.escape(template)))
+    for template in REASON_TEXTS.values()
+]
+QUICK = {"generations": 12, "threads": 1}
+
+
+def planned(run, cluster, **options):
+    """A plan under round-number assumptions."""
+    return plan_run(run, cluster, PlanOptions(**{**QUICK, "assumptions": ROUND_NUMBERS, **options}))
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """Every number inside a plan."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return
+    if isinstance(value, int | float):
+        yield value
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from numbers(getattr(value, field.name))
+    elif hasattr(value, "items"):
+        for each in value.values():
+            yield from numbers(each)
+    else:
+        for each in value:
+            yield from numbers(each)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    case=cases(),
+    dispatch=st.sampled_from(["auto", "ready", "ordered"]),
+    objective=st.sampled_from(["completion", "paper", "packing"]),
+    marked_only=st.booleans(),
+    generations=st.sampled_from([0, 14]),
+)
+def test_every_plan_adds_up(case, dispatch, objective, marked_only, generations):
+    """Rows, figures, reasons, plain numbers."""
+    plan = planned(
+        case.run,
+        case.cluster,
+        dispatch=dispatch,
+        objective=objective,
+        marked_only=marked_only,
+        generations=generations,
+        params=GeneticParams(exact_below=0, population_size=4),
+        compare=("kube-default", "heft", "fifo", "random"),
+    )
+    assert [step.name for step in plan.steps] == [step.name for step in case.run.steps]
+    assert all(math.isfinite(number) for number in numbers(plan))
+    assert all(type(number) in (int, float) for number in numbers(plan))
+    ends = [row.finish_seconds for row in (*plan.steps, *plan.drivers) if row.finish_seconds]
+    assert plan.figures.makespan_seconds >= max(ends, default=0)
+    if not plan.unschedulable:
+        assert plan.figures.makespan_seconds == max(ends, default=0)
+    waits = {use.claim for step in case.run.steps for use in step.claims}
+    for step in plan.steps:
+        one_sentence(step.reason)
+        assert any(pattern.fullmatch(step.reason) for pattern in PATTERNS), step.reason
+        times_add_up(step, exact=not waits)
+    told_of = {name for name, _ in plan.unschedulable}
+    assert told_of == {step.name for step in plan.steps if step.node is None and not step.cached}
+    assert plan.figures.unplaced == len(told_of)
+
+
+def one_sentence(reason):
+    assert reason
+    assert reason == reason.strip()
+    assert "\n" not in reason
+    assert not reason.endswith(".")
+    assert ". " not in reason.replace("Eq. (1)", "")
+    assert "nan" not in reason.replace("another", "").lower().split()
+    assert "inf" not in reason.lower().split()
+
+
+def times_add_up(step, exact):
+    """Bind, pull, transfer, run; a step that waits for a volume ends later."""
+    if step.node is None:
+        assert (step.start_seconds is None) == (not step.cached)
+        assert step.image_pull_seconds == step.transfer_seconds == 0
+        return
+    assert step.start_seconds is not None
+    assert step.finish_seconds is not None
+    total = step.start_seconds + step.image_pull_seconds + step.transfer_seconds
+    total += step.duration_seconds
+    assert step.finish_seconds >= total - 1e-9
+    if exact:
+        assert step.finish_seconds == pytest.approx(total, abs=1e-9)
+
+
+def test_the_times_of_a_step():
+    """By hand: 200 B at 50 B/s, 300 + 100 B at 100 B/s, 10 s at twice the speed."""
+    run = a_kfp_run(
+        a_step("a", seconds=10, image="tool:1", reads=[("", 300)], output_bytes={"model": 100})
+    )
+    members = (a_node("n1", speed=2.0), a_node("n2", cpu=0.5, images={"tool:1": 200}))
+    step = planned(run, a_cluster(*members)).step("a")
+    assert (step.node, step.start_seconds, step.image_pull_seconds) == ("n1", 2, 4)
+    assert (step.transfer_seconds, step.duration_seconds, step.finish_seconds) == (4, 5, 15)
+    assert step.requests == {"cpu": 1000, "memory": 256 * 2**20}
+
+
+def test_waiting_for_data_counts_as_transfer():
+    """Direct transfers under ready dispatch: bound at once, the data comes after 5 s."""
+    run = a_workflow(
+        a_step("a", cpu=4, node_selector={"zone": "a"}),
+        a_step("b", "a", reads=[("a", 500)], node_selector={"zone": "b"}),
+    )
+    members = (a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"}))
+    step = planned(run, a_cluster(*members), dispatch="ready").step("b")
+    assert (step.start_seconds, step.transfer_seconds, step.finish_seconds) == (10, 5, 25)
+    step = planned(run, a_cluster(*members)).step("b")
+    assert (step.start_seconds, step.transfer_seconds, step.finish_seconds) == (15, 0, 25)
+
+
+def test_drivers_stand_on_the_time_line():
+    """Root, then each step's own, by start."""
+    plan = planned(a_kfp_run(a_step("a"), a_step("b", "a")), a_cluster())
+    assert [(row.name, row.start_seconds, row.finish_seconds) for row in plan.drivers] == [
+        ("root", 0, 1),
+        ("a", 1, 2),
+        ("b", 12, 13),
+    ]
+    assert plan.figures.makespan_seconds == 23
+    assert plan.lower_bound.seconds == pytest.approx(23)
+
+
+def test_a_cached_step_has_times_but_no_node():
+    """Its driver runs, what comes after it starts at once, nobody calls it unschedulable."""
+    run = a_kfp_run(a_step("a", cpu=99, assumed_cached=True), a_step("b", "a"))
+    plan = planned(run, a_cluster())
+    step = plan.step("a")
+    assert step.cached
+    assert (step.node, step.start_seconds, step.finish_seconds) == (None, 2, 2)
+    assert step.duration_seconds == 0
+    assert step.reason == "taken to come from the cache: only its driver pod runs"
+    assert plan.unschedulable == ()
+    assert plan.figures.unplaced == 0
+    assert plan.step("b").start_seconds == 3
+
+
+def test_conditional_and_assumed_steps_are_marked():
+    """All branches are planned."""
+    steps = (
+        a_step("yes", conditions=("x > 1",)),
+        a_step("no", conditions=("x <= 1",)),
+        a_step("third", assumed=True, iteration=(2,)),
+    )
+    plan = planned(a_run(*steps), a_cluster())
+    assert [step.conditional for step in plan.steps] == [True, True, False]
+    assert [step.assumed for step in plan.steps] == [False, False, True]
+    assert plan.step("third").iteration == (2,)
+
+
+def test_where_a_duration_comes_from():
+    """A step without one is assumed whatever its source says."""
+    steps = (
+        a_step("hint", duration_source=DurationSource.HINT),
+        a_step("given", duration_source=DurationSource.GIVEN),
+        a_step("none", seconds=None, duration_source=DurationSource.HINT),
+    )
+    plan = planned(a_run(*steps), a_cluster())
+    assert [step.duration_source.value for step in plan.steps] == ["hint", "given", "assumed"]
+    assert not plan.all_durations_assumed
+    assert planned(a_run(a_step("a", seconds=None)), a_cluster()).all_durations_assumed
+
+
+def test_assumptions_are_listed_with_how_often_they_were_used():
+    """Nothing is listed that nothing rests on."""
+    run = a_kfp_run(
+        a_step("a", seconds=None, image="unknown:1", reads=[("", None)]),
+        a_step("b", image="known:1"),
+        groups=(Group("loop", GroupKind.LOOP, width=3, width_assumed=True),),
+    )
+    cluster = a_cluster(a_node(images={"known:1": 5}))
+    texts = planned(run, cluster).assumptions
+    text = "; ".join(texts)
+    assert "4s for 1 of 2 steps" in text
+    assert "for 1 input" in text
+    assert "for 1 image" in text
+    assert "each of 4 driver pods" in text
+    assert "width of 1 loop" in text
+    assert "object store" in text
+    plain = a_workflow(a_step("a"), a_step("b"))
+    assert len(planned(plain, a_cluster()).assumptions) == 1
+    known = a_node(store_bytes_per_second=1e6)
+    assert planned(a_run(a_step("a")), a_cluster(known)).assumptions == ()
+
+
+def test_the_cluster_s_own_assumptions_come_before_the_defaults():
+    """And given ones before both."""
+    cluster = a_cluster(defaults={"duration_seconds": 7.0})
+    run = a_run(a_step("a", seconds=None))
+    assert plan_run(run, cluster).figures.makespan_seconds == 7
+    assert plan_run(run, a_cluster()).figures.makespan_seconds == 60
+    given = PlanOptions(assumptions=Assumptions(duration_seconds=9.0))
+    assert plan_run(run, cluster, given).figures.makespan_seconds == 9
+    assert assumptions_of(cluster, PlanOptions()).driver_seconds == 5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"duration_seconds": -1.0},
+        {"driver_seconds": float("nan")},
+        {"image_bytes": -5},
+        {"output_bytes": -5},
+        {"store_bytes_per_second": 0.0},
+        {"pull_bytes_per_second": -1.0},
+        {"link_bytes_per_second": float("nan")},
+        {"loop_width": 0},
+    ],
+)
+def test_assumptions_that_cannot_be_planned_with_are_refused(wrong):
+    """The message names the value."""
+    with pytest.raises(PlanningError, match=next(iter(wrong))):
+        Assumptions(**wrong)
+
+
+def test_unmarked_steps_are_told_and_left_alone_when_asked():
+    """`--marked-only`: the others go where the default scheduler puts them."""
+    run = a_run(a_step("marked", seconds=30, scheduler="kfp-placement"), a_step("other"))
+    members = (a_node("slow", cpu=64, memory=256, speed=0.1), a_node("quick", cpu=2))
+    plan = planned(run, a_cluster(*members))
+    notice = next(each for each in plan.notices if each.code == "unmarked-steps")
+    assert notice.message.startswith("1 of 2 steps carry no mark; they are planned as if")
+    assert {step.node for step in plan.steps} == {"quick"}
+    plan = planned(run, a_cluster(*members), marked_only=True)
+    notice = next(each for each in plan.notices if each.code == "unmarked-steps")
+    assert notice.message.endswith("they are left to the default scheduler")
+    assert plan.step("other").node == "slow"
+    assert plan.step("other").reason == (
+        "carries no scheduler mark; where the default scheduler would put it"
+    )
+    assert plan.step("marked").node == "quick"
+
+
+def test_workflow_formats_know_no_marks():
+    """So none is missed."""
+    assert planned(a_workflow(a_step("a")), a_cluster()).notices == ()
+
+
+def test_pods_without_labels_are_the_default_scheduler_s():
+    """Importers and volume makers."""
+    run = a_kfp_run(
+        a_step("load", kind=StepKind.IMPORTER, seconds=None),
+        a_step("make", kind=StepKind.CREATE_PVC, seconds=None),
+        a_step("a", "load", "make"),
+    )
+    plan = planned(run, a_cluster())
+    assert plan.step("load").reason == (
+        "importer pods carry no labels; where the default scheduler would put it"
+    )
+    assert plan.step("make").reason.startswith("createpvc pods carry no labels")
+    assert plan.step("load").duration_seconds == 1
+    assert plan.step("load").requests == {"cpu": 100, "memory": 64 * 2**20}
+
+
+def reason_of(run, cluster, name="a", **options):
+    return planned(run, cluster, **options).step(name).reason
+
+
+def test_reason_the_only_node():
+    """With what keeps the others away, counted."""
+    members = (
+        a_node("n1"),
+        a_node("n2", unschedulable=True),
+        a_node("n3", taints=(Taint("only", "gpu"),)),
+        a_node("n4", labels={"zone": "b"}, cpu=0.5),
+        a_node("n5", memory=1),
+    )
+    run = a_run(a_step("a", memory=2))
+    assert reason_of(run, a_cluster(*members)) == (
+        "the only node that can take it (1 node: node is cordoned, "
+        "1 node: untolerated taint only=gpu:NoSchedule, "
+        "1 node: not enough cpu (asks 1, at most 500m free), "
+        "1 node: not enough memory (asks 2Gi, at most 1Gi free))"
+    )
+    assert reason_of(run, a_cluster()) == "the only node that can take it"
+
+
+def test_reason_nothing_takes_it():
+    """All obstacles, the most frequent first, with the most that is free."""
+    members = (
+        *nodes(3, cpu=2),
+        a_node("n9", cpu=3, used={"cpu": 500, "memory": 0, "pods": 1}),
+        a_node("tainted", taints=(Taint("dedicated", "", "NoExecute"),)),
+    )
+    wish = NodeAffinity(required=(NodeSelectorTerm((Requirement("zone", "In", ("x",)),)),))
+    plan = planned(a_run(a_step("a", cpu=8), a_step("b", affinity=wish)), a_cluster(*members))
+    assert plan.step("a").reason == (
+        "none of 5 nodes can take it (4 nodes: not enough cpu (asks 8, at most 2500m free), "
+        "1 node: untolerated taint dedicated:NoExecute)"
+    )
+    assert plan.step("b").reason == (
+        "none of 5 nodes can take it (4 nodes: node(s) didn't match node affinity/selector, "
+        "1 node: untolerated taint dedicated:NoExecute)"
+    )
+
+
+def test_reason_a_device_and_pods_that_lack():
+    """Extended resources by name; a node that takes no further pod."""
+    full = a_node("n1", pods=1, used={"cpu": 0, "memory": 0, "pods": 1})
+    run = a_run(a_step("a"), a_step("gpu", extended={"example.com/gpu": 1}))
+    plan = planned(run, a_cluster(full, a_node("n2")))
+    assert "not enough pods (asks 1, at most 0 free)" in plan.step("a").reason
+    assert "not enough example.com/gpu (asks 1, at most 0 free)" in plan.step("gpu").reason
+
+
+def test_reason_the_run_would_end_later():
+    """By how much, and on which node that is the next best."""
+    members = (a_node("n1"), a_node("n2", speed=0.5), a_node("n3", speed=0.8))
+    run = a_run(a_step("a", seconds=100))
+    assert reason_of(run, a_cluster(*members)) == (
+        "the run would end 25s later with this step on n3, the next best"
+    )
+
+
+def test_reason_it_ends_first_though_the_run_does_not():
+    """Another step decides when the run ends."""
+    large = {"kind": "large"}
+    run = a_run(a_step("long", seconds=500, cpu=4, node_selector=large), a_step("a", seconds=20))
+    members = (a_node("n1", cpu=4, labels=large), a_node("n2"), a_node("n3", speed=0.5))
+    reason = planned(run, a_cluster(*members)).step("a").reason
+    assert reason in (
+        "ends first here, 20s later on n3",
+        "the run ends no earlier with it on n2; this uses the nodes more evenly",
+    )
+
+
+def test_reasons_of_equal_nodes_claim_nothing():
+    """Nothing speaks for one of them, or only an even use does."""
+    reason = reason_of(a_run(a_step("a")), a_cluster(*nodes(3)))
+    assert reason.startswith("the run ends no earlier with it on n")
+
+
+def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it():
+    """Ready dispatch: the quick node is full when the step is ready."""
+    run = a_run(
+        a_step("hog", cpu=4, seconds=300, node_selector={"kind": "quick"}),
+        a_step("a", cpu=4, seconds=10),
+    )
+    members = (a_node("n1", speed=4.0, labels={"kind": "quick"}), a_node("n2"))
+    plan = planned(run, a_cluster(*members), dispatch="ready")
+    assert plan.step("a").node == "n2"
+    assert plan.step("a").reason == "no room on n1 when the step was ready"
+
+
+def test_an_unknown_step_is_a_key_error():
+    """Whoever asks says which steps there are."""
+    plan = planned(a_run(a_step("a")), a_cluster())
+    with pytest.raises(KeyError, match="ghost"):
+        plan.step("ghost")
+
+
+def test_progress_goes_up_to_one():
+    """And says what is done."""
+    told: list[tuple[float, str]] = []
+    plan_run(
+        a_run(*(a_step(f"s{n}") for n in range(12))),
+        a_cluster(*nodes(3)),
+        PlanOptions(generations=20),
+        lambda share, text: told.append((share, text)),
+    )
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert any("searching" in text for _, text in told)
+    assert any("kube-default" in text for _, text in told)
+
+
+def test_the_launcher_is_the_least_an_executor_reserves():
+    """A KFP step that asks for nothing, and one that asks for more."""
+    run = a_kfp_run(a_step("a", cpu=0), a_step("b", cpu=0.05, memory=1), a_step("c", cpu=2))
+    plan = planned(run, a_cluster())
+    launcher = 256 * 2**20
+    assert plan.step("a").requests == {"cpu": 100, "memory": launcher}
+    assert plan.step("b").requests == {"cpu": 100, "memory": GIBIBYTE}
+    assert plan.step("c").requests == {"cpu": 2000, "memory": launcher}
