@@ -1,0 +1,84 @@
+"""Plays a bit of everything with a kernel built for finding memory errors, as a program of its own.
+
+    python -m tests.engine.planner.sanitized FOLDER
+
+FOLDER holds a copy of the engine with that kernel; it must come first on the path. The sanitizers
+end the process at the first error.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine import native
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.baselines.brute_force import count_plans
+from kfp_placement_engine.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.kube_scores import balanced_allocation, image_locality, least_allocated
+from kfp_placement_engine.problem import PlacementProblem
+from kfp_placement_engine.simulation import simulate_planned
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations
+from tests.engine.planner.random_runs import Case, cases
+from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
+
+EXABYTE_GIB = 2.0**30
+PARAMS = GeneticParams(exact_below=0, population_size=3, islands=1, migration_interval=1)
+
+
+def play_everything(problem: PlacementProblem) -> None:
+    """Every policy, every search."""
+    for name, baseline in BASELINES.items():
+        if name != "brute-force" or count_plans(problem) < 500:
+            baseline(problem, 0)
+    generations = len(list(seeds_of(problem))) + 1
+    solve(problem, MaxGenerations(generations), 0, PARAMS)
+    solve(problem, MaxGenerations(2), 0, GeneticParams.paper())
+    if problem.genes:
+        first = problem.arrays.allowed.argmax(axis=1).astype(np.int64)
+        simulate_planned(problem, first, np.zeros(problem.activities))
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+def random_cases(case: Case, dispatch: str) -> None:
+    """Drivers, loops, volumes, devices, latencies, transfers."""
+    play_everything(lowered(case.run, case.cluster, dispatch=dispatch).problem)
+
+
+def edges() -> None:
+    """No time, one node, many classes of pods, amounts at the end of what fits."""
+    nothing = a_run(*(a_step(f"s{n}", *([f"s{n - 1}"] if n else []), seconds=0) for n in range(9)))
+    many = a_run(*(a_step(f"s{n}", cpu=0.5 + n / 1000) for n in range(300)))
+    huge = a_run(*(a_step(f"s{n}", memory=EXABYTE_GIB * 6, cpu=1e12) for n in range(4)))
+    roomy = a_node(cpu=8e15, memory=EXABYTE_GIB * 7.5)
+    for run, members in (
+        (nothing, nodes(1)),
+        (many, nodes(3)),
+        (huge, (roomy, a_node("n2"))),
+        (many, nodes(120)),
+    ):
+        for dispatch in ("ready", "ordered"):
+            play_everything(a_problem(run, a_cluster(*members), dispatch=dispatch))
+    largest = 2**63 - 1
+    for amount in (0, 1, 2**60, largest):
+        least_allocated(amount, amount, largest, largest)
+        balanced_allocation(amount, 0, 0, amount, largest, 1, True)
+        image_locality(amount, 1)
+
+
+if __name__ == "__main__":
+    kernel = Path(native.KERNEL._name).resolve()
+    assert kernel.is_relative_to(Path(sys.argv[1]).resolve()), f"{kernel} is not the one to try"
+    random_cases()
+    edges()
+    sys.stdout.write("no error found\n")
