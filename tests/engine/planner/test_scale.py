@@ -1,0 +1,200 @@
+"""Sizes and numbers at the ends: no time, no bytes, exabytes, thousands of steps and nodes."""
+
+import time
+
+import numpy as np
+import pytest
+
+from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.lower_bound import lower_bound
+from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.run_graph import RunClaim
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations, MaxRuntime
+from tests.support.builders import (
+    a_cluster,
+    a_kfp_run,
+    a_loop,
+    a_node,
+    a_problem,
+    a_run,
+    a_step,
+    a_workflow,
+    nodes,
+)
+
+SEARCH = GeneticParams(exact_below=0)
+EXBIBYTE_GIB = 2.0**30
+
+
+def a_large_run(steps, make=a_run, kinds=60):
+    """Chains and single steps of mixed size, `kinds` kinds of pods."""
+    rng = np.random.default_rng(1)
+    made = []
+    for number in range(steps):
+        before = [f"s{number - 1 - int(rng.integers(0, 20))}"] if number % 3 == 2 else []
+        before = [name for name in before if not name.startswith("s-")]
+        made.append(
+            a_step(
+                f"s{number}",
+                *before,
+                cpu=0.5 + int(rng.integers(0, kinds)) * 2.0 / kinds,
+                memory=1,
+                seconds=float(rng.integers(5, 100)),
+            )
+        )
+    return make(*made)
+
+
+def test_steps_without_run_time():
+    """All at one instant, in order, whichever way round they are listed."""
+    steps = [a_step(f"s{n}", *([f"s{n - 1}"] if n else []), seconds=0) for n in range(12)]
+    for listed in (steps, steps[::-1]):
+        for dispatch in ("ready", "ordered"):
+            problem = a_problem(a_run(*listed), a_cluster(*nodes(2)), dispatch=dispatch)
+            for schedule in (
+                *(BASELINES[name](problem, 0) for name in ("kube-default", "fifo", "heft")),
+                solve(problem, MaxGenerations(12), 0, SEARCH).schedule,
+            ):
+                assert schedule.finished.all()
+                assert schedule.makespan_seconds == 0
+            assert lower_bound(problem).seconds == 0
+
+
+def test_steps_without_run_time_do_not_wait_for_the_node_to_run_empty():
+    """Listed the wrong way round, at one instant, beside a long step on the same node."""
+    run = a_workflow(
+        a_step("c", "b", seconds=3),
+        a_step("b", "a", seconds=0),
+        a_step("a", "z", seconds=0),
+        a_step("z", seconds=10),
+        a_step("long", seconds=100),
+    )
+    problem = a_problem(run, a_cluster(), dispatch="ordered")
+    for name in ("heft", "random", "kube-default"):
+        assert BASELINES[name](problem, 0).makespan_seconds == 100
+    for generations in range(12):
+        result = solve(problem, MaxGenerations(generations), 0, SEARCH)
+        assert result.schedule.makespan_seconds == 100
+
+
+def test_nothing_to_move_and_nothing_to_pull():
+    """Images and inputs of 0 bytes take no time."""
+    run = a_kfp_run(
+        a_step("a", image="empty:1", output_bytes={"x": 0}),
+        a_step("b", "a", image="empty:1", reads=[("a", 0)]),
+    )
+    plan = plan_run(run, a_cluster(a_node(images={"other:1": 0, "empty:1": 0}), a_node("n2")))
+    assert plan.figures.makespan_seconds == 5 + 5 + 10 + 5 + 10
+    for step in plan.steps:
+        assert step.image_pull_seconds == step.transfer_seconds == 0
+
+
+def test_exabytes_and_a_million_cores():
+    """Room is counted in whole numbers to the end of what fits."""
+    run = a_run(
+        *(a_step(name, memory=EXBIBYTE_GIB / 2, cpu=1e6) for name in "abc"),
+        a_step("too-large", memory=EXBIBYTE_GIB, cpu=1e6),
+    )
+    cluster = a_cluster(*nodes(2, cpu=4e6, memory=EXBIBYTE_GIB - 1))
+    plan = plan_run(run, cluster, PlanOptions(dispatch="ordered"))
+    assert [name for name, _ in plan.unschedulable] == ["too-large"]
+    assert "asks 1Ei" in plan.step("too-large").reason
+    assert plan.figures.makespan_seconds >= 10
+    placed = {step.name: (step.node, step.start_seconds) for step in plan.steps if step.node}
+    assert len(set(placed.values())) == 3
+    assert plan.figures.makespan_seconds == 20
+    assert plan.lower_bound.seconds <= plan.figures.makespan_seconds
+
+
+def test_more_than_an_integer_holds_is_more_than_any_node_has():
+    """Amounts beyond int64 do not wrap round to something small."""
+    run = a_run(a_step("a", memory=2.0**50), a_step("b"))
+    plan = plan_run(run, a_cluster(a_node(memory=2.0**20)))
+    assert [name for name, _ in plan.unschedulable] == ["a"]
+    assert plan.step("b").node == "n1"
+
+
+def test_very_short_and_very_long_steps():
+    """A nanosecond before ten years: both end."""
+    years = 10 * 365 * 86400.0
+    run = a_run(a_step("short", seconds=1e-9), a_step("long", "short", seconds=years))
+    plan = plan_run(run, a_cluster(a_node(speed=1e-3), a_node("n2", speed=1e3)))
+    assert plan.figures.makespan_seconds == pytest.approx(years / 1e3)
+    assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+
+
+def test_a_cluster_of_one_node_and_a_run_of_one_step():
+    """There is one plan."""
+    for make in (a_run, a_workflow, a_kfp_run):
+        plan = plan_run(make(a_step("a")), a_cluster())
+        assert plan.step("a").node == "n1"
+
+
+def test_a_pod_limit_is_room_like_any_other():
+    """Four pods at a time on a node of 64 CPU."""
+    run = a_run(*(a_step(f"s{n}", cpu=0) for n in range(10)))
+    for dispatch in ("ready", "ordered"):
+        plan = plan_run(run, a_cluster(a_node(cpu=64, pods=4)), PlanOptions(dispatch=dispatch))
+        assert plan.figures.makespan_seconds == 30
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_a_thousand_steps_on_a_thousand_nodes_have_a_plan_at_once(dispatch):
+    """The first plan within ten seconds; it takes a tenth of one."""
+    run = a_large_run(1000)
+    cluster = a_cluster(*(a_node(f"n{n}", cpu=4 + n % 5, speed=1 + n % 3) for n in range(1000)))
+    began = time.monotonic()
+    problem = a_problem(run, cluster, dispatch=dispatch)
+    result = solve(problem, MaxRuntime(0.0), 0, SEARCH)
+    assert time.monotonic() - began < 10
+    assert result.schedule.finished.all()
+    assert result.schedule.makespan_seconds >= lower_bound(problem).seconds
+
+
+@pytest.mark.parametrize("make", [a_run, a_kfp_run])
+@pytest.mark.parametrize("kinds", [60, 10_000])
+def test_ten_thousand_steps_on_three_nodes_are_planned(make, kinds):
+    """Long queues, with few and with as many kinds of pods; a whole plan takes seconds."""
+    run = a_large_run(10_000, make, kinds)
+    began = time.monotonic()
+    plan = plan_run(run, a_cluster(*nodes(3, cpu=8)), PlanOptions(budget_seconds=0.0))
+    assert time.monotonic() - began < 60
+    assert plan.unschedulable == ()
+    assert all(step.node for step in plan.steps)
+    assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+
+
+def test_a_loop_of_thousands_of_iterations_at_its_limit():
+    """Two at a time; every end looks for the next to let in."""
+    steps = [a_step(f"loop[{n}].work", group=f"loop[{n}]", seconds=1) for n in range(2000)]
+    run = a_kfp_run(*steps, groups=a_loop("loop", 2000, parallelism=2))
+    began = time.monotonic()
+    problem = a_problem(run, a_cluster(*nodes(3)))
+    schedule = BASELINES["kube-default"](problem, 0)
+    assert time.monotonic() - began < 20
+    assert schedule.finished.all()
+    assert schedule.makespan_seconds == 2 + 1000 * 3
+    assert solve(problem, MaxGenerations(0), 0, SEARCH).schedule.makespan_seconds == 2 + 1000 * 3
+
+
+def test_thousands_of_steps_that_share_a_volume():
+    """One group, one node; and parted among nodes in the baseline."""
+    steps = [a_step(f"s{n}", seconds=1, claims=["disk"]) for n in range(3000)]
+    run = a_run(*steps, claims=(RunClaim("disk", ("ReadWriteOnce",)),))
+    began = time.monotonic()
+    plan = plan_run(run, a_cluster(*nodes(3)), PlanOptions(budget_seconds=0.0))
+    assert time.monotonic() - began < 30
+    assert len({step.node for step in plan.steps}) == 1
+    assert plan.figures.makespan_seconds == 750
+
+
+def test_a_step_with_thousands_of_dependencies():
+    """Fan out and in again."""
+    middle = [a_step(f"s{n}", "first", seconds=1) for n in range(3000)]
+    run = a_run(a_step("first"), *middle, a_step("last", *(step.name for step in middle)))
+    for dispatch in ("ready", "ordered"):
+        problem = a_problem(run, a_cluster(*nodes(3, cpu=100)), dispatch=dispatch)
+        result = solve(problem, MaxGenerations(1), 0, SEARCH)
+        assert result.schedule.makespan_seconds == 10 + 10 + 10
