@@ -16,13 +16,14 @@ from kfp_placement_engine import (
     GeneticParams,
     LoweringOptions,
     MaxRuntime,
+    PlacementProblem,
     PlanOptions,
     RunGraph,
     lower,
     plan_run,
     solve,
 )
-from kfp_placement_engine.genetic import trials_per_generation
+from kfp_placement_engine.genetic import seeds_of, trials_per_generation
 
 DISPATCH = {"kfp": "ready", "workflow": "ordered"}
 
@@ -30,12 +31,15 @@ DISPATCH = {"kfp": "ready", "workflow": "ordered"}
 def measure(shape: Shape, budget_seconds: float, seed: int = 0) -> dict[str, Any]:
     """Plan a made-up run; all times are wall times from the call on, in seconds."""
     run, cluster, dispatch = made_up_run(shape), made_up_cluster(shape), DISPATCH[shape.kind]
-    first, trials = _first_plan(run, cluster, dispatch, seed)
+    first, problem = _first_plan(run, cluster, dispatch, seed)
     options = PlanOptions(budget_seconds=budget_seconds, seed=seed, dispatch=dispatch)
     started = time.perf_counter()
     plan = plan_run(run, cluster, options)
     total = time.perf_counter() - started
-    tried = plan.generations * trials * GeneticParams().islands
+    # The first generations play one plan each: those that the search starts from.
+    seeds = sum(1 for _ in seeds_of(problem, seed)) - 1
+    bred = max(0, plan.generations - seeds)
+    tried = seeds + bred * trials_per_generation(problem) * GeneticParams().islands
     return {
         "kind": shape.kind,
         "steps": shape.steps,
@@ -52,12 +56,14 @@ def measure(shape: Shape, budget_seconds: float, seed: int = 0) -> dict[str, Any
     }
 
 
-def _first_plan(run: RunGraph, cluster: Cluster, dispatch: str, seed: int) -> tuple[float, int]:
-    """Seconds to the first plan, and the children that an island tries in a generation."""
+def _first_plan(
+    run: RunGraph, cluster: Cluster, dispatch: str, seed: int
+) -> tuple[float, PlacementProblem]:
+    """Seconds to the first plan, and the problem."""
     started = time.perf_counter()
     problem = lower(run, cluster, LoweringOptions(dispatch=dispatch)).problem
     solve(problem, MaxRuntime(0.0), seed)
-    return time.perf_counter() - started, trials_per_generation(problem)
+    return time.perf_counter() - started, problem
 
 
 def peak_bytes() -> int:
