@@ -13,7 +13,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     parser.parse_args(arguments)
     print(
-        f"{DISTRIBUTION} {version(DISTRIBUTION)}: the in-cluster processes are not in this release. "
+        f"{DISTRIBUTION} {version(DISTRIBUTION)}: "
+        "the in-cluster processes are not in this release. "
         "Plan runs without a cluster with `kfp-placement plan`.",
         file=sys.stderr,
     )
@@ -24,7 +25,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=DISTRIBUTION,
         description="The in-cluster part of kfp-placement.",
-        epilog="The in-cluster processes are not in this release: without an option this exits with 1.",
+        epilog="The in-cluster processes are not in this release: "
+        "without an option this exits with 1.",
     )
     parser.add_argument(
         "--version", action="version", version=f"{DISTRIBUTION} {version(DISTRIBUTION)}"

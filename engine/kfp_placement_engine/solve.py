@@ -40,8 +40,9 @@ def solve(
 ) -> Result:
     """Find a good placement.
 
-    The same seed and number of generations give the same plan on any number of threads. The plan is
-    never worse, in the objective's order, than the baselines the search starts from.
+    The same seed and number of generations give the same plan on any number of threads. The search
+    starts from the baselines' schedules, as far as a plan can express them: under `ready` dispatch
+    none can wait, and users of one ReadWriteOnce volume stay together. It never gets worse.
 
     Args:
         problem: the problem.

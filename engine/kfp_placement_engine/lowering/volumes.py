@@ -50,6 +50,14 @@ def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
                     "taken as ReadWriteOnce, so its users share a node",
                 )
             )
+        if "ReadWriteOncePod" in modes and users[claim.name] > 1:
+            notices.append(
+                Notice(
+                    "one-pod-volume",
+                    f"volume claim {claim.name!r} is ReadWriteOncePod: Kubernetes runs its users "
+                    "one at a time, the plan only keeps them on one node; order them with .after()",
+                )
+            )
         is_binding = not any(mode in _SHARED_MODES for mode in modes)
         if is_binding:
             binding.add(claim.name)
