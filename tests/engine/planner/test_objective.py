@@ -105,7 +105,7 @@ def test_under_ready_dispatch_a_full_node_means_the_next_best():
     assert problem.node_names[result.schedule.node[0]] == "far"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
 def test_a_plan_is_never_worse_than_comparable_baselines(case, dispatch):
     """In the objective's order, on runs whose steps share no volume.

@@ -67,7 +67,7 @@ def numbers(value: Any) -> Iterator[float]:
             yield from numbers(each)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     case=cases(),
     dispatch=st.sampled_from(["auto", "ready", "ordered"]),

@@ -53,7 +53,7 @@ def differences(low, schedule: Schedule, played) -> list[str]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(case=cases(), version=st.sampled_from([(1, 35), (1, 36)]), fifo=st.booleans())
 def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo):
     """Strict first in, first out, too."""
@@ -101,7 +101,7 @@ def by_step(low, placement):
     return planned, order
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(plan=plans("ready"))
 def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
     """Bound at once, in order of creation, to the planned node or the next best."""
@@ -111,7 +111,7 @@ def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
     assert differences(low, simulate(low.problem, placement), played) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(plan=plans("ordered"))
 def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan):
     """The plan's order on each node is kept; a step may wait for room, and for its data."""
@@ -121,7 +121,7 @@ def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan)
     assert differences(low, simulate(low.problem, placement), played) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(case=cases(), marked_only=st.booleans())
 def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, marked_only):
     """Filters, room beside what runs already, hard latency limits, shared volumes."""
@@ -141,7 +141,7 @@ def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, mark
         assert {low.activities[member].name for member in members} == companions[name]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(plan=plans("ready"))
 def test_the_terms_of_the_objective_are_those_of_the_reference(plan):
     """Unplaced activities, latency beyond the band, completion."""
