@@ -31,7 +31,7 @@ class StoppingCriterion(Protocol):
 
 @dataclass
 class MaxRuntime:
-    """Stop after so many seconds of search; the clock starts when the search first asks.
+    """Stop after so many seconds; the clock starts when a search asks for the first time.
 
     Attributes:
         seconds: the budget.
@@ -54,8 +54,8 @@ class MaxRuntime:
         return min(1.0, (self.clock() - self._start) / self.seconds)
 
     def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the budget is spent."""
-        if self._start is None:
+        """Whether the budget is spent. A search that begins starts the clock again."""
+        if self._start is None or progress.generation == 0:
             self._start = self.clock()
         return self.clock() - self._start >= self.seconds
 

@@ -2,11 +2,12 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -235,6 +236,23 @@ def test_no_improvement_ends_a_search():
     result = solve(problem, NoImprovement(5), 0, SEARCH, threads=1)
     shorter = solve(problem, MaxGenerations(result.generations - 5), 0, SEARCH, threads=1)
     assert shorter.schedule.terms.tolist() == result.schedule.terms.tolist()
+
+
+def test_a_budget_serves_one_search_after_the_other():
+    """Each has all of it; the clock ticks whenever somebody looks."""
+    ticks = count()
+    stop = MaxRuntime(60.0, clock=lambda: float(next(ticks)))
+    first, second = (solve(a_wide_problem(), stop, 0, SEARCH) for _ in range(2))
+    assert first.generations == second.generations > 12
+
+
+def test_problems_and_plans_travel_between_processes():
+    """The controller plans in a pool of processes."""
+    problem = a_wide_problem()
+    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    there = pickle.loads(pickle.dumps(problem))
+    assert told(solve(there, MaxGenerations(15), 0, SEARCH)) == told(result)
+    assert told(pickle.loads(pickle.dumps(result))) == told(result)
 
 
 def test_any_of_several_criteria_ends_a_search():
