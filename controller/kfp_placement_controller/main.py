@@ -1,36 +1,104 @@
 """Entry point of the in-cluster processes."""
 
 import argparse
+import importlib
+import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
+
+from kfp_placement_controller.exceptions import ControllerError
+from kfp_placement_controller.settings import (
+    ExtendSettings,
+    PlanSettings,
+    ReleaseSettings,
+    Settings,
+    add_options,
+    read_settings,
+)
 
 DISTRIBUTION = "kfp-placement-controller"
 
+FAILED = 1
+"""Exit code: the process could not do its work; the message says why."""
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Answer `--version` and `--help`; otherwise say that there is no process to start."""
-    parser = _parser()
-    parser.parse_args(arguments)
-    print(
-        f"{DISTRIBUTION} {version(DISTRIBUTION)}: "
-        "the in-cluster processes are not in this release. "
-        "Plan runs without a cluster with `kfp-placement plan`.",
-        file=sys.stderr,
+USAGE = 2
+"""Exit code: an option that cannot be used; argparse's own."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One of the processes.
+
+    Attributes:
+        settings: what can be set.
+        module: where its `run(settings) -> exit code` is; imported only when it is asked for.
+        purpose: in a line.
+    """
+
+    settings: type[Settings]
+    module: str
+    purpose: str
+
+
+PROCESSES: Mapping[str, Process] = {
+    "plan": Process(
+        PlanSettings,
+        "kfp_placement_controller.plan_process",
+        "plan every run and write its PipelinePlacement",
+    ),
+    "extend": Process(
+        ExtendSettings,
+        "kfp_placement_controller.extend_process",
+        "answer our scheduler, and admit pods where the API server cannot",
+    ),
+    "release": Process(
+        ReleaseSettings,
+        "kfp_placement_controller.release",
+        "pause the policy and remove our gates from all pods",
+    ),
+}
+
+
+def main(
+    arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ
+) -> int:
+    """Run one process to its end; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    process = PROCESSES[options.process]
+    try:
+        settings = read_settings(process.settings, options, environment)
+    except ControllerError as error:
+        print(f"{DISTRIBUTION}: {error}", file=sys.stderr)
+        return USAGE
+    logging.basicConfig(
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
     )
-    return 1
+    try:
+        code: int = importlib.import_module(process.module).run(settings)
+    except ControllerError as error:
+        print(f"{DISTRIBUTION}: {error}", file=sys.stderr)
+        return FAILED
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=DISTRIBUTION,
         description="The in-cluster part of kfp-placement.",
-        epilog="The in-cluster processes are not in this release: "
-        "without an option this exits with 1.",
+        epilog="Every option can also be a variable: --log-level as KFP_PLACEMENT_LOG_LEVEL.",
     )
     parser.add_argument(
         "--version", action="version", version=f"{DISTRIBUTION} {version(DISTRIBUTION)}"
     )
+    commands = parser.add_subparsers(dest="process", required=True, metavar="PROCESS")
+    for name, process in PROCESSES.items():
+        command = commands.add_parser(name, help=process.purpose, description=process.purpose)
+        add_options(command, process.settings)
     return parser
 
 

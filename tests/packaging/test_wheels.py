@@ -217,7 +217,10 @@ def test_the_lock_file_fits_the_requirements():
     ("package", "heavy"),
     [
         ("kfp_placement_engine", ["kfp", "kubernetes", "kopf", "aiohttp", "highspy"]),
-        ("kfp_placement_controller.main", ["kfp", "kfp_placement"]),
+        (
+            "kfp_placement_controller.main",
+            ["kfp", "kfp_placement", "kubernetes", "numpy", "aiohttp"],
+        ),
     ],
 )
 def test_importing_pulls_in_nothing_heavy(package, heavy):
@@ -254,10 +257,10 @@ def _constants_classes_functions(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
 
 
-def test_the_controller_says_that_it_has_no_processes_yet():
+def test_the_controller_asks_which_process_and_says_its_version():
     main = [sys.executable, "-m", "kfp_placement_controller.main"]
     result = subprocess.run(main, capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "not in this release" in result.stderr
+    assert result.returncode == 2
+    assert "required: PROCESS" in result.stderr
     version = subprocess.run([*main, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.strip() == f"kfp-placement-controller {VERSION}"

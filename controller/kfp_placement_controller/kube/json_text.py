@@ -1,0 +1,44 @@
+"""JSON of the API server, read fast and whatever its depth.
+
+The server keeps objects nested 10,000 deep where a kind allows unknown fields, as Workflows do;
+orjson reads 1,024 levels. One such object of anybody's must not hide the others in its list.
+"""
+
+import re
+from typing import Any
+
+import orjson
+
+MAX_DEPTH = 500
+"""Of objects that are too deep for the parser: what lies deeper is read as null."""
+
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
+
+
+def read_json(text: bytes) -> Any:
+    """Read JSON text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return orjson.loads(_flattened(text))
+
+
+def _flattened(text: bytes) -> bytes:
+    """The same with null for everything that lies too deep."""
+    kept: list[bytes] = []
+    depth, kept_to = 0, 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        token = match[0]
+        if token in b"[{":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                kept += [text[kept_to : match.start()], b"null"]
+        elif token in b"]}":
+            if depth == MAX_DEPTH + 1:
+                kept_to = match.end()
+            depth -= 1
+    return b"".join([*kept, text[kept_to:]])

@@ -1,0 +1,67 @@
+"""The kinds of objects that we read or write, and where the API server keeps them."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from kfp_placement_engine.contract.keys import API_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object.
+
+    Attributes:
+        api_version: group and version, or the version alone for the core group.
+        plural: as it stands in addresses.
+        kind: as it stands in objects.
+        namespaced: whether its objects live in namespaces.
+    """
+
+    api_version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def group(self) -> str:
+        """The API group; "" = the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def root(self) -> str:
+        """Where the API server describes the group's kinds."""
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Where one object is, or all of a namespace or of the cluster.
+
+        Args:
+            namespace: only this one's; "" = all, and always for kinds without namespaces.
+            name: of the object.
+            subresource: part of the object, such as `status`.
+        """
+        parts = [self.root]
+        if self.namespaced and namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+NODES = Kind("v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Kind("v1", "namespaces", "Namespace", namespaced=False)
+PODS = Kind("v1", "pods", "Pod")
+CLAIMS = Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+VOLUMES = Kind("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
+EVENTS = Kind("events.k8s.io/v1", "events", "Event")
+WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
+PLACEMENTS = Kind(API_VERSION, "pipelineplacements", "PipelinePlacement")
+POLICIES = Kind(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
+LOCATIONS = Kind(API_VERSION, "locations", "Location", namespaced=False)
+ACCESS_REVIEWS = Kind(
+    "authorization.k8s.io/v1",
+    "selfsubjectaccessreviews",
+    "SelfSubjectAccessReview",
+    namespaced=False,
+)

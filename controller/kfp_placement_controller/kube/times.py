@@ -1,0 +1,30 @@
+"""Times as the API server writes them."""
+
+from datetime import UTC, datetime
+
+from kfp_placement_engine.exceptions import InputError
+
+
+def read_time(value: object, place: str) -> datetime | None:
+    """A time of the API, or None where there is none.
+
+    Raises:
+        InputError: it is no time.
+    """
+    if value is None:
+        return None
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise InputError(f"{place}: {value!r:.40} is no time") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def time_text(time: datetime) -> str:
+    """To the second, as `metav1.Time`."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_time_text(time: datetime) -> str:
+    """To the microsecond, as `metav1.MicroTime`: Leases and Events."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

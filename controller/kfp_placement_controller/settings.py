@@ -1,0 +1,136 @@
+"""Settings of the processes: options of the command line, else variables, else the defaults here.
+
+Every field is an option (`own_namespace`: `--own-namespace`) and a variable of the environment
+(`KFP_PLACEMENT_OWN_NAMESPACE`); its docstring is the option's help.
+"""
+
+import socket
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kfp_placement_controller.exceptions import SettingsError
+
+VARIABLE_PREFIX = "KFP_PLACEMENT_"
+
+SettingsT = TypeVar("SettingsT", bound="Settings")
+
+
+class Settings(BaseModel):
+    """What all processes have in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    own_namespace: str = Field(default="kfp-placement", min_length=1, max_length=63)
+    """Namespace of the controller: its Leases are there, and its pods are never planned."""
+
+    kubeconfig: Path | None = None
+    """File that names the cluster and the account; without: the pod's service account."""
+
+    identity: str = Field(default_factory=socket.gethostname, min_length=1, max_length=253)
+    """Name of this process among its replicas; by default the host's, in a cluster the pod's."""
+
+    request_timeout_seconds: float = Field(default=30.0, gt=0, le=600)
+    """How long one request to the API server may take; the server itself gives up after 60."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severity of messages that are written to the standard error stream."""
+
+    scheduler_name: str = Field(default="kfp-placement", min_length=1, max_length=63)
+    """Name of our scheduler, as pods ask for it."""
+
+    scheduler_lease_name: str = Field(default="kfp-placement-scheduler", min_length=1)
+    """Lease of our scheduler, in the own namespace; its age says whether it is alive."""
+
+    planner_lease_name: str = Field(default="kfp-placement-planner", min_length=1)
+    """Lease of the planner, in the own namespace."""
+
+
+class PlanSettings(Settings):
+    """Of `plan`."""
+
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
+
+    address: str = "0.0.0.0"
+    """Address that this port is opened on."""
+
+
+class ExtendSettings(Settings):
+    """Of `extend`."""
+
+    extender_port: int = Field(default=8888, ge=0, le=65535)
+    """Port of the scheduler's questions, open to the same pod only; 0 = one that is free."""
+
+    probe_port: int = Field(default=8889, ge=0, le=65535)
+    """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
+
+    webhook_port: int = Field(default=9443, ge=0, le=65535)
+    """Port of the admission webhook; 0 = one that is free."""
+
+    webhook_certificate: Path | None = None
+    """Certificate of the webhook, PEM; without: no webhook."""
+
+    webhook_key: Path | None = None
+    """Key of that certificate, PEM."""
+
+
+class ReleaseSettings(Settings):
+    """Of `release`."""
+
+    overdue: bool = False
+    """Remove only gates that are past their deadline, and leave the policy as it is."""
+
+    dry_run: bool = False
+    """Say what would be done, and do nothing."""
+
+
+def add_options(parser: ArgumentParser, kind: type[Settings]) -> None:
+    """Add an option for every field."""
+    for name, field in kind.model_fields.items():
+        flag = field.annotation is bool
+        default = "" if field.default_factory or field.default is None else f" [{field.default}]"
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=name,
+            default=None,
+            help=f"{field.description}{'' if flag else default}".replace("%", "%%"),
+            **({"action": BooleanOptionalAction} if flag else {"metavar": _metavar(name)}),
+        )
+
+
+def read_settings(
+    kind: type[SettingsT], options: Namespace, environment: Mapping[str, str]
+) -> SettingsT:
+    """The settings of a process.
+
+    Args:
+        kind: whose.
+        options: the command line as parsed; None = not given.
+        environment: its variables.
+
+    Raises:
+        SettingsError: a value cannot be used; the message names the option.
+    """
+    given: dict[str, object] = {}
+    for name in kind.model_fields:
+        option = getattr(options, name, None)
+        variable = environment.get(f"{VARIABLE_PREFIX}{name.upper()}")
+        if option is not None or variable:
+            given[name] = variable if option is None else option
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        raise SettingsError(
+            f"--{name.replace('_', '-')} (or {VARIABLE_PREFIX}{name.upper()}): {first['msg']},"
+            f" not {given.get(name)!r:.80}"
+        ) from error
+
+
+def _metavar(name: str) -> str:
+    return name.rpartition("_")[2].upper()
