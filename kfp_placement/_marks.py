@@ -13,6 +13,7 @@ from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOp
 from kfp_placement_engine.contract.hints import StepHints
 from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.contract.quantities import (
+    MIN_MEMORY_BYTES,
     format_resource,
     parse_cpu,
     parse_duration,
@@ -41,7 +42,7 @@ class Marks:
         duration_seconds: run time on the reference node.
         output_bytes, input_bytes: sizes by name.
         max_latency_ms: hard limit of the round trip to the location.
-        priority: weight among runs and steps.
+        priority: importance of the run among others.
         cpu, memory: requests as KFP takes them, or a KFP channel.
         gpu: number of accelerators as text, or a KFP channel.
         accelerator_type: resource name of the accelerator, or a KFP channel.
@@ -119,11 +120,6 @@ class Marks:
         if self.type is not None:
             changes["type_guessed"] = False
         return hints.model_copy(update=changes)
-
-
-def is_label_value(value: str) -> bool:
-    """Whether Kubernetes takes `value` as the value of a label; empty ones are no mark."""
-    return len(value) <= MAX_LABEL_VALUE_LENGTH and _LABEL_VALUE.fullmatch(value) is not None
 
 
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:
@@ -216,6 +212,9 @@ def _cpu(subject: str, option: str, value: object) -> str:
 
 def _memory(subject: str, option: str, value: object) -> str:
     amount = _positive(parse_quantity, subject, option, value)
+    if amount < MIN_MEMORY_BYTES:
+        problem = f"is {amount:,} byte{'' if amount == 1 else 's'}, in which no step can run"
+        raise _bad(subject, option, value, problem, "give it a unit, for example '4Gi'")
     text = str(value).strip()
     # "4G" stays as written where KFP takes it; "0.5Gi" or "1e9" are written in a form it takes.
     return text if _KFP_MEMORY.fullmatch(text) else format_resource("memory", amount)

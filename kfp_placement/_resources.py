@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kfp_placement._task_metadata import remember, remembered
 from kfp_placement.exceptions import ConflictError, MarkValueError
 from kfp_placement_engine.contract.quantities import parse_resource
 from kfp_placement_engine.exceptions import QuantityError
@@ -18,11 +17,22 @@ if TYPE_CHECKING:
 DEFAULT_ACCELERATOR = "nvidia.com/gpu"
 
 
+class _Written(str):
+    """Text that we wrote into a task's resources.
+
+    KFP keeps the very text it is given, and what authors give is a plain `str`: so their values are
+    told from ours even where both say the same.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class ResourceWrite:
-    """One call of one of KFP's setters."""
+    """One call of one of KFP's setters; `attribute` is where it keeps the value."""
 
     option: str
+    attribute: str
     value: Any
     setter: Callable[[Any], Any]
 
@@ -41,7 +51,7 @@ def resource_writes(task: "dsl.PipelineTask", subject: str, marks: "Marks") -> l
         "accelerator_type": (accelerator_type, "accelerator_type", task.set_accelerator_type),
     }
     return [
-        ResourceWrite(option, value, setter)
+        ResourceWrite(option, attribute, value, setter)
         for option, (value, attribute, setter) in wanted.items()
         if value is not None and _must_write(task, subject, option, attribute, value)
     ]
@@ -59,12 +69,12 @@ def write_resources(
     try:
         for write in writes:
             write.setter(write.value)
+            resources = task.container_spec.resources
+            setattr(resources, write.attribute, _Written(getattr(resources, write.attribute)))
     except ValueError as error:
         task.container_spec.resources = before
         message = f"{subject}: {write.option} = {write.value!r} is refused by KFP: {error}"
         raise MarkValueError(message) from error
-    for write in writes:
-        remember(task, write.option, str(write.value))
 
 
 def _accelerators(task: "dsl.PipelineTask", marks: "Marks") -> tuple[Any, Any]:
@@ -87,7 +97,7 @@ def _must_write(
             f"{subject}: {option} = {str(value)!r} is more than the limit {limit!r} set with"
             f" set_{option}_limit; raise the limit or ask for less"
         )
-    if current is None or current == remembered(task, option):
+    if current is None or isinstance(current, _Written):
         return True
     if _same(option, current, value):
         return False
@@ -107,7 +117,7 @@ _SETTERS = {
 
 def _current(task: "dsl.PipelineTask", attribute: str) -> str | None:
     value = getattr(task.container_spec.resources, attribute, None)
-    return None if value is None else str(value)
+    return value if value is None or isinstance(value, str) else str(value)
 
 
 def _amount(option: str, text: object) -> int | None:

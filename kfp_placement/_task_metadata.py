@@ -1,7 +1,8 @@
 """Pod labels and annotations of KFP tasks: the only module that calls `kfp.kubernetes`.
 
 What we wrote on a task is remembered beside it, so that a later `place` may replace our own values
-but never one that the author wrote with `kfp.kubernetes` or KFP's setters.
+but none that the author wrote with `kfp.kubernetes`. That makes all labels anew at every call, so a
+label of the author's that says the same as ours cannot be told from ours.
 """
 
 from weakref import WeakKeyDictionary
@@ -49,7 +50,7 @@ def remove_label(task: dsl.PipelineTask, key: str) -> None:
 
 
 def remember(task: dsl.PipelineTask, key: str, value: str) -> None:
-    """Remember what we set `key` (a label, a resource, the scheduler asked for) to."""
+    """Remember what we set `key` (a label, the scheduler asked for) to."""
     _written.setdefault(task, {})[key] = value
 
 

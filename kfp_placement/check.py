@@ -12,9 +12,10 @@ def check(
 ) -> "CheckReport":
     """List what would surprise about a pipeline.
 
-    Steps that no node can take, locations nobody knows, steps and nested pipelines without marks,
-    guessed types, retries that KFP 2.17 ignores, parameter names its backend misreads, images
-    without a fixed tag, missing durations. Contacts no cluster.
+    Steps that no node can take, pods that Kubernetes refuses (a request above its limit, a bad
+    label), memory without its unit, locations nobody knows, steps and nested pipelines without
+    marks, guessed types, retries that KFP 2.17 ignores, parameter names its backend misreads,
+    images without a fixed tag, missing durations. Contacts no cluster.
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from kfp_placement._marks import is_label_value
 from kfp_placement.findings import CheckReport, Finding, Level
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.keys import (
@@ -29,6 +28,9 @@ _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
 _SAID_BETTER = frozenset({"unmarked-steps"})
 """Notices of the planner that a rule here gives step by step."""
+
+_REFUSED = frozenset({"invalid-label", "request-above-limit"})
+"""Notices of the readers about pods that Kubernetes refuses."""
 
 _CHECK_SECONDS = 0.05
 """Search time of a check on a cluster: what fits nowhere is known before the search begins."""
@@ -234,19 +236,6 @@ def _pod_less(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
-def _labels(graph: RunGraph) -> Iterator[Finding]:
-    for step in _tasks(graph):
-        for key, value in step.labels.items():
-            if value and not is_label_value(value):
-                yield Finding(
-                    Level.ERROR,
-                    "bad-label",
-                    f"pod label {key} = {value!r:.80} is no Kubernetes label value, so its pod is"
-                    " refused; use at most 63 letters, digits, '-', '_' and '.'",
-                    step.task,
-                )
-
-
 def _backend(graph: RunGraph) -> Iterator[Finding]:
     if graph.source == "kfp-package" and any(step.scheduler for step in graph.steps):
         yield Finding(
@@ -258,7 +247,6 @@ def _backend(graph: RunGraph) -> Iterator[Finding]:
 
 
 _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
-    _labels,
     _unmarked,
     _types,
     _locations,
@@ -296,7 +284,8 @@ def _parameters(component: Any) -> list[str]:
 
 def _notices(notices: Iterable[Notice]) -> Iterator[Finding]:
     for notice in notices:
-        yield Finding(Level.WARNING, notice.code, notice.message, notice.step)
+        level = Level.ERROR if notice.code in _REFUSED else Level.WARNING
+        yield Finding(level, notice.code, notice.message, notice.step)
 
 
 def _on_cluster(graph: RunGraph, cluster: Cluster) -> Iterator[Finding]:

@@ -108,7 +108,7 @@ def placed_pipeline(
         type: type of all steps; otherwise it is guessed from each step's name (`load-data` ->
             `Fetch`, `train-2` -> `Training`) and shown as a guess by `check` and `preview`.
         location: location of all steps.
-        priority: priority of all steps.
+        priority: as for `place`.
         scheduler: as for `place`; `default-scheduler` leaves all steps unmarked that do not ask for
             another.
         guess_types: False gives no type to steps without one.
@@ -232,7 +232,7 @@ def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
         hints = hints.model_copy(update={"type_guessed": bool(guessed)})
     if LOCATION_LABEL not in present and marks.location is not None:
         set_label(task, LOCATION_LABEL, marks.location)
-    if marks.priority is not None and not hints.priority:
+    if marks.priority is not None and hints.priority is None:
         hints = hints.model_copy(update={"priority": marks.priority})
     if hints != before:
         set_annotation(task, HINTS_ANNOTATION, encoded_hints(hints, subject))

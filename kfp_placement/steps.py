@@ -63,7 +63,8 @@ def place(
 
     Every option may be left out. What `placed` or an earlier `place` said is kept, unless it is
     said again here: the later value holds, sizes are merged by name. What you set by other means is
-    never overwritten: another value here is an error, and what you set afterwards wins.
+    never overwritten: another value here is an error, and what you set afterwards wins. (A pod
+    label that you add with the very value that `place` has given it counts as given by `place`.)
 
     Args:
         task: the step, as a component returns it inside a pipeline.
@@ -75,7 +76,9 @@ def place(
         inputs: size of each input by name, where it is not another step's output.
         max_latency: hard limit of the round trip to `location`: `20ms`, or milliseconds; no node
             within it means that the step is not scheduled.
-        priority: weight among steps and runs, 0 if not given; larger is more important.
+        priority: importance of the run among runs that the cluster plans at the same time, 0 if not
+            given; larger is more important. The largest of a run's steps counts; within one run,
+            and in `preview`, it changes nothing.
         scheduler: scheduler to use, `kfp-placement` if nobody gave one; `default-scheduler` leaves
             the step unmarked, with Kubernetes' own.
         cpu: CPU request, as KFP's `set_cpu_request`: `500m`, 2, or a pipeline parameter.

@@ -171,7 +171,8 @@ class Step:
         output_bytes: sizes of outputs, by name, where known.
         inputs: data read; sizes filled from the producer's outputs or the step's own hints.
         max_latency_ms: hard limit of the round trip to the location.
-        priority: weight given by the author.
+        priority: importance of the run among others, as said of this step; the largest of a run's
+            steps counts.
         node_selector: labels a node must have.
         affinity: node affinity.
         tolerations: tolerated taints.

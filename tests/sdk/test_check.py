@@ -1,7 +1,7 @@
 """`check(pipeline)` from the pipeline to the report."""
 
 import pytest
-from kfp import compiler, dsl
+from kfp import compiler, dsl, kubernetes
 
 from kfp_placement import PlacementError, RunError, UsageError, check, place, placed_pipeline
 from tests.support.pipelines import fetch, one_step, predict, train, work
@@ -53,6 +53,19 @@ def test_a_cluster_adds_what_depends_on_it():
     more = set(found(check(surprising, CLUSTER))) - set(found(check(surprising)))
     assert ("error", "unschedulable", "predict") in more
     assert ("warning", "unknown-location", "work-2") in more
+
+
+def test_pods_that_kubernetes_refuses_are_said_once():
+    @dsl.pipeline(name="refused")
+    @placed_pipeline(type="X")
+    def refused():
+        place(work(item=1), duration=1).set_cpu_request("2").set_cpu_limit("1")
+        kubernetes.add_pod_label(place(work(item=2), duration=1), "team", "a b")
+
+    assert [item for item in found(check(refused, CLUSTER)) if item[0] == "error"] == [
+        ("error", "request-above-limit", "work"),
+        ("error", "invalid-label", "work-2"),
+    ]
 
 
 def test_the_taxi_sample_is_fine():

@@ -179,13 +179,9 @@ def test_the_same_image_is_told_once():
     assert len(found(a_step("a", image="python"), a_step("b", image="python"))) == 1
 
 
-def test_labels_kubernetes_refuses_are_errors():
-    labels = {"OurLocation": "HOME EDGE", "empty": "", "fine": "a"}
-    report = check_run(a_graph(a_step(labels=labels)))
-    (finding,) = report
-    assert (finding.level, finding.code) == (Level.ERROR, "bad-label")
-    assert "OurLocation = 'HOME EDGE'" in finding.message
-    assert not report.ok
+@pytest.mark.parametrize("code", ["invalid-label", "request-above-limit"])
+def test_a_pod_that_kubernetes_refuses_is_an_error(code):
+    assert found(a_step(), notices=[Notice(code, "bad", "work")]) == [("error", code, "work")]
 
 
 def test_what_runs_in_no_pod_is_told():
@@ -211,7 +207,8 @@ def test_what_the_reader_noticed_is_passed_on():
 
 
 def test_the_gravest_come_first():
-    report = check_run(a_graph(a_step(image="a", attempt_limit=2, labels={"x": "-"})))
+    refused = Notice("invalid-label", "bad", "work")
+    report = check_run(a_graph(a_step(image="a", attempt_limit=2), notices=[refused]))
     assert [item.level for item in report] == [Level.ERROR, Level.WARNING, Level.NOTE]
 
 

@@ -326,6 +326,23 @@ def test_placed_pipeline_overwrites_nothing():
     }
 
 
+def test_an_explicit_priority_of_0_is_kept():
+    marked = placed(priority=0)(work)
+
+    @dsl.pipeline(name="filled")
+    @placed_pipeline(priority=5, guess_types=False)
+    def pipeline():
+        marked(item=1)
+        place(work(item=2), priority=0)
+        work(item=3)
+
+    assert {name: step["annotations"][HINTS] for name, step in metadata(pipeline).items()} == {
+        "exec-work": '{"priority":0,"v":1}',
+        "exec-work-2": '{"priority":0,"v":1}',
+        "exec-work-3": '{"priority":5,"v":1}',
+    }
+
+
 def test_a_whole_pipeline_can_stay_with_the_default_scheduler():
     @dsl.pipeline(name="looked-at")
     @placed_pipeline(scheduler="default-scheduler")

@@ -285,6 +285,21 @@ def test_the_same_resources_are_no_conflict(option):
     assert metadata(pipeline)["exec-work"] == {"labels": MARK}
 
 
+@pytest.mark.parametrize("option", SETTERS)
+def test_resources_that_the_author_sets_to_the_same_are_his(option):
+    setter, value, other = SETTERS[option]
+    first: Any = {option: value}
+    second: Any = {option: other}
+
+    def mark(task):
+        getattr(place(task, **first), setter)(value)
+        place(task, **first)
+        with pytest.raises(ConflictError, match=f"^step 'work': {option} = {other!r} contradicts"):
+            place(task, **second)
+
+    one_step(mark)
+
+
 def test_equal_amounts_written_differently_are_no_conflict():
     pipeline = one_step(lambda task: place(task.set_cpu_request("1500m"), cpu="1.5"))
     assert resources(pipeline, "exec-work") == {"resourceCpuRequest": "1500m"}

@@ -29,7 +29,7 @@ def encode_hints(hints: StepHints) -> str:
         entries["inputs"] = {name: _bytes_text(size) for name, size in hints.input_bytes.items()}
     if hints.max_latency_ms is not None:
         entries["maxLatency"] = f"{plain_decimal(hints.max_latency_ms)}ms"
-    if hints.priority:
+    if hints.priority is not None:
         entries["priority"] = hints.priority
     if hints.type_guessed:
         entries["typeGuessed"] = True

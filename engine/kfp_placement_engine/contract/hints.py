@@ -53,8 +53,11 @@ class StepHints(BaseModel):
     max_latency_ms: Milliseconds | None = Field(default=None, alias="maxLatency")
     """Hard limit of the round trip to the step's location."""
 
-    priority: int = Field(default=0, ge=-1_000_000, le=1_000_000)
-    """Weight among runs and steps; larger is more important."""
+    priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
+    """Importance of the run among others planned at the same time; larger is more important.
+
+    The largest of a run's steps counts. None: the default of the step's type, else 0.
+    """
 
     type_guessed: bool = Field(default=False, alias="typeGuessed")
     """The SDK guessed the step's type from its name."""

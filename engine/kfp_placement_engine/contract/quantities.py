@@ -56,6 +56,9 @@ MAX_CHARACTERS = 400
 MAX_QUANTITY = 2**63 - 1
 """Kubernetes keeps quantities in int64; what is larger is refused."""
 
+MIN_MEMORY_BYTES = 2**20
+"""No container starts in less: whoever asks for less has left out the unit."""
+
 MAX_DURATION_SECONDS = 10 * 366 * 86400.0
 """Ten years: what is longer is a typing error, not a step."""
 

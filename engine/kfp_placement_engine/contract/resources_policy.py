@@ -118,7 +118,7 @@ class TypeDefaults(ResourceModel):
     """Hard limit of the round trip to the step's location."""
 
     priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
-    """Weight among runs and steps."""
+    """Importance of the run among others planned at the same time."""
 
 
 class AssumedValues(ResourceModel):

@@ -14,8 +14,7 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
-from kfp_placement_engine.contract.quantities import parse_resource
-from kfp_placement_engine.exceptions import HintsError, QuantityError
+from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.readers.documents import parse_json
 from kfp_placement_engine.readers.expressions import Constant, Expression, Scope
 from kfp_placement_engine.readers.fields import as_text_mapping
@@ -24,7 +23,8 @@ from kfp_placement_engine.readers.kubernetes_fields import (
     read_node_affinity,
     read_tolerations,
 )
-from kfp_placement_engine.readers.task_tree import Leaf, ResourceSpec
+from kfp_placement_engine.readers.leaf_resources import gapless, read_resources
+from kfp_placement_engine.readers.task_tree import Leaf
 from kfp_placement_engine.readers.values import Known, Unknown, Value, known_text
 from kfp_placement_engine.run_graph import DurationSource, NodeAffinity, Toleration
 
@@ -64,7 +64,7 @@ class LeafFacts:
             duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
             output_bytes=dict(self.hints.output_bytes),
             max_latency_ms=self.hints.max_latency_ms,
-            priority=self.hints.priority,
+            priority=self.hints.priority or 0,
         )
         return values
 
@@ -120,22 +120,15 @@ def _open_inputs(leaf: Leaf) -> Iterator[str]:
 
 
 def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
-    warnings: list[tuple[str, str]] = []
-    requests, unknown = _requests(leaf.resources, scope, leaf.place)
-    if unknown:
-        warnings.append(
-            (
-                "unknown-resources",
-                f"its {' and '.join(unknown)} is known only at run time and counts as 0",
-            )
-        )
+    resources = read_resources(leaf.resources, scope, leaf.place)
+    warnings = list(resources.warnings)
     labels = _texts(leaf.labels, scope)
     annotations = _texts(leaf.annotations, scope)
     warnings.extend(_label_warnings(labels))
     return LeafFacts(
-        image=_gapless(known_text(leaf.image.evaluate(scope))) or "",
-        requests=requests,
-        unknown_resources=tuple(unknown),
+        image=gapless(known_text(leaf.image.evaluate(scope))) or "",
+        requests=resources.requests,
+        unknown_resources=resources.unknown,
         labels=labels,
         annotations=annotations,
         hints=_hints(annotations, warnings),
@@ -146,40 +139,9 @@ def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
     )
 
 
-def _gapless(text: str | None) -> str | None:
-    return None if text is None or _GAP in text else text
-
-
 def _texts(expressions: Mapping[str, Expression], scope: Scope) -> dict[str, str]:
     texts = {key: known_text(value.evaluate(scope)) for key, value in expressions.items()}
     return {key: text for key, text in sorted(texts.items()) if text is not None}
-
-
-def _requests(
-    resources: tuple[ResourceSpec, ...], scope: Scope, place: str
-) -> tuple[dict[str, int], list[str]]:
-    requests: dict[str, int] = {}
-    unknown: list[str] = []
-    for resource in resources:
-        name = _gapless(known_text(resource.name.evaluate(scope)))
-        if name is None:
-            unknown.append("accelerator")
-            continue
-        # Kubernetes takes the limit for the request where only a limit is set.
-        for expression in (resource.request, resource.limit):
-            text = "" if expression is None else _gapless(known_text(expression.evaluate(scope)))
-            if text is None:
-                unknown.append(name)
-                break
-            if text and name:
-                try:
-                    amount = parse_resource(name, text)
-                except QuantityError as error:
-                    raise QuantityError(f"{place}: {error}") from error
-                # Containers of one pod add up.
-                requests[name] = requests.get(name, 0) + amount
-                break
-    return requests, list(dict.fromkeys(unknown))
 
 
 def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """What a step asks for: resources, constraints, labels and hints, from packages and Workflows."""
 
 import json
+import re
 
 import pytest
 
@@ -115,6 +116,36 @@ def test_items_of_a_loop_give_each_iteration_its_resources(read) -> None:
         {"memory": 2**30},
         {"memory": 2**31},
     ]
+
+
+@READERS
+@pytest.mark.parametrize(
+    ("resources", "shown"),
+    [
+        ({"resourceCpuRequest": "2", "resourceCpuLimit": "1500m"}, "cpu request 2 .* limit 1500m"),
+        ({"resourceMemoryRequest": "2Gi", "memoryLimit": 1}, "memory request 2Gi .* limit 1"),
+    ],
+)
+def test_a_request_above_its_limit_is_said(read, resources, shown: str) -> None:
+    _, graph = step_of(read, resources=resources)
+    assert [(notice.code, notice.step) for notice in graph.notices] == [
+        ("request-above-limit", "work")
+    ]
+    assert re.search(shown, graph.notices[0].message)
+
+
+@READERS
+def test_a_request_within_its_limit_is_fine(read) -> None:
+    _, graph = step_of(read, resources={"resourceCpuRequest": "1", "resourceCpuLimit": "1000m"})
+    assert graph.notices == ()
+
+
+@READERS
+@pytest.mark.parametrize("field", ["resourceMemoryRequest", "resourceMemoryLimit"])
+def test_memory_without_its_unit_is_said(read, field: str) -> None:
+    step, graph = step_of(read, resources={field: "4"})
+    assert step.requests == {"memory": 4}
+    assert [notice.code for notice in graph.notices] == ["tiny-memory"]
 
 
 @READERS
