@@ -24,4 +24,9 @@ def write_whole(target: Path, text: str) -> None:
                 beside.unlink()
             raise
     except (OSError, ValueError) as error:
-        raise RunError(f"{target}: cannot be written: {error}") from error
+        raise unwritable(target, error) from error
+
+
+def unwritable(target: object, error: OSError | ValueError) -> RunError:
+    """The error for what cannot be written, in the system's words."""
+    return RunError(f"{target}: cannot be written: {getattr(error, 'strerror', None) or error}")

@@ -1,6 +1,7 @@
 """The plan of a run as the author sees it: what `preview` returns."""
 
 import difflib
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -64,8 +65,11 @@ class Preview:
 
     @property
     def makespan(self) -> float:
-        """Seconds from the submission of the run to the end of its last step."""
-        return self.plan.figures.makespan_seconds
+        """Seconds from the submission of the run to the end of its last step.
+
+        Infinite if the run does not end, because a step fits no node.
+        """
+        return self.plan.figures.makespan_seconds if summary.ends(self.plan) else math.inf
 
     @property
     def steps(self) -> Mapping[str, PlannedStep]:

@@ -17,7 +17,9 @@ class Result:
             with the seed they replay the plan.
         seed: of the random generator.
         seconds: time searched.
-        exact: all plans were tried.
+        exact: all assignments were tried, under `ordered` with all orders. Held starts
+            (`Placement.not_before`) were not: a plan that keeps a step waiting although it could
+            start may be better still.
     """
 
     placement: Placement

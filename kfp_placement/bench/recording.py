@@ -1,6 +1,7 @@
 """A recording of kube-scheduler: clusters, pods one after the other, node and scores of each.
 
-The form is that of the set `kube-scheduler-1.36.3`: `kubernetes` (version), `profile`, and `cases`
+The form is that of the set `kube-scheduler-1.36.3`: `kubernetes` (version), `profile` (`default` if
+not given), and `cases`
 with `nodes` and `pods`; a pod has `node` (null: unschedulable) and `scores` (node -> plugin ->
 weighted score, with `total`; empty when one node or none was feasible).
 """
@@ -23,7 +24,9 @@ from kfp_placement_engine.readers.node_objects import read_node
 from kfp_placement_engine.readers.pod_objects import read_pod
 
 _VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:[.+-].*)?", re.ASCII | re.DOTALL)
-_PROFILE = "default"
+_STOCK_PROFILES = ("default", "stock", "")
+"""Names of kube-scheduler's stock profile; what names none was recorded with it."""
+
 _GZIP = b"\x1f\x8b"
 _MAX_SCORE = 2**53
 
@@ -79,10 +82,10 @@ def read_recording(path: Path) -> Recording:
     if match is None:
         raise InputError(f"{name}: kubernetes: {kubernetes!r:.60} is no version such as v1.36.3")
     profile = as_text(raw.get("profile"), f"{name}: profile")
-    if profile != _PROFILE:
+    if profile not in _STOCK_PROFILES:
         raise InputError(
             f"{name}: profile: {profile!r:.60} cannot be replayed; "
-            f"only recordings of the stock profile, {_PROFILE!r}, can"
+            f"only recordings of the stock profile, {_STOCK_PROFILES[0]!r}, can"
         )
     cases = as_list(raw.get("cases"), f"{name}: cases")
     if not cases:

@@ -64,8 +64,8 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs."""
-        return not self.differences
+        """Whether something was scored and nothing differs."""
+        return self.scores.total > 0 and not self.differences
 
     def lines(self) -> list[str]:
         """The report for people."""
@@ -83,6 +83,11 @@ class Report:
                 f"  a best node, unscored (batching)    {self.batched.text} pods"
                 " (without scores though several nodes fit)"
             )
+        if not self.scores.total:
+            lines.append(
+                "NOTHING WAS SCORED: the recording holds no scores, so it says nothing about how"
+                " nodes are chosen"
+            )
         lines += [f"different: {text}" for text in self.differences[:_SHOWN_DIFFERENCES]]
         left = len(self.differences) - _SHOWN_DIFFERENCES
         if left > 0:
@@ -91,7 +96,9 @@ class Report:
 
 
 def main(data: Path | None, echo: Callable[[str], None]) -> int:
-    """Replay a recording and print what agrees; returns the exit code, 1 if anything differs.
+    """Replay a recording and print what agrees.
+
+    Returns the exit code: 1 if anything differs, or if the recording holds no scores to compare.
 
     Args:
         data: the recording, or a folder with it; None looks for the data folder.

@@ -28,7 +28,7 @@ Examples:
   kfp-placement bench scheduler --data recordings.json.gz
 
 \b
-Exit codes: 0 all equal, 1 differences (they are printed), 3 no data.
+Exit codes: 0 all equal, 1 differences (they are printed) or nothing was scored, 3 no data.
 """
 )
 @click.option(

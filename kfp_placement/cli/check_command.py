@@ -9,6 +9,7 @@ import click
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.parameters import pairs
+from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement.findings import CheckReport
@@ -88,11 +89,15 @@ def _report(run: str, cluster: str | None, arguments: dict[str, str]) -> "CheckR
     with LiveLine() as progress:
         package = read_package(run)
         from kfp_placement.check_rules import check_run
+        from kfp_placement_engine.exceptions import ArgumentError
         from kfp_placement_engine.readers import read_run
         from kfp_placement_engine.readers.options import ReadOptions
 
         options = ReadOptions(arguments=arguments)
-        graph = read_run(package.data, name=package.name, options=options, progress=progress)
+        try:
+            graph = read_run(package.data, name=package.name, options=options, progress=progress)
+        except ArgumentError as error:
+            raise click.UsageError(visible(str(error))) from error
         known = None if cluster is None else read_cluster_source(cluster, progress)
         return check_run(graph, package=package.data, cluster=known)
 

@@ -8,6 +8,7 @@ import click
 
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.parameters import DurationType
+from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement.report.table import TableStyle
@@ -88,7 +89,7 @@ def demo(output: Path, budget: float, seed: int) -> int:
     style = table_style(None, wide=False)
     emit(_story(planned, style), None)
     emit(plan_html(planned[0].plan), output)
-    click.echo(f"\nReport with time line and graph: {output.resolve()}")
+    click.echo(f"\nReport with time line and graph: {visible(str(output.resolve()))}")
     click.echo(f"\n{_NEXT}", nl=False)
     return finish(planned[0].plan)
 

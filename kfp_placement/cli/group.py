@@ -1,14 +1,18 @@
 """How commands end: errors become one line on stderr and an exit code, never a traceback."""
 
+import contextlib
+import io
+import os
 import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import click
 
+from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.exceptions import PlacementError
 from kfp_placement.report.visible import visible
@@ -86,6 +90,10 @@ class PlacementGroup(click.Group):
         except click.ClickException as error:
             _print_error(error.format_message())
             return error.exit_code
+        except OSError as error:
+            # Help and completion are printed before any command is invoked.
+            _print_error(_message(error))
+            return ExitCode.FAILURE
         return code if isinstance(code, int) else ExitCode.OK
 
     # `typing.override` is there from Python 3.12 on.
@@ -120,12 +128,31 @@ def _print_error(message: str) -> None:
     click.echo("\n".join(["Error: " + visible(lines[0]), *map(visible, lines[1:])]), err=True)
 
 
+def _is_stdout_full(error: Exception) -> TypeGuard[OSError]:
+    """Files are named in their errors, and a reader that went away is no error; stdout is left."""
+    return (
+        isinstance(error, OSError)
+        and error.errno is not None
+        and error.filename is None
+        and not isinstance(error, BrokenPipeError)
+    )
+
+
+def _give_up_stdout() -> None:
+    """Let what is still buffered go nowhere; Python would try to write it again at the end."""
+    with open(os.devnull, "wb") as sink, contextlib.suppress(io.UnsupportedOperation):
+        os.dup2(sink.fileno(), sys.stdout.fileno())
+
+
 def _message(error: Exception) -> str:
     """One line: lists of choices that click formats keep their lines, our messages have none."""
     if isinstance(error, EngineError | PlacementError):
         return visible(str(error))
     if isinstance(error, MemoryError):
         return "not enough memory for this input"
+    if _is_stdout_full(error):
+        _give_up_stdout()
+        return str(unwritable("the output", error))
     kind = type(error).__name__
     detail = visible(str(error))[:500]
     return f"this should not have happened: {kind}: {detail} (run again with --debug for details)"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kfp_placement._files import write_whole
+from kfp_placement._files import unwritable, write_whole
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
@@ -71,8 +71,13 @@ def emit(text: str, target: Path | None) -> None:
         sys.stdout.flush()
     elif target.exists() and not target.is_file():
         # /dev/stderr, a named pipe: nothing that could be replaced.
-        with target.open("w", encoding="utf-8") as stream:
-            stream.write(text)
+        try:
+            with target.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise unwritable(target, error) from error
     else:
         # A link stays a link: what it points to is replaced.
         write_whole(target.resolve(), text)

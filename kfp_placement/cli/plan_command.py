@@ -205,7 +205,7 @@ def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
     made = make_plan(PlanRequest(**asked))
     emit(rendered(made, chosen, output), output)
     if output is not None:
-        click.echo(f"Wrote {output}", err=True)
+        click.echo(f"Wrote {visible(str(output))}", err=True)
     return finish(made)
 
 
@@ -226,7 +226,7 @@ def make_plan(request: PlanRequest) -> "Plan":
 
 def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunGraph":
     from kfp_placement.cli.inputs import read_durations, read_package
-    from kfp_placement_engine.exceptions import UnknownLoopError
+    from kfp_placement_engine.exceptions import ArgumentError, UnknownLoopError
     from kfp_placement_engine.overrides import in_namespace, with_durations
     from kfp_placement_engine.readers import read_run
     from kfp_placement_engine.readers.options import ReadOptions
@@ -239,7 +239,7 @@ def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunG
     )
     try:
         graph = read_run(package.data, name=package.name, options=options, progress=progress)
-    except UnknownLoopError as error:
+    except (ArgumentError, UnknownLoopError) as error:
         raise click.UsageError(visible(str(error))) from error
     graph = in_namespace(graph, request.namespace)
     if request.durations_file is not None:

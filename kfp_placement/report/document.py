@@ -1,8 +1,8 @@
 """The plan as the document that programs read: `kfp_placement/schemas/plan.schema.json`.
 
 Fields are only ever added. All seconds count from the submission of the run. A figure that does
-not exist (the makespan of a plan that places nothing) is null, never NaN or Infinity, which are no
-JSON.
+not exist (the makespan of a run of which a step fits no node) is null, never NaN or Infinity, which
+are no JSON.
 """
 
 import json
@@ -37,7 +37,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "latencyExcessMs": number(plan.figures.latency_excess_ms),
             "latencyMs": number(plan.figures.latency_ms),
         },
-        "makespanSeconds": number(plan.figures.makespan_seconds),
+        "makespanSeconds": _makespan(plan.figures),
         "lowerBound": {
             "seconds": number(plan.lower_bound.seconds),
             "kind": plan.lower_bound.kind,
@@ -78,9 +78,14 @@ def number(value: float | None) -> float | None:
     return round(float(value), SECONDS_DIGITS)
 
 
+def _makespan(figures: Figures) -> float | None:
+    """None for a run that does not end: a step of it fits no node."""
+    return None if figures.unplaced else number(figures.makespan_seconds)
+
+
 def _baseline(figures: Figures) -> dict[str, Any]:
     return {
-        "makespanSeconds": number(figures.makespan_seconds),
+        "makespanSeconds": _makespan(figures),
         "unplaced": figures.unplaced,
         "latencyMs": number(figures.latency_ms),
     }

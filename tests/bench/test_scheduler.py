@@ -119,6 +119,21 @@ def test_an_unscored_pod_must_be_on_one_of_the_best(recording, written):
     assert run(written(recording)).differences == ("c1/b: went to n2 without scores, ours n1",)
 
 
+def test_a_recording_without_scores_proves_nothing(recording, written):
+    for entry in recording["cases"][0]["pods"]:
+        entry["scores"] = {}
+    lines: list[str] = []
+    assert main(written(recording), lines.append) == 1
+    assert any(line.startswith("NOTHING WAS SCORED") for line in lines)
+
+
+@pytest.mark.parametrize("profile", [None, "", "stock", "default"])
+def test_names_of_the_stock_profile(recording, written, profile):
+    assert run(written({**recording, "profile": profile})).agrees
+    del recording["profile"]
+    assert run(written(recording)).agrees
+
+
 def test_a_plugin_of_no_effect_is_not_missed(recording, written):
     """Another release may log plugins we do not know; they matter only if they score."""
     for entry in recording["cases"][0]["pods"]:

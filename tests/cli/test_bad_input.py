@@ -99,9 +99,21 @@ def test_no_rights(run, tmp_path):
     check_refused(run("check", "secret.yaml"), name="secret.yaml")
 
 
-def test_a_parameter_that_the_pipeline_lacks(run):
-    result = run("plan", RUN, "-c", CLUSTER, "--arg", "rwos=5")
-    check_refused(result, name="rwos")
+@pytest.mark.parametrize("command", [["plan", RUN, "-c", CLUSTER], ["check", RUN]])
+@pytest.mark.parametrize(
+    ("argument", "problem"),
+    [
+        ("rwos=5", "the pipeline has no parameter 'rwos'"),
+        ("rows=many", "argument rows: 'many' is not a whole number"),
+    ],
+)
+def test_an_argument_that_the_pipeline_does_not_take_is_a_usage_error(
+    run, command, argument, problem
+):
+    result = run(*command, "--arg", argument)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: ")
+    assert problem in result.stderr
 
 
 def test_python_files_need_a_name(run, tmp_path):

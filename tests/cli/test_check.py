@@ -53,7 +53,7 @@ def test_another_error(run, monkeypatch):
 
 def test_arguments(run):
     assert run("check", RUN, "--arg", "rows=5").exit_code == 0
-    assert run("check", RUN, "--arg", "rows=many").exit_code == 1
+    assert run("check", RUN, "--arg", "rows=many").exit_code == 2
 
 
 def test_live(run):

@@ -140,6 +140,10 @@ def test_the_ending_of_the_file_names_the_format(plan, planner, tmp_path, name, 
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
 
 
+def test_the_name_of_the_file_cannot_steer_a_terminal(plan, planner):
+    assert plan("--output", "\x1b[31m\u202e.json").stderr == "Wrote \\x1b[31m\\u202e.json\n"
+
+
 def test_a_format_asked_for_wins_over_the_ending(plan, planner, tmp_path):
     plan("--output", "p.html", "-o", "json")
     assert json.loads((tmp_path / "p.html").read_text(encoding="utf-8"))["kind"] == "Plan"

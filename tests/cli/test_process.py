@@ -116,6 +116,46 @@ def test_interrupt(tmp_path):
     assert (out, err.strip()) == ("", "Interrupted.")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        (["--help"], "the output"),
+        (["check", RUN], "the output"),
+        (["check", RUN, "-o", "json", "--output", "/dev/full"], "/dev/full"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_a_full_disk_is_an_ordinary_error(command, place):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.stderr == f"Error: {place}: cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_a_file_that_does_not_fit_leaves_nothing_behind(tmp_path):
+    target = tmp_path / "check.json"
+    target.write_text("before")
+    command = [*PROGRAM, "check", RUN, "-o", "json", "--output", str(target)]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == f"Error: {target}: cannot be written: File too large\n"
+    assert done.returncode == 1
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+
 def test_a_reader_that_goes_away():
     done = subprocess.run(
         ["/bin/sh", "-c", '"$@" | head -c 1', "sh", *PROGRAM, "plan", "--help"],

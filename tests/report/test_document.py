@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from kfp_placement.report.document import plan_document, plan_json, plan_schema, plan_yaml
 from kfp_placement_engine.plan import Bound, Figures
 from kfp_placement_engine.run_graph import DurationSource, Notice
-from tests.support.plans import a_plan, a_step, random_plan, renamed, taxi_plan, unplaced_step
+from tests.support.plans import (
+    a_plan,
+    a_step,
+    random_plan,
+    renamed,
+    stuck_plan,
+    taxi_plan,
+    unplaced_step,
+)
 
 PLANS = {
     "one step": a_plan(),
@@ -142,6 +150,13 @@ def test_an_unschedulable_step_stands_in_both_places():
     assert document["unschedulable"] == [{"name": "huge", "reason": "no node has 512 CPU"}]
     (step,) = [step for step in document["steps"] if step["node"] is None]
     assert (step["name"], step["startSeconds"], step["finishSeconds"]) == ("huge", None, None)
+
+
+def test_a_run_that_does_not_end_has_no_makespan():
+    document = plan_document(stuck_plan())
+    assert document["makespanSeconds"] is None
+    assert document["baselines"]["kube-default"]["makespanSeconds"] is None
+    jsonschema.validate(document, plan_schema())
 
 
 @given(name=st.text(min_size=1, max_size=40))

@@ -1,6 +1,7 @@
 """`preview(pipeline, cluster)`: the plan of a run that has not been submitted."""
 
 import json
+import math
 import re
 from typing import Any
 
@@ -222,6 +223,10 @@ def test_steps_and_plan_are_there_to_read():
     assert made.warnings == made.plan.notices
     with pytest.raises(TypeError):
         made.steps["fetch"] = made.steps["train"]  # type: ignore[index]
+
+
+def test_a_run_that_does_not_end_takes_for_ever():
+    assert Preview(stuck_plan()).makespan == math.inf
 
 
 def test_explain_says_why_in_a_sentence():

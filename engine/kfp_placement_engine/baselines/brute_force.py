@@ -1,4 +1,4 @@
-"""All plans of a tiny run: the optimum that everything else is held against."""
+"""All plans of a tiny run that hold no start back: what everything else is held against."""
 
 import math
 
@@ -28,6 +28,9 @@ def count_plans(problem: PlacementProblem) -> float:
 def best_of_all(problem: PlacementProblem) -> Placement:
     """The best placement of all assignments and orders, in the objective's order.
 
+    Under `ordered`, each step starts as soon as its turn comes and its node has room: holding a
+    start back can be better still, and is not tried.
+
     Raises:
         PlanningError: there are too many plans.
     """
@@ -42,7 +45,7 @@ def best_of_all(problem: PlacementProblem) -> Placement:
 
 
 def brute_force(problem: PlacementProblem, seed: int = 0) -> Schedule:
-    """The optimum by trying everything. The seed is not used.
+    """The best by trying every assignment and order. The seed is not used.
 
     Raises:
         PlanningError: there are too many plans.

@@ -1,12 +1,17 @@
 """Argo Workflow objects -> run graph, whoever made them."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import ArgumentError, InputError
 from kfp_placement_engine.readers.expansion import expand
 from kfp_placement_engine.readers.fields import as_mapping, as_text
-from kfp_placement_engine.readers.kfp_workflow import is_kfp_workflow, kfp_workflow_tree
+from kfp_placement_engine.readers.kfp_workflow import (
+    is_kfp_workflow,
+    is_older_kfp_workflow,
+    kfp_workflow_tree,
+)
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.plain_workflow import plain_workflow_tree
 from kfp_placement_engine.run_graph import Notice, RunGraph
@@ -33,6 +38,7 @@ def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> 
         options: what the user says about the run.
 
     Raises:
+        ArgumentError: an argument that it does not take.
         InputError: malformed, or steps that stand elsewhere.
         LimitError: more steps than allowed.
     """
@@ -40,7 +46,7 @@ def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> 
     spec = _spec(document, name)
     if is_kfp_workflow(spec):
         if options.arguments:
-            raise InputError(
+            raise ArgumentError(
                 f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
                 "pipeline package instead"
             )
@@ -48,10 +54,19 @@ def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> 
     else:
         tree = plain_workflow_tree(spec, metadata, name, options)
     version = as_text(document.get("apiVersion"), f"{name}: apiVersion")
+    notices = [Notice("unknown-version", text) for text in _unknown_versions(version, metadata)]
+    return expand(replace(tree, notices=(*notices, *tree.notices)), options)
+
+
+def _unknown_versions(version: str, metadata: dict[str, Any]) -> Iterator[str]:
     if version not in ("", f"{GROUP}/{VERSION}"):
-        message = f"API version {version:.60} is not {GROUP}/{VERSION}; read as far as it is known"
-        tree = replace(tree, notices=(Notice("unknown-version", message), *tree.notices))
-    return expand(tree, options)
+        yield f"API version {version:.60} is not {GROUP}/{VERSION}; read as far as it is known"
+    if is_older_kfp_workflow(metadata):
+        yield (
+            "made by a KFP backend before 2.3, which keeps components in annotations: it is read as"
+            " a plain Workflow, whose drivers count as steps and whose steps have no images,"
+            " requests and marks; plan the pipeline package instead"
+        )
 
 
 def _spec(document: dict[str, Any], name: str) -> dict[str, Any]:

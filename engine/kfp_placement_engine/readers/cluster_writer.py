@@ -25,6 +25,7 @@ from kfp_placement_engine.readers.yaml_events import parse_scalar
 from kfp_placement_engine.run_graph import NodeSelectorTerm
 
 _DEFAULT_PODS = 110
+_ASTRAL = 0x10000
 
 
 def write_cluster_file(cluster: Cluster) -> str:
@@ -43,7 +44,18 @@ def write_cluster_file(cluster: Cluster) -> str:
     if cluster.defaults:
         document["defaults"] = _defaults(cluster.defaults)
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return text
+    return _visible(text)
+
+
+def _visible(text: str) -> str:
+    """Text that cannot steer a terminal; what is not printable stands in double quotes by now."""
+    return text if text.isascii() else "".join(map(_escaped, text))
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable() or char == "\n":
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) < _ASTRAL else f"\\U{ord(char):08x}"
 
 
 def _node(node: Node) -> dict[str, Any]:
@@ -177,9 +189,8 @@ def _plain(number: float) -> str:
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style=None if _reads_back(text) else '"'
-    )
+    plain = text.isprintable() and _reads_back(text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
 
 
 def _reads_back(text: str) -> bool:

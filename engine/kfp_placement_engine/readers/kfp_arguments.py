@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import ArgumentError, InputError
 from kfp_placement_engine.readers.documents import parse_json
 from kfp_placement_engine.readers.fields import as_flag, as_mapping, as_text, kind_of
 from kfp_placement_engine.run_graph import Notice
@@ -25,13 +25,14 @@ def pipeline_arguments(
         place: the file, for messages.
 
     Raises:
-        InputError: an argument that the pipeline does not have, or of the wrong type.
+        ArgumentError: an argument that the pipeline does not have, or of the wrong type.
+        InputError: the definitions are malformed.
     """
     definitions = as_mapping(root.get("inputDefinitions"), f"{place}: root.inputDefinitions")
     parameters = as_mapping(definitions.get("parameters"), f"{place}: root parameters")
     for name in given:
         if name not in parameters:
-            raise InputError(f"{place}: {_unknown(str(name), list(parameters))}")
+            raise ArgumentError(f"{place}: {_unknown(str(name), list(parameters))}")
     values: dict[str, Any] = {}
     missing = []
     for name, definition in parameters.items():
@@ -87,14 +88,14 @@ def _typed(name: str, value: Any, definition: dict[str, Any], place: str) -> Any
     if expected is not None and (
         not isinstance(value, expected) or (numeric and isinstance(value, bool))
     ):
-        raise InputError(f"{where}: is {kind_of(value)}; the pipeline takes {_words(kind)}")
+        raise ArgumentError(f"{where}: is {kind_of(value)}; the pipeline takes {_words(kind)}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"{where}: {value} is no finite number")
+        raise ArgumentError(f"{where}: {value} is no finite number")
     return value
 
 
 def _from_text(text: str, kind: str, where: str) -> Any:
-    problem = InputError(f"{where}: {text!r:.60} is not {_words(kind)}")
+    problem = ArgumentError(f"{where}: {text!r:.60} is not {_words(kind)}")
     try:
         if kind == "NUMBER_INTEGER":
             return int(text)
@@ -107,7 +108,10 @@ def _from_text(text: str, kind: str, where: str) -> Any:
             raise problem
         return _TRUTH[text.lower()]
     if kind in ("LIST", "STRUCT"):
-        return parse_json(text, place=where)
+        try:
+            return parse_json(text, place=where)
+        except InputError as error:
+            raise ArgumentError(str(error)) from error
     return text
 
 

@@ -41,6 +41,7 @@ DAG_DRIVER = "system-dag-driver"
 EXECUTOR = "system-container-executor"
 IMPORTER = "system-importer"
 
+_OLD_ROOT = "pipelines.kubeflow.org/components-root"
 _SUCCEEDED = re.compile(r"([A-Za-z0-9_-]+)(?:\.[A-Za-z]+)?")
 _METADATA = re.compile(r"^pod-metadata-(label|annotation)-key(-\d+)?$")
 
@@ -52,6 +53,12 @@ def is_kfp_workflow(spec: dict[str, Any]) -> bool:
     return isinstance(parameters, list) and any(
         isinstance(entry, dict) and entry.get("name") == "components-root" for entry in parameters
     )
+
+
+def is_older_kfp_workflow(metadata: dict[str, Any]) -> bool:
+    """Whether a Workflow comes from KFP before 2.3: components in annotations, not in arguments."""
+    annotations = metadata.get("annotations")
+    return isinstance(annotations, dict) and _OLD_ROOT in annotations
 
 
 def kfp_workflow_tree(spec: dict[str, Any], metadata: dict[str, Any], name: str) -> TaskTree:

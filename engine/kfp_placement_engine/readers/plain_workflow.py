@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
 from kfp_placement_engine.readers.expressions import (
     Constant,
     Expression,
@@ -61,7 +61,8 @@ def plain_workflow_tree(
         options: arguments are taken from here.
 
     Raises:
-        InputError: malformed, or arguments that do not fit.
+        ArgumentError: an argument that it does not take.
+        InputError: malformed.
         LimitError: nested too deep.
     """
     workflow = as_text(metadata.get("name"), f"{name}: metadata.name")
@@ -96,7 +97,7 @@ def _parameters(
         if given not in names:
             close = difflib.get_close_matches(str(given), names, 3) or names[:5]
             hint = f"it has {', '.join(close)}" if close else "it has no parameters"
-            raise InputError(f"{name}: the Workflow has no parameter {given!r:.80}; {hint}")
+            raise ArgumentError(f"{name}: the Workflow has no parameter {given!r:.80}; {hint}")
     values = named_parameters(spec.get("arguments"), place)
     values.update({key: scalar_text(value) for key, value in options.arguments.items()})
     return values, [key for key in names if key not in values]

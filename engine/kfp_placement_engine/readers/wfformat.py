@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.contract.quantities import MAX_DURATION_SECONDS
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
 from kfp_placement_engine.readers.fields import (
     as_list,
     as_mapping,
@@ -61,11 +61,12 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
         options: the limits are taken from here.
 
     Raises:
+        ArgumentError: arguments or loop widths are given.
         InputError: malformed, dangling or circular dependencies, absurd numbers.
         LimitError: more tasks or dependencies than allowed.
     """
     if options.arguments or options.loop_widths:
-        raise InputError(f"{name}: a workflow instance takes neither arguments nor loop widths")
+        raise ArgumentError(f"{name}: a workflow instance takes neither arguments nor loop widths")
     workflow = as_mapping(document.get("workflow"), f"{name}: workflow")
     sizes: dict[str, int] = {}
     if "specification" in workflow:

@@ -357,6 +357,15 @@ def test_another_api_version_is_a_warning() -> None:
     assert [notice.code for notice in graph.notices] == ["unknown-version"]
 
 
+def test_a_workflow_of_kfp_before_2_3_is_a_warning() -> None:
+    """It keeps in annotations what is in arguments since."""
+    annotations = {"pipelines.kubeflow.org/components-root": "{}"}
+    graph = read([dag(task("A")), WORK], metadata={"name": "old", "annotations": annotations})
+    (notice,) = graph.notices
+    assert notice.code == "unknown-version"
+    assert "KFP backend before 2.3" in notice.message
+
+
 @pytest.mark.parametrize(
     ("templates", "problem"),
     [

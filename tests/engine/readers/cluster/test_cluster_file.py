@@ -162,6 +162,15 @@ def test_a_dump_becomes_a_small_file():
     assert plain(read_cluster(text.encode(), name="again")) == plain(cluster)
 
 
+@pytest.mark.parametrize("char", ["\u202e", "\u200d", "\x85", "\x9b", "\u2028", "\U000e0001"])
+def test_what_steers_a_terminal_is_escaped(char: str) -> None:
+    cluster = Cluster((a_node(f"n{char}", labels={f"a{char}b": f"é{char} x"}),))
+    text = write_cluster_file(cluster)
+    assert all(each.isprintable() or each == "\n" for each in text)
+    assert "é" in text
+    assert plain(read_cluster(text.encode(), name="again")) == plain(cluster)
+
+
 def test_names_with_special_characters_survive():
     """YAML's own words, numbers, shell and HTML characters, in names, labels and values."""
     words = [
