@@ -1,0 +1,194 @@
+"""Events about objects, written off the caller's thread, each once with a count."""
+
+import logging
+import queue
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import uuid4
+
+from kfp_placement_controller.exceptions import KubernetesError
+from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.kinds import EVENTS, Kind
+from kfp_placement_controller.kube.times import micro_time_text
+from kfp_placement_controller.metrics import EVENTS_DROPPED
+
+_LOG = logging.getLogger(__name__)
+
+COMPONENT = "kfp-placement.dev/controller"
+MAX_NOTE_BYTES = 1024
+"""Longest note that the API server takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regarding:
+    """The object that an event is about.
+
+    Attributes:
+        kind: what it is.
+        name: its name.
+        namespace: where; "" for kinds without.
+        uid: which of that name.
+    """
+
+    kind: Kind
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class EventParams:
+    """How events are kept few.
+
+    Attributes:
+        waiting: events that may wait to be written; more are dropped and counted.
+        remembered: objects and reasons whose event is counted on instead of made anew.
+        repeat_seconds: between two writes of the same event; what comes in between is counted
+            with the next one.
+        series_seconds: after so long a repetition is an event of its own, as in Kubernetes.
+    """
+
+    waiting: int = 1000
+    remembered: int = 4096
+    repeat_seconds: float = 30.0
+    series_seconds: float = 360.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    regarding: Regarding
+    reason: str
+    note: str
+    type: str
+    action: str
+    at: datetime
+
+
+@dataclass(slots=True)
+class _Written:
+    name: str
+    namespace: str
+    written_at: datetime
+    count: int = 1
+
+
+class EventRecorder:
+    """Writes events in a thread of its own."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        identity: str,
+        *,
+        clock: Callable[[], datetime],
+        params: EventParams = EventParams(),
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            client: the API server.
+            identity: which of the replicas we are.
+            clock: the time.
+            params: how events are kept few.
+        """
+        self._client = client
+        self._identity = identity[:128]
+        self._clock = clock
+        self._params = params
+        self._waiting: queue.Queue[_Said | None] = queue.Queue(params.waiting)
+        self._written: OrderedDict[tuple[Regarding, str, str], _Written] = OrderedDict()
+        self._thread = threading.Thread(target=self._work, name="events", daemon=True)
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what waits and end the thread."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def record(
+        self,
+        regarding: Regarding,
+        reason: str,
+        note: str,
+        *,
+        type: Literal["Normal", "Warning"] = "Normal",
+        action: str = "Placing",
+    ) -> None:
+        """Say something about an object; never waits, never fails.
+
+        Args:
+            regarding: about what.
+            reason: one word, such as `PlacedElsewhere`.
+            note: for people.
+            type: Normal or Warning.
+            action: what was being done.
+        """
+        said = _Said(regarding, reason, _cut(note), type, action, self._clock())
+        try:
+            self._waiting.put_nowait(said)
+        except queue.Full:
+            EVENTS_DROPPED.inc()
+
+    def _work(self) -> None:
+        while (said := self._waiting.get()) is not None:
+            try:
+                self._write(said)
+            except KubernetesError as error:
+                EVENTS_DROPPED.inc()
+                _LOG.warning("event %s is not written: %s", said.reason, error)
+
+    def _write(self, said: _Said) -> None:
+        key = (said.regarding, said.reason, said.note)
+        before = self._written.get(key)
+        since = 0.0 if before is None else (said.at - before.written_at).total_seconds()
+        if before is None or since > self._params.series_seconds:
+            self._create(said, key)
+            return
+        before.count += 1
+        if since < self._params.repeat_seconds:
+            return
+        series = {"count": before.count, "lastObservedTime": micro_time_text(said.at)}
+        self._client.patch(EVENTS, before.name, before.namespace, {"series": series})
+        before.written_at = said.at
+
+    def _create(self, said: _Said, key: tuple[Regarding, str, str]) -> None:
+        event = self._event(said)
+        self._client.create(EVENTS, event)
+        metadata = event["metadata"]
+        self._written[key] = _Written(metadata["name"], metadata["namespace"], said.at)
+        self._written.move_to_end(key)
+        if len(self._written) > self._params.remembered:
+            self._written.popitem(last=False)
+
+    def _event(self, said: _Said) -> JsonObject:
+        about = said.regarding
+        # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
+        namespace = about.namespace or "default"
+        return {
+            "metadata": {"name": f"{about.name[:230]}.{uuid4().hex[:16]}", "namespace": namespace},
+            "eventTime": micro_time_text(said.at),
+            "reportingController": COMPONENT,
+            "reportingInstance": self._identity,
+            "action": said.action,
+            "reason": said.reason,
+            "note": said.note,
+            "type": said.type,
+            "regarding": {
+                "apiVersion": about.kind.api_version,
+                "kind": about.kind.kind,
+                "name": about.name,
+                "namespace": about.namespace,
+                "uid": about.uid,
+            },
+        }
+
+
+def _cut(note: str) -> str:
+    return note.encode()[:MAX_NOTE_BYTES].decode(errors="ignore")

@@ -1,0 +1,264 @@
+"""Leases: who leads, and whether a leader of others is alive.
+
+The rules are those of Kubernetes' own `client-go/tools/leaderelection`: nobody's clock is trusted
+but our own. A Lease is free when we have seen it unchanged for as long as it says.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kfp_placement_controller.exceptions import ConflictError, KubernetesError
+from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.kinds import LEASES
+from kfp_placement_controller.kube.times import micro_time_text, read_time
+from kfp_placement_controller.metrics import LEADING
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLease:
+    """A Lease.
+
+    Attributes:
+        holder: who has it; "" = nobody.
+        duration_seconds: for how long after a renewal.
+        acquired_at: since when; None = never.
+        renewed_at: last renewal, by the holder's clock; None = never.
+        transitions: how often it went from one to another.
+    """
+
+    holder: str
+    duration_seconds: int
+    acquired_at: datetime | None
+    renewed_at: datetime | None
+    transitions: int
+
+
+def observe_lease(raw: Mapping[str, Any]) -> ObservedLease:
+    """Read a Lease as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    spec = as_mapping(raw.get("spec"), "lease: spec")
+    return ObservedLease(
+        holder=as_text(spec.get("holderIdentity"), "lease: holderIdentity"),
+        duration_seconds=as_count(spec.get("leaseDurationSeconds"), "lease: leaseDurationSeconds"),
+        acquired_at=read_time(spec.get("acquireTime"), "lease: acquireTime"),
+        renewed_at=read_time(spec.get("renewTime"), "lease: renewTime"),
+        transitions=as_count(spec.get("leaseTransitions"), "lease: leaseTransitions"),
+    )
+
+
+def lease_age(raw: Mapping[str, Any] | None, now: datetime) -> float | None:
+    """Seconds since a Lease was renewed, by the clock of who holds it; None = nobody holds it.
+
+    Args:
+        raw: the Lease as the API server prints it; None = there is none.
+        now: the time.
+
+    Raises:
+        InputError: it has another form.
+    """
+    lease = observe_lease(raw or {})
+    if not lease.holder or lease.renewed_at is None:
+        return None
+    return (now - lease.renewed_at).total_seconds()
+
+
+@dataclass(frozen=True)
+class ElectionParams:
+    """Kubernetes' own times.
+
+    Attributes:
+        lease_seconds: a Lease that was not renewed for so long is free.
+        renew_deadline_seconds: who could not renew for so long leads no longer, before others may
+            take over.
+        retry_seconds: between tries.
+        jitter: of these, so that candidates do not try at once.
+    """
+
+    lease_seconds: int = 15
+    renew_deadline_seconds: float = 10.0
+    retry_seconds: float = 2.0
+    jitter: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.retry_seconds < self.renew_deadline_seconds < self.lease_seconds:
+            raise ValueError(
+                f"retry ({self.retry_seconds}) < renewal deadline ({self.renew_deadline_seconds})"
+                f" < lease ({self.lease_seconds}) must hold"
+            )
+
+
+class LeaderElection:
+    """Holds a Lease while it can, in a thread of its own.
+
+    Whoever leads has an epoch, the Lease's transitions; every new leader's is higher. `epoch` is
+    None as soon as others may lead, even while a request of ours hangs or the process was frozen.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        clock: Callable[[], datetime],
+        changed: Callable[[int | None], None] = lambda _: None,
+        params: ElectionParams = ElectionParams(),
+        seed: int | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            client: the API server; its requests should end well within the renewal deadline.
+            namespace: of the Lease.
+            name: of the Lease.
+            identity: ours, unlike all other candidates'.
+            clock: for the times that stand in the Lease.
+            changed: is told the epoch when we begin to lead and None when we cease to, in this
+                thread.
+            params: times.
+            seed: of the jitter; None = any.
+            monotonic: seconds that only grow.
+        """
+        self._client = client
+        self._place = (namespace, name)
+        self._identity = identity
+        self._clock = clock
+        self._changed = changed
+        self._params = params
+        self._rng = random.Random(seed)
+        self._monotonic = monotonic
+        self._epoch: int | None = None
+        self._renewed_at = float("-inf")
+        self._seen: JsonObject | None = None
+        self._seen_at = float("-inf")
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"lease-{name}", daemon=True)
+
+    @property
+    def epoch(self) -> int | None:
+        """Ours if we lead at this moment, else None."""
+        deadline = self._renewed_at + self._params.renew_deadline_seconds
+        return self._epoch if self._monotonic() < deadline else None
+
+    def start(self) -> None:
+        """Start to stand for election; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give the Lease back and end the thread; returns when that is done."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def alive(self) -> bool:
+        """Whether the thread works."""
+        return self._thread.is_alive()
+
+    def _work(self) -> None:
+        told: int | None = None
+        while not self._stopping.is_set():
+            self._try()
+            if self.epoch != told:
+                told = self.epoch
+                self._tell(told)
+            self._stopping.wait(self._pause_seconds())
+        if told is not None:
+            self._tell(None)
+        self._give_back()
+
+    def _tell(self, epoch: int | None) -> None:
+        if epoch is None:
+            _LOG.warning("%s leads no longer", self._identity)
+        else:
+            _LOG.info("%s leads, epoch %d", self._identity, epoch)
+        LEADING.set(epoch is not None)
+        self._changed(epoch)
+
+    def _pause_seconds(self) -> float:
+        return self._params.retry_seconds * (1 + self._params.jitter * self._rng.random())
+
+    def _try(self) -> None:
+        """Take or renew the Lease if that is ours to do."""
+        # Before the request: what it answers may be that old.
+        asked_at = self._monotonic()
+        try:
+            self._acquire_or_renew(asked_at)
+        except ConflictError:
+            _LOG.debug("lease %s/%s was written by another", *self._place)
+        except (KubernetesError, InputError) as error:
+            _LOG.warning("lease %s/%s: %s", *self._place, error)
+        if self.epoch is None:
+            self._epoch = None
+
+    def _acquire_or_renew(self, asked_at: float) -> None:
+        namespace, name = self._place
+        raw = self._client.get(LEASES, name, namespace)
+        if raw is None:
+            body = {"metadata": {"name": name, "namespace": namespace}, "spec": self._spec(0)}
+            self._took(self._client.create(LEASES, body), 0, asked_at)
+            return
+        self._see(raw)
+        lease = observe_lease(raw)
+        if self._epoch is not None and lease.holder == self._identity:
+            spec = self._spec(lease.transitions, lease.acquired_at)
+        elif lease.holder and not self._has_expired(lease):
+            # Another leads. Our own name counts as another's until it expires: it was a process
+            # before this one, whose last writes may be under way.
+            self._epoch = None
+            return
+        else:
+            spec = self._spec(lease.transitions + 1)
+        written = self._client.replace(LEASES, {**raw, "spec": {**raw["spec"], **spec}})
+        self._took(written, spec["leaseTransitions"], asked_at)
+
+    def _spec(self, transitions: int, acquired_at: datetime | None = None) -> JsonObject:
+        now = self._clock()
+        return {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": self._params.lease_seconds,
+            "acquireTime": micro_time_text(acquired_at or now),
+            "renewTime": micro_time_text(now),
+            "leaseTransitions": transitions,
+        }
+
+    def _see(self, raw: JsonObject) -> None:
+        if self._seen is None or self._seen.get("spec") != raw.get("spec"):
+            self._seen, self._seen_at = raw, self._monotonic()
+
+    def _has_expired(self, lease: ObservedLease) -> bool:
+        duration = lease.duration_seconds or self._params.lease_seconds
+        return self._monotonic() - self._seen_at > duration
+
+    def _took(self, written: JsonObject, transitions: int, asked_at: float) -> None:
+        self._see(written)
+        self._epoch = transitions
+        self._renewed_at = asked_at
+
+    def _give_back(self) -> None:
+        """Let another lead at once; if it does not work, the Lease expires."""
+        namespace, name = self._place
+        if self.epoch is None:
+            return
+        self._epoch = None
+        try:
+            raw = self._client.get(LEASES, name, namespace)
+            if raw is not None and observe_lease(raw).holder == self._identity:
+                spec = {**raw["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+                self._client.replace(LEASES, {**raw, "spec": spec})
+        except (KubernetesError, InputError) as error:
+            _LOG.warning("lease %s/%s is not given back: %s", namespace, name, error)
