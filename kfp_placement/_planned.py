@@ -148,6 +148,7 @@ def _headline(plan: Plan) -> str:
     parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, {end}"]
     parts += [
         f"{shown(name, 40)} {summary.makespan(figures)}"
+        + (f" ({summary.spread(figures)})" if summary.spread(figures) else "")
         + (" (breaks a latency rule)" if summary.breaks_more(plan, figures) else "")
         for name, figures in plan.baselines.items()
     ]

@@ -20,7 +20,7 @@ typedef struct {
 
 static void play_one(Exhaustion *x) {
     const Problem *p = x->p;
-    Decision decision = {x->policy, x->genes, x->keys, NULL};
+    Decision decision = {.policy = x->policy, .planned = x->genes, .priority = x->keys};
     double terms[TERMS];
     play(p, x->state, &decision);
     cost_terms(p, x->state, x->scratch, terms);

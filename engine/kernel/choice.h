@@ -2,6 +2,7 @@
 #ifndef KFP_PLACEMENT_CHOICE_H
 #define KFP_PLACEMENT_CHOICE_H
 
+#include "random.h"
 #include "scores.h"
 #include "state.h"
 
@@ -75,17 +76,45 @@ static inline int64_t nodes_to_score(int64_t nodes) {
 static int64_t sample_feasible(const Problem *p, State *s, int64_t activity) {
     int64_t found = 0, looked_at = 0, wanted = nodes_to_score(p->nodes);
     while (looked_at < p->nodes && found < wanted) {
-        int64_t node = (s->next_start + looked_at++) % p->nodes;
+        int64_t node = s->everywhere[(s->next_start + looked_at++) % p->nodes];
         if (fits(p, s, activity, node)) s->sample[found++] = node;
     }
     s->next_start = (s->next_start + looked_at) % p->nodes;
     return found;
 }
 
-/* The node of the sample that the default profile prefers, the first of the best; -1 if it is empty. */
-static int64_t best_by_score(const Problem *p, const State *s, int64_t activity, int64_t count) {
+static inline void exchange(int64_t *values, int64_t one, int64_t other) {
+    int64_t value = values[one];
+    values[one] = values[other];
+    values[other] = value;
+}
+
+/* Which of the best of the sample: since 1.35 the one that Go's heap.Init brings to the top
+ * (newSortedNodeScores, schedule_one.go), before one at random. A draw depends on the pod alone, so
+ * that a plan which does the same until then finds its driver pods on the same nodes. */
+static int64_t break_tie(const Problem *p, State *s, int64_t activity, int64_t count, int64_t most, int64_t ties) {
+    if (!p->heap_ties) {
+        int64_t drawn = (int64_t)(mixed((uint64_t)s->draw, (uint64_t)activity) % (uint64_t)ties), slot = 0;
+        while (s->total[slot] != most || drawn-- > 0) slot += 1;
+        return s->sample[slot];
+    }
+    for (int64_t start = count / 2 - 1; start >= 0; start--) {
+        int64_t parent = start;
+        for (int64_t child = 2 * parent + 1; child < count; child = 2 * parent + 1) {
+            if (child + 1 < count && s->total[child + 1] > s->total[child]) child += 1;
+            if (s->total[child] <= s->total[parent]) break;
+            exchange(s->total, parent, child);
+            exchange(s->sample, parent, child);
+            parent = child;
+        }
+    }
+    return s->sample[0];
+}
+
+/* The node of the sample that the default profile prefers; -1 if it is empty. */
+static int64_t best_by_score(const Problem *p, State *s, int64_t activity, int64_t count) {
     const int64_t row = p->class_of[activity] * p->nodes;
-    int64_t most_taints = 0, most_weight = 0, best = -1, best_score = -1;
+    int64_t most_taints = 0, most_weight = 0, best = -1, most = -1, ties = 0;
     if (count < 2) return count ? s->sample[0] : -1;
     for (int64_t i = 0; i < count; i++) {
         int64_t cell = row + s->sample[i];
@@ -94,12 +123,14 @@ static int64_t best_by_score(const Problem *p, const State *s, int64_t activity,
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t score = kube_score(p, s, activity, s->sample[i], most_taints, most_weight);
-        if (score > best_score) {
-            best = s->sample[i];
-            best_score = score;
-        }
+        s->total[i] = score;
+        if (score == most) ties += 1;
+        if (score <= most) continue;
+        best = s->sample[i];
+        most = score;
+        ties = 1;
     }
-    return best;
+    return ties > 1 ? break_tie(p, s, activity, count, most, ties) : best;
 }
 
 /* kube-scheduler's choice for a pod it has not tried yet, on the state of the moment. */
@@ -114,7 +145,8 @@ static int64_t choose_by_kube_among(const Problem *p, State *s, int64_t activity
     for (int64_t i = 0; i < count; i++) {
         if (!fits(p, s, activity, candidates[i])) continue;
         int64_t slot = found++;
-        for (; slot > 0 && s->sample[slot - 1] > candidates[i]; slot--) s->sample[slot] = s->sample[slot - 1];
+        const int64_t place = s->place_in_list[candidates[i]];
+        for (; slot > 0 && s->place_in_list[s->sample[slot - 1]] > place; slot--) s->sample[slot] = s->sample[slot - 1];
         s->sample[slot] = candidates[i];
     }
     return best_by_score(p, s, activity, found);

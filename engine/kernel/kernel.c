@@ -19,14 +19,14 @@ typedef struct {
 
 /* Play one policy; returns 1, or 0 when there is no memory left. */
 int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const double *priority,
-                 const double *not_before, ScheduleArrays *out) {
+                 const double *not_before, const int64_t *listed, int64_t draw, ScheduleArrays *out) {
     const size_t activities = (size_t)p->activities;
     int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
     State *state = state_new(p);
     double *scratch = calloc((size_t)larger + 1, sizeof(double));
     int done = state && scratch;
     if (done) {
-        Decision decision = {(int)policy, planned, priority, not_before};
+        Decision decision = {(int)policy, planned, priority, not_before, listed, draw};
         play(p, state, &decision);
         cost_terms(p, state, scratch, out->terms);
         memcpy(out->start, state->start, sizeof(double) * activities);

@@ -9,6 +9,8 @@ typedef struct {
     const int64_t *planned;   /* [G] planned node of each gene (READY, ORDERED, BACKFILL) */
     const double *priority;   /* [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY) */
     const double *not_before; /* [A] planned starts to wait for (ORDERED), or NULL */
+    const int64_t *listed;    /* [N] the nodes as kube-scheduler lists them, or NULL: as numbered */
+    int64_t draw;             /* seed of its random ties */
 } Decision;
 
 static inline int in_sequence(const Problem *p, const Decision *d, int64_t activity) {
@@ -178,8 +180,17 @@ static int break_stall(const Problem *p, State *s, const Decision *d) {
     return 1;
 }
 
+static void list_nodes(const Problem *p, State *s, const Decision *d) {
+    for (int64_t place = 0; place < p->nodes; place++) {
+        s->everywhere[place] = d->listed ? d->listed[place] : place;
+        s->place_in_list[s->everywhere[place]] = place;
+    }
+    s->draw = d->draw;
+}
+
 static void play(const Problem *p, State *s, const Decision *d) {
     state_reset(s, p);
+    list_nodes(p, s, d);
     if (d->policy == ORDERED) build_sequences(p, s, d->planned, d->priority);
     for (int64_t activity = 0; activity < p->activities; activity++)
         if (s->waiting[activity] == 0)

@@ -56,6 +56,7 @@ typedef struct {
     double link_rate;
     int64_t direct;                     /* 1: data moves from node to node */
     int64_t version_136;                /* BalancedAllocation as since Kubernetes 1.36 */
+    int64_t heap_ties;                  /* the best node by heap order, as since 1.35; 0: at random */
     int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
     int64_t activities, nodes, resources, classes, genes, images, claim_count;
     int64_t iterations, loops, runs;

@@ -141,7 +141,7 @@ static void respect_precedences(const Problem *p, double *keys) {
 
 /* Play the child as it is. */
 static void play_child(Search *search, int policy, double *terms) {
-    Decision decision = {policy, search->genes, search->keys, NULL};
+    Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys};
     play(search->p, search->state, &decision);
     cost_terms(search->p, search->state, search->scratch, terms);
 }

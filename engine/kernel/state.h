@@ -29,8 +29,9 @@ typedef struct {
     int64_t *sequence, *sequence_start, *head; /* the plan's order by node (ORDERED) */
     uint8_t *touched;             /* [N] got room, or its next step became ready, in this instant */
     int64_t *touched_nodes, *last_end; /* [N] */
-    int64_t *everywhere;          /* [N] all nodes */
-    int64_t *sample;              /* [N] nodes that kube-scheduler looks at for one pod */
+    int64_t *everywhere;          /* [N] all nodes, as kube-scheduler lists them */
+    int64_t *place_in_list;       /* [N] where it lists each node */
+    int64_t *sample, *total;      /* [N] nodes that kube-scheduler scores for one pod, and their scores */
     int64_t *queued, *passed;     /* [K] pods in the queue, and how many of them this round is past */
     int64_t *like;                /* [K] a pod of the class */
     uint8_t *full, *hopeful;      /* [K] no node at all has room; a touched node has */
@@ -40,6 +41,7 @@ typedef struct {
     int64_t heap_size, pending_count, touched_count, created, unfinished;
     int64_t next_start;           /* where kube-scheduler's next look at the nodes starts */
     int64_t fresh_count;          /* pods in the queue that are fresh */
+    int64_t draw;                 /* seed of random ties */
     void *memory;
 } State;
 
@@ -84,7 +86,9 @@ static size_t lay_out(State *state, const Problem *p, char *memory) {
     ARRAY(touched_nodes, int64_t, n);
     ARRAY(last_end, int64_t, n);
     ARRAY(everywhere, int64_t, n);
+    ARRAY(place_in_list, int64_t, n);
     ARRAY(sample, int64_t, n);
+    ARRAY(total, int64_t, n);
     ARRAY(queued, int64_t, (size_t)p->classes);
     ARRAY(passed, int64_t, (size_t)p->classes);
     ARRAY(like, int64_t, (size_t)p->classes);
@@ -107,7 +111,6 @@ static State *state_new(const Problem *p) {
         return NULL;
     }
     lay_out(state, p, state->memory);
-    for (int64_t node = 0; node < p->nodes; node++) state->everywhere[node] = node;
     return state;
 }
 

@@ -32,6 +32,7 @@ _OBJECTIVES = {"completion": 0, "packing": 1, "paper": 2}
 _SCALARS = (
     "direct",
     "version_136",
+    "heap_ties",
     "objective",
     "activities",
     "nodes",
@@ -97,6 +98,10 @@ def _address(array: "np.ndarray[Any, Any]") -> int:
     return int(array.ctypes.data)
 
 
+def _optional(array: "np.ndarray[Any, Any]") -> ctypes.c_void_p | None:
+    return ctypes.c_void_p(_address(array)) if array.size else None
+
+
 def _native(problem: PlacementProblem) -> _Problem:
     """The problem's C struct; it borrows the arrays, which live as long as the problem."""
     known = _prepared.get(problem)
@@ -110,6 +115,7 @@ def _native(problem: PlacementProblem) -> _Problem:
     native.link_rate = problem.link_bytes_per_second
     native.direct = int(problem.direct_transfers)
     native.version_136 = int(problem.kube_version >= (1, 36))
+    native.heap_ties = int(problem.heap_ties)
     native.objective = _OBJECTIVES[problem.objective]
     native.activities, native.resources = arrays.requests.shape
     native.classes, native.nodes = arrays.feasible.shape
@@ -130,7 +136,13 @@ def _checked(result: int) -> int:
 
 
 def play(
-    problem: PlacementProblem, policy: int, planned: Integers, priority: Floats, not_before: Floats
+    problem: PlacementProblem,
+    policy: int,
+    planned: Integers,
+    priority: Floats,
+    not_before: Floats,
+    listed: Integers,
+    draw: int = 0,
 ) -> dict[str, Any]:
     """Simulate a run under a policy.
 
@@ -141,6 +153,8 @@ def play(
         priority: [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY); for ORDERED it must
             not contradict the precedences.
         not_before: [A] planned starts to wait for (ORDERED), or empty.
+        listed: [N] the nodes as kube-scheduler lists them, or empty: as numbered.
+        draw: seed of its random ties (before 1.35), 0 or more.
 
     Returns:
         Arrays by the names of `simulation.Schedule`.
@@ -152,13 +166,14 @@ def play(
     out["terms"] = np.empty(TERMS)
     out["node"], out["cause"] = np.empty(activities, np.int64), np.empty(activities, np.int64)
     schedule = _Schedule(*(_address(out[name]) for name in _SCHEDULE_FIELDS))
-    holds = ctypes.c_void_p(_address(not_before)) if not_before.size else None
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
         ctypes.c_void_p(_address(planned)),
         ctypes.c_void_p(_address(priority)),
-        holds,
+        _optional(not_before),
+        _optional(listed),
+        ctypes.c_int64(draw),
         ctypes.byref(schedule),
     )
     _checked(done - 1)

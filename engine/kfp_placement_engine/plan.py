@@ -76,13 +76,18 @@ class Figures:
         unplaced: steps that no node can take.
         latency_excess_ms: sum over latency-ruled steps of the round trip beyond the tolerance band.
         latency_ms: sum of the round trips of latency-ruled steps.
-        makespan_seconds: end of the last step.
+        makespan_seconds: end of the last step; a mean where ties of the default scheduler decide.
+        fastest_seconds, slowest_seconds: the range of that mean; None = always the same.
+        tie_breaks: how many ways to break ties the figures are means over.
     """
 
     unplaced: int
     latency_excess_ms: float
     latency_ms: float
     makespan_seconds: float
+    fastest_seconds: float | None = None
+    slowest_seconds: float | None = None
+    tie_breaks: int = 1
 
 
 @dataclass(frozen=True)

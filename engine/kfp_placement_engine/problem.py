@@ -165,6 +165,11 @@ class PlacementProblem:
         return len(self.node_names)
 
     @property
+    def heap_ties(self) -> bool:
+        """Whether the node order decides kube-scheduler's ties (since 1.35), or a draw."""
+        return self.kube_version >= (1, 35)
+
+    @property
     def simulation_work(self) -> int:
         """What one simulation costs, in no unit; a function of the size: nothing rests on clocks.
 

@@ -1,6 +1,6 @@
 """Play a placement, or a policy, on a problem: the schedule everybody's figures come from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,6 +13,25 @@ DISPATCH_POLICIES = {"ready": native.READY, "ordered": native.ORDERED}
 """Policy of the simulation for each way of dispatch."""
 
 _NONE = np.empty(0)
+_AS_NUMBERED = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TieBreak:
+    """One way in which kube-scheduler may decide among nodes of equal score.
+
+    Attributes:
+        listed: [N] the nodes in the order in which it lists them, or empty: as numbered. Since 1.35
+            a heap over that list decides.
+        draw: 0 or more, seed of the random choice that decided until 1.34.
+    """
+
+    listed: Integers = field(default_factory=lambda: _AS_NUMBERED)
+    draw: int = 0
+
+
+AS_LISTED = TieBreak()
+"""The tie-break under which plans and their driver pods are played."""
 
 
 @dataclass(frozen=True)
@@ -67,27 +86,38 @@ def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
     ):
         raise PlanningError("the placement belongs to another problem")
     policy = DISPATCH_POLICIES[problem.dispatch]
-    return Schedule(**native.play(problem, policy, nodes, priority, not_before))
+    return _played(problem, policy, nodes, priority, not_before)
 
 
-def simulate_policy(problem: PlacementProblem, policy: int) -> Schedule:
+def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_LISTED) -> Schedule:
     """Play a policy that needs no placement (kube-default, strict FIFO)."""
     genes, priority = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
-    return Schedule(**native.play(problem, policy, genes, priority, _NONE))
+    return _played(problem, policy, genes, priority, ties=ties)
 
 
 def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
     """Play list scheduling: smallest priority first, on the node where it ends first."""
     genes = np.zeros(problem.genes, np.int64)
-    return Schedule(
-        **native.play(problem, native.GREEDY, genes, np.ascontiguousarray(priority), _NONE)
-    )
+    return _played(problem, native.GREEDY, genes, np.ascontiguousarray(priority))
 
 
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
     """Play backfilling: on its planned node each step that is ready and fits, by priority."""
     nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)
-    return Schedule(**native.play(problem, native.BACKFILL, nodes, order, _NONE))
+    return _played(problem, native.BACKFILL, nodes, order)
+
+
+def _played(
+    problem: PlacementProblem,
+    policy: int,
+    planned: Integers,
+    priority: Floats,
+    not_before: Floats = _NONE,
+    ties: TieBreak = AS_LISTED,
+) -> Schedule:
+    listed = np.ascontiguousarray(ties.listed, np.int64)
+    played = native.play(problem, policy, planned, priority, not_before, listed, ties.draw)
+    return Schedule(**played)
 
 
 def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:

@@ -68,9 +68,9 @@ def _row(plan: Plan, row: ScheduleSummary, longest: float, *, latency: bool) -> 
     css = "mine" if row.is_plan else "other"
     cells = [
         tag("th", name(row.name), scope="row"),
-        tag("td", Markup(row.makespan), class_="num"),
+        tag("td", Markup(row.makespan), *_small(row.spread), class_="num"),
         tag("td", bar(row.makespan_seconds, plan.lower_bound.seconds, longest, css), class_="bar"),
-        tag("td", text(row.verdict), *_caveat(row), class_=_verdict_class(row)),
+        tag("td", text(row.verdict), *_small(row.caveat), class_=_verdict_class(row)),
         tag("td", Markup(f"{row.unplaced:,}"), class_="bad" if row.unplaced else None),
     ]
     if latency:
@@ -79,8 +79,8 @@ def _row(plan: Plan, row: ScheduleSummary, longest: float, *, latency: bool) -> 
     return tag("tr", *cells, class_="plan" if row.is_plan else None)
 
 
-def _caveat(row: ScheduleSummary) -> list[Markup]:
-    return [tag("small", text(row.caveat))] if row.caveat else []
+def _small(remark: str) -> list[Markup]:
+    return [tag("small", text(remark))] if remark else []
 
 
 def _verdict_class(row: ScheduleSummary) -> str | None:

@@ -80,7 +80,11 @@ def number(value: float | None) -> float | None:
 
 def _makespan(figures: Figures) -> float | None:
     """None for a run that does not end: a step of it fits no node."""
-    return None if figures.unplaced else number(figures.makespan_seconds)
+    return _end(figures, figures.makespan_seconds)
+
+
+def _end(figures: Figures, seconds: float | None) -> float | None:
+    return None if figures.unplaced else number(seconds)
 
 
 def _baseline(figures: Figures) -> dict[str, Any]:
@@ -88,6 +92,9 @@ def _baseline(figures: Figures) -> dict[str, Any]:
         "makespanSeconds": _makespan(figures),
         "unplaced": figures.unplaced,
         "latencyMs": number(figures.latency_ms),
+        "fastestSeconds": _end(figures, figures.fastest_seconds),
+        "slowestSeconds": _end(figures, figures.slowest_seconds),
+        "tieBreaks": figures.tie_breaks,
     }
 
 

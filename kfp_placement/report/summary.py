@@ -49,6 +49,7 @@ class ScheduleSummary:
         makespan_seconds: None where nothing is placed, or the run does not end.
         verdict: how the plan compares with it ("14.2% shorter"); empty for the plan itself.
         caveat: what the verdict does not say: "but heft breaks a latency rule", or "".
+        spread: the range of a makespan that is a mean: "1m to 2m over 24 tie-breaks", or "".
         unplaced: steps without a node.
         latency_ms: sum of the round trips of latency-ruled steps.
         latency_excess_ms: what of it is beyond the tolerance band of the rules.
@@ -59,6 +60,7 @@ class ScheduleSummary:
     makespan_seconds: float | None
     verdict: str
     caveat: str
+    spread: str
     unplaced: int
     latency_ms: float
     latency_excess_ms: float
@@ -84,6 +86,14 @@ def schedules(plan: Plan) -> list[ScheduleSummary]:
 def breaks_more(plan: Plan, figures: Figures) -> bool:
     """Whether a baseline breaks latency rules that the plan keeps, or breaks them further."""
     return figures.latency_excess_ms > plan.figures.latency_excess_ms + _NOTICEABLE
+
+
+def spread(figures: Figures) -> str:
+    """The range behind a mean: `11m17s to 43m39s over 24 tie-breaks`, or ""."""
+    least, most = duration(figures.fastest_seconds), duration(figures.slowest_seconds)
+    if figures.unplaced or least == most:
+        return ""
+    return f"{least} to {most} over {figures.tie_breaks} tie-breaks"
 
 
 def ends(plan: Plan) -> bool:
@@ -288,6 +298,7 @@ def _schedule(
         makespan_seconds=None if figures.unplaced else _finite(figures.makespan_seconds),
         verdict=text,
         caveat=caveat,
+        spread=spread(figures),
         unplaced=figures.unplaced,
         latency_ms=figures.latency_ms,
         latency_excess_ms=figures.latency_excess_ms,

@@ -116,6 +116,7 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
                 row[2] = f"{item.verdict} *"
                 below.append(f"* {item.verdict}, {item.caveat}")
         lines = layout(columns, rows, style.columns)
+    below += [f"{item.name}: a mean, {item.spread}" for item in found if item.spread]
     if latency:
         below.append(f"beyond rule: {summary.BEYOND_RULE}")
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]

@@ -110,7 +110,16 @@ def test_the_whole_document():
         },
         "makespanSeconds": 60.0,
         "lowerBound": {"seconds": 50.0, "kind": "critical-path"},
-        "baselines": {"heft": {"makespanSeconds": 70.0, "unplaced": 0, "latencyMs": 2.5}},
+        "baselines": {
+            "heft": {
+                "makespanSeconds": 70.0,
+                "unplaced": 0,
+                "latencyMs": 2.5,
+                "fastestSeconds": None,
+                "slowestSeconds": None,
+                "tieBreaks": 1,
+            }
+        },
         "steps": [
             {
                 "name": "train",

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -115,3 +116,15 @@ def test_figures_that_do_not_exist():
     assert summary.duration(0.00722) == "7.2ms"
     assert summary.duration(0.0) == summary.duration(4e-16) == "0s"
     assert summary.duration(None) == summary.duration(math.inf) == summary.NONE
+
+
+def test_a_mean_shows_its_range():
+    """Unless it prints as one figure, or the run does not end."""
+    tied = Figures(0, 0.0, 0.0, 90.0, 60.0, 120.0, 24)
+    assert summary.spread(tied) == "1m to 2m over 24 tie-breaks"
+    assert summary.spread(replace(tied, slowest_seconds=60.001)) == ""
+    assert summary.spread(replace(tied, unplaced=1)) == ""
+    assert summary.spread(Figures(0, 0.0, 0.0, 90.0)) == ""
+    rows = summary.schedules(a_plan(baselines={"kube-default": tied}))
+    assert [row.spread for row in rows] == ["", "1m to 2m over 24 tie-breaks"]
+    assert rows[1].verdict == "33.3% shorter"

@@ -13,6 +13,7 @@ something happened on them.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from kfp_placement_engine.assumptions import Assumptions
@@ -58,6 +59,8 @@ class Reference:
     ruled_types: tuple[str, ...] = ()
     kube_version: tuple[int, int] = (1, 36)
     marked_only: bool = False
+    listed: tuple[str, ...] = ()  # names of the nodes as kube-scheduler lists them; () = as given
+    draw: int = 0  # seed of its random ties
 
     # What the pods are ---------------------------------------------------------------------------
 
@@ -303,6 +306,22 @@ class Reference:
         return _Play(self, policy, dict(planned or {}), dict(order or {})).run()
 
 
+class DrawOfPod(Random):
+    """A random choice that depends on a seed and the pod alone (SplitMix64)."""
+
+    def __init__(self, seed: int, position: int) -> None:
+        super().__init__()
+        bits, wrap = seed + (position + 1) * 0x9E3779B97F4A7C15, 2**64
+        bits %= wrap
+        bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9 % wrap
+        bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB % wrap
+        self._bits = bits ^ (bits >> 31)
+
+    def choice(self, seq):
+        """One of the sequence, always the same."""
+        return seq[self._bits % len(seq)]
+
+
 class _Play:
     def __init__(
         self, model: Reference, policy: str, planned: dict[str, str], order: dict[str, float]
@@ -531,20 +550,21 @@ class _Play:
             if other.node is not None and not self.gone(other)
         ]
         state = SchedulerState(self.model.cluster.nodes, bound)
-        scheduler = KubeScheduler(self.model.kube_version, ties="first")
+        ties = "heap" if self.model.kube_version >= (1, 35) else "random"
+        scheduler = KubeScheduler(self.model.kube_version, ties=ties)
         seen = self.model.kube_pod(pod)
         fitting = set(scheduler.fitting(seen, state))
         names = [
-            node.name
-            for node in self.model.cluster.nodes
-            if node.name in fitting and self.model.lets_on(pod, node)
+            name
+            for name in self.model.listed or [node.name for node in self.model.cluster.nodes]
+            if name in fitting and self.model.lets_on(pod, self.nodes[name])
         ]
         if len(names) < 2:
             return self.nodes[names[0]] if names else None
         totals = {
             name: sum(row.values()) for name, row in scheduler.scores(seen, state, names).items()
         }
-        return self.nodes[scheduler.choose(names, totals)]
+        return self.nodes[scheduler.choose(names, totals, DrawOfPod(self.model.draw, pod.position))]
 
     def _bound(self, pod: PlayedPod) -> kube.Pod:
         assert pod.node is not None

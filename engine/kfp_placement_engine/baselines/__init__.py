@@ -6,11 +6,13 @@ simulation as every plan. `BASELINES` names them.
 
 from collections.abc import Callable
 
+from kfp_placement_engine import native
 from kfp_placement_engine.baselines.brute_force import brute_force
 from kfp_placement_engine.baselines.fifo import fifo
 from kfp_placement_engine.baselines.heft import heft
 from kfp_placement_engine.baselines.kube_default import kube_default
 from kfp_placement_engine.baselines.random_placement import random_placement
+from kfp_placement_engine.baselines.tie_breaks import simulate_ties
 from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.simulation import Schedule
 
@@ -23,4 +25,24 @@ BASELINES: dict[str, Callable[[PlacementProblem, int], Schedule]] = {
 }
 """Name -> baseline; the arguments are the problem and a seed (used by `random` alone)."""
 
-__all__ = ["BASELINES", "brute_force", "fifo", "heft", "kube_default", "random_placement"]
+TIED_POLICIES = {"kube-default": native.KUBE_DEFAULT, "fifo": native.STRICT_FIFO}
+"""Policy of the baselines in which kube-scheduler breaks ties."""
+
+
+def schedules_of(name: str, problem: PlacementProblem, seed: int = 0) -> list[Schedule]:
+    """What a baseline may lead to: a schedule for each tie-break, first that of `BASELINES`."""
+    if name in TIED_POLICIES:
+        return simulate_ties(problem, TIED_POLICIES[name], seed)
+    return [BASELINES[name](problem, seed)]
+
+
+__all__ = [
+    "BASELINES",
+    "TIED_POLICIES",
+    "brute_force",
+    "fifo",
+    "heft",
+    "kube_default",
+    "random_placement",
+    "schedules_of",
+]

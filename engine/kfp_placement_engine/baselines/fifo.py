@@ -8,6 +8,7 @@ from kfp_placement_engine.simulation import Schedule, simulate_policy
 def fifo(problem: PlacementProblem, seed: int = 0) -> Schedule:
     """As `kube_default`, but a pod that fits nowhere holds up all pods created after it.
 
-    No Kubernetes scheduler does this; published comparisons often do. The seed is not used.
+    No Kubernetes scheduler does this; published comparisons often do. Ties as in
+    `kube_default`. The seed is not used.
     """
     return simulate_policy(problem, native.STRICT_FIFO)

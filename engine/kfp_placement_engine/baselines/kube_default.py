@@ -11,6 +11,7 @@ def kube_default(problem: PlacementProblem, seed: int = 0) -> Schedule:
     Pods are offered in order of creation; one that fits nowhere is passed over and tried again when
     something ends. Scores are TaintToleration, NodeAffinity, NodeResourcesFit, BalancedAllocation
     (by `problem.kube_version`) and ImageLocality; PodTopologySpread and InterPodAffinity skip the
-    pods of a pipeline. The first of the best nodes wins a tie. The seed is not used.
+    pods of a pipeline. Ties fall as the nodes are listed; `tie_breaks` has other ways. The seed is
+    not used.
     """
     return simulate_policy(problem, native.KUBE_DEFAULT)

@@ -108,7 +108,7 @@ def test_large_clusters_are_sampled_as_the_scheduler_model_samples_them(count):
     problem = a_problem(run, cluster)
     found = BASELINES["kube-default"](problem, 0)
     reference = Reference(run, cluster, ROUND_NUMBERS)
-    scheduler, state = KubeScheduler(ties="first"), SchedulerState(cluster.nodes)
+    scheduler, state = KubeScheduler(), SchedulerState(cluster.nodes)
     for index, pod in enumerate(reference.pods()):
         decision = scheduler.schedule(reference.kube_pod(pod), state)
         if found.start[index] == 0:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine import native
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.simulation import Schedule, simulate, simulate_policy
+from kfp_placement_engine.simulation import Schedule, TieBreak, simulate, simulate_policy
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import ROUND_NUMBERS, lowered
 from tests.support.reference_simulation import Reference
@@ -54,13 +54,21 @@ def differences(low, schedule: Schedule, played) -> list[str]:
 
 
 @settings(max_examples=120, deadline=None)
-@given(case=cases(), version=st.sampled_from([(1, 35), (1, 36)]), fifo=st.booleans())
-def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo):
-    """Strict first in, first out, too."""
+@given(
+    case=cases(),
+    version=st.sampled_from([(1, 34), (1, 35), (1, 36)]),
+    fifo=st.booleans(),
+    tie_seed=st.integers(0, 3),
+)
+def test_the_default_scheduler_is_played_as_the_reference_plays_it(case, version, fifo, tie_seed):
+    """Strict first in, first out, too; with nodes listed in any order and ties drawn anyhow."""
     low = lowered(case.run, case.cluster, kube_version=version)
     policy = native.STRICT_FIFO if fifo else native.KUBE_DEFAULT
-    schedule = simulate_policy(low.problem, policy)
-    played = a_reference(case, kube_version=version).play("fifo" if fifo else "kube-default")
+    listed = np.random.default_rng(tie_seed).permutation(low.problem.nodes)
+    schedule = simulate_policy(low.problem, policy, TieBreak(listed, tie_seed))
+    names = tuple(low.problem.node_names[node] for node in listed)
+    reference = a_reference(case, kube_version=version, listed=names, draw=tie_seed)
+    played = reference.play("fifo" if fifo else "kube-default")
     assert differences(low, schedule, played) == []
 
 

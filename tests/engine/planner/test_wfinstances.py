@@ -13,7 +13,7 @@ import pytest
 
 from kfp_placement.bench.wfinstances import CLUSTERS, SlotCluster, slot_problem, slot_run
 from kfp_placement.bench.wfinstances_origin import ORIGIN
-from kfp_placement_engine.baselines import BASELINES
+from kfp_placement_engine.baselines import BASELINES, schedules_of
 from kfp_placement_engine.fitness import better
 from kfp_placement_engine.genetic import GeneticParams
 from kfp_placement_engine.lower_bound import lower_bound
@@ -29,8 +29,20 @@ Nothing says which order the first figures had. Over 300 random orders: airrflow
 mean 627 (first figure 617); on het 4x4 508 to 648, mean 559 (556); sarek there 276 to 352, mean 322
 (315). All other files agree in the file's own order.
 """
+HEAP_MATTERS = (
+    "chipseq-dirt02-001",
+    "cycles-chameleon-1l-1c-9p-001",
+    "epigenomics-chameleon-ilmn-1seq-100k-001",
+    "soykb-chameleon-10fastq-10ch-001",
+)
+"""Files where it matters on the mixed nodes which of several best nodes a task gets.
+
+The first figures took the first in the list; kube-scheduler's heap may take a later one. The means
+over all orders of the nodes then differ by -10% to +8%.
+"""
 TASK_ORDERS = 30
 SHARE = 0.02
+SHARE_OF_HEAP = 0.11
 SHARE_OF_MEANS = 0.035
 """Of a mean over random orders: the figure stands for one order, the mean for all."""
 
@@ -42,11 +54,9 @@ def cluster(request) -> SlotCluster:
 
 
 def kube_seconds(run, cluster: SlotCluster) -> float:
-    """Mean over all distinct orders of the nodes."""
-    return fmean(
-        BASELINES["kube-default"](slot_problem(run, cluster.cluster(speeds)), 0).makespan_seconds
-        for speeds in cluster.orders()
-    )
+    """Mean over all orders of the nodes."""
+    schedules = schedules_of("kube-default", slot_problem(run, cluster.cluster()))
+    return fmean(schedule.makespan_seconds for schedule in schedules)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,7 +84,9 @@ def test_heft_is_as_measured_before(name, cluster):
 def test_kube_default_is_as_measured_before(name, cluster):
     """Tasks in the order of the file."""
     run = slot_run(data_path("wfinstances", f"{name}.json"))
-    assert kube_seconds(run, cluster) == pytest.approx(ORIGIN[cluster.name][name].kube, rel=SHARE)
+    mixed = len(set(cluster.speeds)) > 1
+    share = SHARE_OF_HEAP if mixed and name in HEAP_MATTERS else SHARE
+    assert kube_seconds(run, cluster) == pytest.approx(ORIGIN[cluster.name][name].kube, rel=share)
 
 
 @pytest.mark.parametrize("name", TIE_ORDER_MATTERS)
