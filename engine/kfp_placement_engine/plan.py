@@ -119,6 +119,8 @@ class Plan:
         notices: warnings.
         assumptions: the assumed values that were used, in words (`duration 60 s for 3 of 7 steps`).
         all_durations_assumed: no percentages are shown then.
+        exact: instead of a search every assignment was tried, under `ordered` with every order; see
+            `Result.exact`.
     """
 
     run_name: str
@@ -139,6 +141,7 @@ class Plan:
     notices: tuple[Notice, ...] = ()
     assumptions: tuple[str, ...] = ()
     all_durations_assumed: bool = False
+    exact: bool = False
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -210,6 +210,7 @@ def _plan(
         cluster_source=cluster.source,
         seed=options.seed,
         generations=result.generations,
+        exact=result.exact,
         planning_seconds=result.seconds,
         dispatch=problem.dispatch,
         objective=problem.objective,

@@ -50,6 +50,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for notice in plan.notices
         ],
         "assumptions": list(plan.assumptions),
+        "exact": plan.exact,
     }
 
 

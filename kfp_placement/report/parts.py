@@ -246,9 +246,8 @@ def footer(context: Context) -> Markup:
     plan = context.plan
     replay = f"--seed {plan.seed} --generations {plan.generations}"
     facts = (
-        f"Dispatch {plan.dispatch}, objective {plan.objective},"
-        f" {summary.counted(plan.generations, 'generation')}"
-        f" in {summary.duration(plan.planning_seconds)}. The same plan again: "
+        f"Dispatch {plan.dispatch}, objective {plan.objective}, {summary.searched(plan)}."
+        " The same plan again: "
     )
     return tag("footer", tag("p", text(facts), tag("code", text(replay))))
 

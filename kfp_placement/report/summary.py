@@ -285,6 +285,15 @@ def schedule_latency(schedule: ScheduleSummary) -> str:
     return latency(schedule.latency_ms) + beyond
 
 
+def searched(plan: Plan) -> str:
+    """How the plan was found: `120 generations in 2s`."""
+    how = counted(plan.generations, "generation")
+    if plan.exact:
+        orders = " and order" if plan.dispatch == "ordered" else ""
+        how = f"every assignment{orders} tried"
+    return f"{how} in {duration(plan.planning_seconds)}"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 step`, `2 steps`, `1,000 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

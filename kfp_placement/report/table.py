@@ -73,8 +73,7 @@ def _header(plan: Plan, paint: _Paint) -> list[str]:
     facts = (
         f"dispatch {plan.dispatch}, objective {plan.objective},"
         f" lower bound {visible(plan.lower_bound.kind)}, seed {plan.seed},"
-        f" {summary.counted(plan.generations, 'generation')}"
-        f" in {summary.duration(plan.planning_seconds)}"
+        f" {summary.searched(plan)}"
     )
     lines = [
         paint.bold(f"{run}: {summary.counted(len(plan.steps), 'step')} on {nodes}{source}"),

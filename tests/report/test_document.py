@@ -151,6 +151,7 @@ def test_the_whole_document():
         "unschedulable": [],
         "warnings": [{"code": "unmarked", "step": "train", "message": "no mark"}],
         "assumptions": ["run time 1m for 1 of 1 steps"],
+        "exact": False,
     }
 
 

@@ -21,6 +21,15 @@ from tests.support.plans import (
 COLOUR = re.compile(r"\x1b\[[0-9]+m")
 
 
+@pytest.mark.parametrize(
+    ("dispatch", "words"),
+    [("ready", "every assignment tried"), ("ordered", "every assignment and order tried")],
+)
+def test_a_tiny_run_names_no_generations(dispatch, words):
+    head = plan_table(a_plan(exact=True, generations=0, dispatch=dispatch)).splitlines()[1]
+    assert head.endswith(f", seed 0, {words} in 2s")
+
+
 def test_the_whole_table():
     plan = a_plan(
         a_step("fetch"),

@@ -62,7 +62,9 @@ def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: str) -> L
             warnings.extend(_surprises(name, amount, limit))
     names = tuple(dict.fromkeys(unknown))
     if names:
-        message = f"its {' and '.join(names)} is known only at run time and counts as 0"
+        verbs = ("is", "counts") if len(names) == 1 else ("are", "count")
+        listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+        message = f"its {listed} {verbs[0]} known only at run time and {verbs[1]} as 0"
         warnings.append(("unknown-resources", message))
     return LeafResources(requests, names, tuple(warnings))
 

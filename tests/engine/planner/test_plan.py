@@ -154,6 +154,13 @@ def test_waiting_for_data_counts_as_transfer():
     assert (step.start_seconds, step.transfer_seconds, step.finish_seconds) == (15, 0, 25)
 
 
+def test_a_tiny_run_is_planned_exactly_and_a_searched_one_is_not():
+    nodes = a_cluster(a_node("n1"), a_node("n2"))
+    assert planned(a_kfp_run(a_step("a"), a_step("b", "a")), nodes).exact
+    many = a_kfp_run(*(a_step(f"s{index}") for index in range(40)))
+    assert not planned(many, nodes).exact
+
+
 def test_drivers_stand_on_the_time_line():
     """Root, then each step's own, by start."""
     plan = planned(a_kfp_run(a_step("a"), a_step("b", "a")), a_cluster())

@@ -149,6 +149,27 @@ def test_memory_without_its_unit_is_said(read, field: str) -> None:
 
 
 @READERS
+def test_several_resources_known_only_at_run_time_are_one_sentence(read) -> None:
+    at_run_time = "{{$.inputs.parameters['size']}}"
+    documents = a_package(
+        {"decide": a_task("small"), "work": a_task(inputs=inputs(size=output_of("decide")))},
+        components={"small": {"executorLabel": "exec-small"}},
+        executors={"exec-small": {"container": {"image": "small:1"}}},
+        container={
+            "resources": {
+                "resourceCpuRequest": at_run_time,
+                "resourceMemoryRequest": at_run_time,
+                "accelerator": {"resourceType": at_run_time, "resourceCount": "1"},
+            }
+        },
+    )
+    (notice,) = read(documents).notices
+    assert notice.message == (
+        "its cpu, memory and accelerator are known only at run time and count as 0"
+    )
+
+
+@READERS
 def test_what_a_task_s_output_decides_is_unknown(read) -> None:
     """Said once, not once per iteration."""
     resources = {
