@@ -64,7 +64,7 @@ def _unknown_versions(version: str, metadata: dict[str, Any]) -> Iterator[str]:
     if is_older_kfp_workflow(metadata):
         yield (
             "made by a KFP backend before 2.3, which keeps components in annotations: it is read as"
-            " a plain Workflow, whose drivers count as steps and whose steps have no images,"
+            " a plain Workflow, whose drivers count as steps and whose steps lack their own images,"
             " requests and marks; plan the pipeline package instead"
         )
 

@@ -112,7 +112,7 @@ def _refuse_run(document: Any, name: str) -> None:
 def _is_cluster(document: Mapping[str, Any], name: str) -> bool:
     version, kind = document.get("apiVersion"), document.get("kind")
     ours = isinstance(version, str) and version.startswith(f"{API_GROUP}/")
-    if kind is None and version is None and "nodes" in document:
+    if kind in (None, KIND) and version is None and "nodes" in document:
         raise InputError(
             f"{name}: begin a Cluster file with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         )

@@ -323,6 +323,7 @@ def test_several_mistakes_are_named_at_once():
         ("apiVersion: kfp-placement.dev/v1alpha1\nkind: Clusters\n", "kind 'Clusters'"),
         ("apiVersion: kfp-placement.dev/v1alpha1\n", "kind None"),
         ("", "begin a Cluster file with `apiVersion: kfp-placement.dev/v1alpha1`"),
+        ("kind: Cluster\n", "begin a Cluster file with `apiVersion: kfp-placement.dev/v1alpha1`"),
         (
             "apiVersion: cluster.example/v1\nkind: Cluster\n",
             "holds no Node of apiVersion v1 (only Clu",
