@@ -101,7 +101,12 @@ class Api:
         return self.request("PUT", self._path_of(item, part), item)
 
     def patch(
-        self, item: Mapping[str, Any], patch: Any, how: str = "merge", part: str = ""
+        self,
+        item: Mapping[str, Any],
+        patch: Any,
+        how: str = "merge",
+        part: str = "",
+        **query: str,
     ) -> JsonObject:
         """Change an object.
 
@@ -110,8 +115,10 @@ class Api:
             patch: what to change.
             how: `merge`, `strategic`, `json`, or `apply` (server-side, with force).
             part: a part such as `status`.
+            query: parameters such as `dryRun`.
         """
-        query = {"fieldManager": _FIELD_MANAGER, "force": "true"} if how == "apply" else {}
+        if how == "apply":
+            query = {"fieldManager": _FIELD_MANAGER, "force": "true", **query}
         path = self._path_of(item, part)
         return self.request("PATCH", path, patch, query=query, content_type=_PATCH_TYPES[how])
 

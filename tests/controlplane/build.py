@@ -96,7 +96,15 @@ KUBERNETES = Module(
 )
 ETCD = Module("etcd", "go.etcd.io/etcd/server/v3", {"etcd": "go.etcd.io/etcd/server/v3"}, {})
 KWOK = Module("kwok", "sigs.k8s.io/kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {})
-ALL = (ETCD, KWOK, KUBERNETES)
+_CONTROL_PLANE = (ETCD, KWOK, KUBERNETES)
+# Renders what is to be installed on one.
+KUSTOMIZE = Module(
+    "kustomize",
+    "sigs.k8s.io/kustomize/kustomize/v5",
+    {"kustomize": "sigs.k8s.io/kustomize/kustomize/v5"},
+    {"sigs.k8s.io/kustomize/api/provenance.version": "{version}"},
+)
+ALL = (*_CONTROL_PLANE, KUSTOMIZE)
 
 
 @dataclass(frozen=True)
@@ -129,7 +137,7 @@ def binaries(progress: Progress = print) -> Binaries:
         BuildError: Go failed.
     """
     folder = cache_folder()
-    etcd, kwok, kubernetes = (built(module, folder, progress) for module in ALL)
+    etcd, kwok, kubernetes = (built(module, folder, progress) for module in _CONTROL_PLANE)
     return Binaries(
         etcd=etcd / "etcd",
         kube_apiserver=kubernetes / "kube-apiserver",
@@ -137,6 +145,11 @@ def binaries(progress: Progress = print) -> Binaries:
         kube_scheduler=kubernetes / "kube-scheduler",
         kwok=kwok / "kwok",
     )
+
+
+def kustomize(progress: Progress = print) -> Path:
+    """The program that renders manifests, built first where it is missing; as `binaries`."""
+    return built(KUSTOMIZE, cache_folder(), progress) / "kustomize"
 
 
 def built(module: Module, cache: Path, progress: Progress) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.controlplane import housekeeping
 from tests.controlplane.api import Api, JsonObject
-from tests.controlplane.build import binaries
+from tests.controlplane.build import binaries, kustomize
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.housekeeping import temporary_namespace
 
@@ -60,6 +60,7 @@ def control_plane_programs(request: pytest.FixtureRequest) -> None:
     try:
         with capture.global_and_fixture_disabled():
             binaries()
+            kustomize()
     except ControlPlaneUnavailableError as error:
         if os.environ.get("CI") == "true":
             raise

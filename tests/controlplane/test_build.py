@@ -44,7 +44,12 @@ def cache(tmp_path, monkeypatch):
 
 def test_the_pinned_versions():
     versions = {module.name: module.version for module in build.ALL}
-    assert versions == {"etcd": "v3.7.3", "kwok": "v0.8.0", "kubernetes": "v1.36.3"}
+    assert versions == {
+        "etcd": "v3.7.3",
+        "kwok": "v0.8.0",
+        "kubernetes": "v1.36.3",
+        "kustomize": "v5.8.2",
+    }
     assert "gitVersion=v1.36.3 " in build.KUBERNETES.linker_flags
     assert "gitMinor=36 " in build.KUBERNETES.linker_flags
 

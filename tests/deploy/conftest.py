@@ -1,0 +1,23 @@
+"""The installation on the control plane that tests share."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.controlplane.api import Api
+from tests.support import manifests
+
+if TYPE_CHECKING:
+    from tests.controlplane.plane import ControlPlane
+
+FEATURES = ("gates",)
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane: "ControlPlane") -> Iterator[Api]:
+    """The API server with everything applied; gone again after the module's tests."""
+    items = manifests.rendered(*FEATURES)
+    manifests.apply(control_plane.api, items)
+    yield control_plane.api
+    manifests.remove(control_plane.api, items)

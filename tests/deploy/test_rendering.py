@@ -1,0 +1,213 @@
+"""What the manifests say before any cluster sees them: order, hardening, one version."""
+
+import itertools
+import re
+from importlib.metadata import version
+
+import pytest
+import yaml
+
+from kfp_placement_engine.contract.keys import (
+    API_VERSION,
+    DEFAULT_SCHEDULER,
+    ENABLED_LABEL,
+    PLAN_GATE,
+    SCHEDULER_LABEL,
+)
+from tests.controlplane.build import KUBERNETES
+from tests.support.manifests import DEPLOY, NAMESPACE, of_kind, rendered
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("control_plane_programs")]
+
+VARIANTS = [
+    (),
+    ("gates",),
+    ("opt-in",),
+    ("gates", "opt-in"),
+    ("webhook",),
+    ("webhook-cert-manager",),
+    ("gates", "webhook", "opt-in"),
+]
+ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
+variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
+
+
+def pod_templates(items):
+    for deployment in of_kind(items, "Deployment"):
+        yield deployment["spec"]["template"]
+    for job in of_kind(items, "CronJob"):
+        yield job["spec"]["jobTemplate"]["spec"]["template"]
+
+
+def containers(items):
+    for template in pod_templates(items):
+        yield from template["spec"]["containers"]
+
+
+def namespace_selectors(items):
+    for policy in of_kind(items, "MutatingAdmissionPolicy"):
+        yield policy["spec"]["matchConstraints"]["namespaceSelector"]
+    for configuration in of_kind(items, "MutatingWebhookConfiguration"):
+        for webhook in configuration["webhooks"]:
+            yield webhook["namespaceSelector"]
+
+
+@variants
+def test_definitions_come_first_and_admission_last(features):
+    kinds = [item["kind"] for item in rendered(*features)]
+    assert kinds[:2] == ["Namespace", "CustomResourceDefinition"]
+    assert kinds.index("PlacementPolicy") < kinds.index("Deployment")
+    last_process = max(kinds.index("Deployment"), len(kinds) - kinds[::-1].index("Deployment") - 1)
+    assert all(kinds.index(kind) > last_process for kind in ADMISSION_KINDS & set(kinds))
+
+
+@variants
+def test_either_policies_or_the_webhook_admit(features):
+    kinds = [item["kind"] for item in rendered(*features) if item["kind"] in ADMISSION_KINDS]
+    if any(name.startswith("webhook") for name in features):
+        assert kinds == ["MutatingWebhookConfiguration"]
+    else:
+        assert kinds == ["MutatingAdmissionPolicy"] * (2 if "gates" in features else 1)
+
+
+@variants
+def test_pods_are_restricted(features):
+    for template in pod_templates(rendered(*features)):
+        context = template["spec"]["securityContext"]
+        assert context["runAsNonRoot"]
+        assert context["runAsUser"] > 0
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in containers(rendered(*features)):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+        assert container["resources"]["limits"].keys() == {"memory"}
+
+
+@variants
+def test_servers_are_probed(features):
+    for deployment in of_kind(rendered(*features), "Deployment"):
+        for container in deployment["spec"]["template"]["spec"]["containers"]:
+            names = {port["name"] for port in container["ports"]}
+            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+                assert container[probe]["httpGet"]["port"] in names
+
+
+@variants
+def test_images_have_the_version_of_the_project_and_of_the_tested_kubernetes(features):
+    images = {container["image"] for container in containers(rendered(*features))}
+    assert images == {
+        f"kfp-placement-controller:{version('kfp-placement-controller')}",
+        f"registry.k8s.io/kube-scheduler:{KUBERNETES.version}",
+    }
+
+
+@variants
+def test_every_object_says_what_it_belongs_to(features):
+    for item in rendered(*features):
+        labels = item["metadata"].get("labels", {})
+        assert labels["app.kubernetes.io/part-of"] == "kfp-placement", item["metadata"]["name"]
+
+
+@variants
+def test_selectors_find_their_pods(features):
+    items = rendered(*features)
+    labels = [template["metadata"]["labels"] for template in pod_templates(items)]
+    selectors = [item["spec"]["selector"] for item in of_kind(items, "Service")]
+    selectors += [
+        item["spec"]["selector"]["matchLabels"] for item in of_kind(items, "PodDisruptionBudget")
+    ]
+    assert len(selectors) >= 4
+    for selector in selectors:
+        assert sum(selector.items() <= each.items() for each in labels) == 1
+
+
+@variants
+def test_system_and_own_namespace_never_take_part(features):
+    expected = {"operator": "NotIn", "values": ["kube-system", NAMESPACE]}
+    enabled = {"operator": "In", "values": ["true"]}
+    disabled = {"operator": "NotIn", "values": ["false"]}
+    selectors = list(namespace_selectors(rendered(*features)))
+    assert selectors
+    for selector in selectors:
+        assert selector == {
+            "matchExpressions": [
+                {"key": "kubernetes.io/metadata.name", **expected},
+                {"key": ENABLED_LABEL, **(enabled if "opt-in" in features else disabled)},
+            ]
+        }
+
+
+@variants
+def test_admission_never_holds_a_pod_up(features):
+    for policy in of_kind(rendered(*features), "MutatingAdmissionPolicy"):
+        assert policy["spec"]["failurePolicy"] == "Ignore"
+        assert policy["spec"]["paramKind"] == {"apiVersion": API_VERSION, "kind": "PlacementPolicy"}
+        assert [each["patchType"] for each in policy["spec"]["mutations"]] == ["ApplyConfiguration"]
+    for binding in of_kind(rendered(*features), "MutatingAdmissionPolicyBinding"):
+        reference = {"name": "default", "parameterNotFoundAction": "Allow"}
+        assert binding["spec"]["paramRef"] == reference
+    for configuration in of_kind(rendered(*features), "MutatingWebhookConfiguration"):
+        for webhook in configuration["webhooks"]:
+            assert webhook["failurePolicy"] == "Ignore"
+            assert webhook["timeoutSeconds"] <= 5
+
+
+def test_gates_come_only_with_the_right_to_take_them_off():
+    for features in itertools.chain(VARIANTS):
+        items = rendered(*features)
+        policies = [each["metadata"]["name"] for each in of_kind(items, "MutatingAdmissionPolicy")]
+        patching = [
+            rule
+            for role in of_kind(items, "ClusterRole")
+            for rule in role["rules"]
+            if "pods" in rule["resources"] and {"patch", "update"} & set(rule["verbs"])
+        ]
+        assert bool(patching) == ("gates" in features)
+        assert "kfp-placement-gate" not in policies or patching
+
+
+def test_names_are_those_of_the_contract():
+    admission = [
+        *of_kind(rendered("gates"), "MutatingAdmissionPolicy"),
+        *of_kind(rendered("webhook"), "MutatingWebhookConfiguration"),
+    ]
+    found = set(re.findall(r"kfp-placement\.dev/(?!v1)[a-z-]+", yaml.safe_dump_all(admission)))
+    assert found == {SCHEDULER_LABEL, ENABLED_LABEL, PLAN_GATE}
+
+
+def test_the_scheduler_is_configured_for_the_extender_beside_it():
+    (generated,) = of_kind(rendered(), "ConfigMap")
+    configuration = yaml.safe_load(generated["data"]["scheduler-config.yaml"])
+    (profile,) = configuration["profiles"]
+    assert profile["schedulerName"] == DEFAULT_SCHEDULER
+    # Fewer, and the planned node may not be among those that the extender is asked about.
+    assert profile["percentageOfNodesToScore"] == 100
+    election = configuration["leaderElection"]
+    assert election["resourceNamespace"] == NAMESPACE
+    (extender,) = configuration["extenders"]
+    assert extender["ignorable"]
+    assert extender["urlPrefix"].startswith("http://127.0.0.1:8888/")
+    # The Role names this Lease.
+    roles = {item["metadata"]["name"]: item["rules"] for item in of_kind(rendered(), "Role")}
+    assert roles["scheduler"][1]["resourceNames"] == [election["resourceName"]]
+
+
+def test_a_change_of_its_configuration_restarts_the_scheduler():
+    (generated,) = of_kind(rendered(), "ConfigMap")
+    mounted = {
+        volume["configMap"]["name"]
+        for template in pod_templates(rendered())
+        for volume in template["spec"]["volumes"]
+        if "configMap" in volume
+    }
+    assert mounted == {generated["metadata"]["name"]}
+    assert re.fullmatch(r"scheduler-config-[0-9a-z]{10}", generated["metadata"]["name"])
+
+
+def test_every_feature_is_rendered_here():
+    folders = {path.name for path in (DEPLOY / "features").iterdir()}
+    assert folders == set(itertools.chain.from_iterable(VARIANTS))

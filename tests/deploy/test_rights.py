@@ -1,0 +1,319 @@
+"""What the shipped accounts may do on a real API server: all that is listed here, and no more."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.api import Api
+from tests.controlplane.argo.crds import custom_resource_definitions
+from tests.controlplane.argo.small_workflows import step, workflow
+from tests.controlplane.exceptions import ApiError
+from tests.support import manifests
+from tests.support.manifests import GROUP, NAMESPACE
+from tests.support.structural_schemas import MANIFESTS, documents
+
+pytestmark = pytest.mark.cluster
+
+Right = tuple[str, str, str, str]
+"""Verb, API group, resource, and the name it is limited to or ""."""
+
+READ = "get list watch"
+ARGO, COORDINATION, EVENTS = "argoproj.io", "coordination.k8s.io", "events.k8s.io"
+ELSEWHERE = "default"
+
+PLAN = {
+    "": {
+        "nodes": READ,
+        "namespaces": READ,
+        "persistentvolumes": READ,
+        "persistentvolumeclaims": READ,
+        "pods": f"{READ} delete",
+    },
+    ARGO: {"workflows": READ},
+    GROUP: {
+        "locations": READ,
+        "placementpolicies": f"{READ} create",
+        "placementpolicies/status": "patch",
+        "pipelineplacements": f"{READ} create patch delete",
+        "pipelineplacements/status": "patch",
+    },
+    EVENTS: {"events": "create patch"},
+}
+EXTEND = {
+    "": {
+        "nodes": READ,
+        "persistentvolumes": READ,
+        "persistentvolumeclaims": READ,
+        "pods": READ,
+    },
+    GROUP: {
+        "locations": READ,
+        "placementpolicies": f"{READ} create",
+        "placementpolicies/status": "patch",
+        "pipelineplacements": READ,
+    },
+    EVENTS: {"events": "create patch"},
+}
+RELEASE = {"": {"pods": "get list"}, GROUP: {"placementpolicies": "get"}}
+GATES = {"": {"pods": "patch"}}
+ANY_LEASE = {COORDINATION: {"leases": f"{READ} create"}}
+
+MUST_NOT = {
+    "": {
+        "secrets": "get list watch create update patch delete",
+        "configmaps": "create update patch delete",
+        "serviceaccounts": "impersonate create update patch delete",
+        "serviceaccounts/token": "create",
+        "nodes": "create update patch delete",
+        "nodes/status": "patch update",
+        "nodes/proxy": "get create",
+        "namespaces": "create update patch delete",
+        "pods": "create update deletecollection",
+        "pods/exec": "get create",
+        "pods/attach": "get create",
+        "pods/log": "get",
+        "pods/ephemeralcontainers": "patch update",
+        "persistentvolumeclaims": "create delete",
+        "services": "create update patch delete",
+        "users": "impersonate",
+    },
+    "apps": {"deployments": "create update patch delete", "daemonsets": "create patch"},
+    "batch": {"jobs": "create patch delete", "cronjobs": "create patch delete"},
+    ARGO: {"workflows": "create update patch delete", "workflows/finalizers": "update"},
+    GROUP: {
+        "placementpolicies": "update patch delete",
+        "locations": "create update patch delete",
+        "pipelineplacements": "update deletecollection",
+    },
+    "rbac.authorization.k8s.io": {
+        "clusterroles": "create update patch bind escalate",
+        "clusterrolebindings": "create update patch",
+        "rolebindings": "create update patch",
+    },
+    "admissionregistration.k8s.io": {
+        "mutatingadmissionpolicies": "create update patch delete",
+        "mutatingwebhookconfigurations": "create update patch delete",
+    },
+    "apiextensions.k8s.io": {"customresourcedefinitions": "create update patch delete"},
+}
+NAMED = {"name": "default"}
+
+
+def rights(*tables: dict[str, dict[str, str]], name: str = "") -> set[Right]:
+    return {
+        (verb, group, resource, name)
+        for table in tables
+        for group, resources in table.items()
+        for resource, verbs in resources.items()
+        for verb in verbs.split()
+    }
+
+
+def expanded(rules: list[dict[str, Any]]) -> set[Right]:
+    return {
+        right
+        for rule in rules
+        for right in itertools.product(
+            rule["verbs"], rule["apiGroups"], rule["resources"], rule.get("resourceNames") or [""]
+        )
+    }
+
+
+def rules_of(api: Api, namespace: str) -> set[Right]:
+    """All that the caller may do in a namespace and cluster-wide."""
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    review = {"spec": {"namespace": namespace}}
+    status = api.request("POST", path, review)["status"]
+    assert not status["incomplete"], status
+    return expanded(status["resourceRules"])
+
+
+def may(api: Api, right: Right, namespace: str = ELSEWHERE) -> bool:
+    verb, group, resource, name = right
+    plural, _, part = resource.partition("/")
+    attributes = {"verb": verb, "group": group, "resource": plural, "subresource": part}
+    attributes |= {"name": name, "namespace": namespace}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    answer = api.request("POST", path, {"spec": {"resourceAttributes": attributes}})
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.fixture(scope="module")
+def account(installed: Api):
+    """The API server as one of our accounts sees it."""
+    tokens: dict[str, str] = {}
+
+    def acting(name: str) -> Api:
+        if name not in tokens:
+            tokens[name] = housekeeping.account_token(installed, NAMESPACE, name)
+        return installed.acting_as(tokens[name])
+
+    return acting
+
+
+@pytest.fixture(scope="module")
+def everyones(installed: Api) -> set[Right]:
+    """What every account may do: ask about itself."""
+    token = housekeeping.account_token(installed, ELSEWHERE, "default")
+    return rules_of(installed.acting_as(token), ELSEWHERE)
+
+
+def role(api: Api, name: str) -> set[Right]:
+    return expanded(api.get("rbac.authorization.k8s.io/v1", "ClusterRole", name)["rules"])
+
+
+def test_the_planner_may_do_this_and_no_more(account, everyones):
+    expected = rights(PLAN, GATES)
+    assert rules_of(account("plan"), ELSEWHERE) - everyones == expected
+    lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-planner")
+    assert rules_of(account("plan"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
+
+
+def test_the_scheduler_may_do_what_every_scheduler_may_and_the_extender_reads(
+    installed, account, everyones
+):
+    stock = role(installed, "system:kube-scheduler") | role(installed, "system:volume-scheduler")
+    expected = rights(EXTEND, GATES) | stock
+    assert rules_of(account("scheduler"), ELSEWHERE) - everyones == expected - everyones
+    lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-scheduler")
+    own = rules_of(account("scheduler"), NAMESPACE) - everyones
+    assert own == (expected | rights(ANY_LEASE) | lease) - everyones
+
+
+def test_the_last_resort_may_do_this_and_no_more(account, everyones):
+    for namespace in (ELSEWHERE, NAMESPACE, "kube-system"):
+        found = rules_of(account("release"), namespace) - everyones
+        assert found == rights(RELEASE, GATES)
+
+
+def test_only_gates_bring_the_right_to_change_pods():
+    items = manifests.rendered()
+    roles = [item for item in items if item["kind"] in ("ClusterRole", "Role")]
+    granted = {right for item in roles for right in expanded(item["rules"])}
+    assert not {verb for verb, _, resource, _ in granted if resource.startswith("pods")} - {
+        *READ.split(),
+        "delete",
+    }
+
+
+@pytest.mark.parametrize("name", ["plan", "scheduler", "release"])
+def test_nobody_may_do_harm(installed, account, name):
+    """Asked one by one of the server, in a user's namespace, in ours and in the system's."""
+    stock = role(installed, "system:kube-scheduler") | role(installed, "system:volume-scheduler")
+    allowed_by_design = stock if name == "scheduler" else set()
+    api = account(name)
+    harmful = rights(MUST_NOT) - allowed_by_design
+    assert len(harmful) > 60
+    for namespace in (ELSEWHERE, NAMESPACE, "kube-system"):
+        assert [right for right in sorted(harmful) if may(api, right, namespace)] == []
+
+
+@pytest.fixture(scope="module")
+def argo(installed: Api):
+    """Argo's kinds, so that Workflows can be asked for."""
+    manifests.apply(installed, custom_resource_definitions())
+    yield
+    for item in custom_resource_definitions():
+        installed.delete(item)
+
+
+def placement(namespace: str) -> dict[str, Any]:
+    (taxi,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
+    taxi["metadata"]["namespace"] = namespace
+    # Its owner does not exist here, and the garbage collector would remove it.
+    del taxi["metadata"]["ownerReferences"]
+    return taxi
+
+
+def gated_pod(api: Api, namespace: str) -> dict[str, Any]:
+    gates = [{"name": PLAN_GATE}]
+    return api.create(objects.pod("p", namespace, schedulingGates=gates))
+
+
+def event(namespace: str) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{EVENTS}/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": namespace},
+        "eventTime": "2026-11-20T10:00:00.000000Z",
+        "reportingController": "kfp-placement.dev/plan",
+        "reportingInstance": "plan-0",
+        "type": "Normal",
+        "reason": "PlacedElsewhere",
+        "action": "Placing",
+        "regarding": {"kind": "Pod", "name": "p", "namespace": namespace},
+    }
+
+
+@pytest.mark.usefixtures("argo")
+def test_the_planner_does_its_work(installed, account, namespace):
+    api = account("plan")
+    created = api.create(placement(namespace))
+    api.patch(created, {"spec": {"revision": 3}})
+    api.patch(created, {"status": {"phase": "Running"}}, part="status")
+    assert api.list(f"{ARGO}/v1alpha1", "Workflow") == []
+    policy = installed.get(API_VERSION, "PlacementPolicy", "default")
+    api.patch(policy, {"status": {"gatesReady": False}}, part="status")
+    installed.delete(policy)
+    api.create({key: policy[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": NAMED})
+    api.create(event(namespace))
+    pod = gated_pod(installed, namespace)
+    api.patch(pod, [{"op": "remove", "path": "/spec/schedulingGates"}], how="json")
+    api.delete(pod)
+
+
+@pytest.mark.usefixtures("argo")
+def test_the_planner_is_refused_everything_else(installed, account, namespace, add_nodes):
+    api = account("plan")
+    add_nodes(objects.node(f"{namespace}-1"))
+    node = installed.get("v1", "Node", f"{namespace}-1")
+    pod = gated_pod(installed, namespace)
+    run = installed.create(workflow(step(), entrypoint="work") | {"metadata": in_(namespace)})
+    refused = [
+        lambda: api.list("v1", "Secret", namespace),
+        lambda: api.list("v1", "Secret", NAMESPACE),
+        lambda: api.create(objects.pod("q", namespace)),
+        lambda: api.request("POST", f"{api.path('v1', 'Pod', namespace, 'p')}/exec"),
+        lambda: api.replace(pod),
+        lambda: api.patch(pod, {"status": {"phase": "Failed"}}, part="status"),
+        lambda: api.patch(node, {"metadata": {"labels": {"a": "b"}}}),
+        lambda: api.patch(run, {"metadata": {"labels": {"a": "b"}}}),
+        lambda: api.delete(run),
+        lambda: api.patch(policy_named_default(), {"spec": {"paused": True}}),
+        lambda: api.create(lease("kfp-placement-planner", namespace)),
+        lambda: api.replace(installed.create(lease("of-somebody-else", NAMESPACE))),
+    ]
+    for call in refused:
+        with pytest.raises(ApiError, match="Forbidden"):
+            call()
+
+
+def test_the_last_resort_takes_gates_off(installed, account, namespace):
+    api = account("release")
+    pod = gated_pod(installed, namespace)
+    assert api.get(API_VERSION, "PlacementPolicy", "default")
+    assert "p" in {item["metadata"]["name"] for item in api.list("v1", "Pod")}
+    api.patch(pod, [{"op": "remove", "path": "/spec/schedulingGates"}], how="json")
+    for call in (
+        lambda: api.delete(pod),
+        lambda: api.patch(policy_named_default(), {"spec": {"paused": True}}),
+        lambda: api.list("v1", "Secret", namespace),
+    ):
+        with pytest.raises(ApiError, match="Forbidden"):
+            call()
+
+
+def in_(namespace: str) -> dict[str, str]:
+    return {"name": "wf", "namespace": namespace}
+
+
+def policy_named_default() -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": NAMED}
+
+
+def lease(name: str, namespace: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": f"{COORDINATION}/v1", "kind": "Lease", "metadata": metadata, "spec": {}}
