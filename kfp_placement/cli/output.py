@@ -33,6 +33,8 @@ def check_target(target: Path | None) -> None:
         return
     if target.is_dir():
         raise InputError(f"{target}: is a folder; name a file to write")
+    if _is_device(target):
+        return
     folder = target.resolve().parent
     if not folder.is_dir():
         raise InputNotFoundError(f"{target}: there is no folder {folder} to write it in")
@@ -69,8 +71,7 @@ def emit(text: str, target: Path | None) -> None:
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding), nl=False)
         # Now, while a reader that has gone away is still noticed.
         sys.stdout.flush()
-    elif target.exists() and not target.is_file():
-        # /dev/stderr, a named pipe: nothing that could be replaced.
+    elif _is_device(target):
         try:
             with target.open("w", encoding="utf-8") as stream:
                 stream.write(text)
@@ -81,6 +82,11 @@ def emit(text: str, target: Path | None) -> None:
     else:
         # A link stays a link: what it points to is replaced.
         write_whole(target.resolve(), text)
+
+
+def _is_device(target: Path) -> bool:
+    """/dev/stderr, a named pipe: nothing that could be replaced."""
+    return target.exists() and not target.is_file()
 
 
 def table_style(target: Path | None, *, wide: bool) -> TableStyle:
