@@ -2,12 +2,11 @@
 
 import copy
 from contextlib import suppress
-from functools import partial
 
 import pytest
 
 from tests.controlplane.exceptions import ApiError
-from tests.controlplane.waiting import wait_until
+from tests.support.custom_resources import CRD_VERSION, installed_crds
 from tests.support.structural_schemas import (
     MANIFESTS,
     crds,
@@ -19,29 +18,13 @@ from tests.support.structural_schemas import (
 pytestmark = pytest.mark.cluster
 
 VERSION = "kfp-placement.dev/v1alpha1"
-CRD_VERSION = "apiextensions.k8s.io/v1"
 
 
 @pytest.fixture(scope="module")
 def installed(control_plane):
     """The API server with our kinds, which go again."""
-    api = control_plane.api
-    for crd in crds().values():
-        api.create(crd)
-    for crd in crds().values():
-        name = crd["metadata"]["name"]
-        wait_until(partial(is_established, api, name), f"{name} to be served")
-    yield api
-    for crd in crds().values():
-        api.delete(crd)
-
-
-def is_established(api, name):
-    status = api.get(CRD_VERSION, "CustomResourceDefinition", name).get("status", {})
-    return any(
-        each["type"] == "Established" and each["status"] == "True"
-        for each in status.get("conditions", [])
-    )
+    with installed_crds(control_plane.api):
+        yield control_plane.api
 
 
 @pytest.fixture

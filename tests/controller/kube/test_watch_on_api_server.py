@@ -1,69 +1,222 @@
-"""The watcher on a real API server."""
+"""The watcher on a real API server: what it tells, and how it comes back."""
 
-import threading
-from typing import Any
+import contextlib
 
 import pytest
 
+from kfp_placement_controller.exceptions import UnreachableError
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import Kind
+from kfp_placement_controller.kube.kinds import PODS, WORKFLOWS, Kind
+from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.transport import Transport
-from kfp_placement_controller.kube.watch import Change, Watcher
+from kfp_placement_controller.kube.watch import Watcher, WatchParams
+from tests.controlplane import objects
+from tests.controlplane.argo.crds import custom_resource_definitions
+from tests.controlplane.housekeeping import temporary_namespace
+from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
+from tests.support.custom_resources import installed_crds
 
 pytestmark = pytest.mark.cluster
 
 CONFIG_MAPS = Kind("v1", "configmaps", "ConfigMap")
 
 
-class Seen:
-    """Collects changes."""
+class Followed:
+    """A watcher of one namespace's objects, what it told, and what there is by that."""
 
-    def __init__(self) -> None:
-        self.changes: list[Change[str]] = []
-        self.now: dict[Any, str] = {}
+    def __init__(self, client, kind, read, namespace, **options):
+        self.told = []
+        self.now = {}
+        self.watcher = Watcher(client, kind, read, self.changed, namespace=namespace, **options)
 
-    def __call__(self, change: Change[str]) -> None:
+    def changed(self, change):
         assert self.now.get(change.key) == change.old
-        self.changes.append(change)
+        self.told.append(change)
         if change.new is None:
             del self.now[change.key]
         else:
             self.now[change.key] = change.new
 
+    def wait_now(self, expected):
+        def as_expected():
+            return {name: value for (_, name), value in self.now.items()} == expected
 
-@pytest.fixture
-def client(control_plane):
-    return KubeClient(Transport(control_plane.kubeconfig, 10.0))
+        wait_until(as_expected, f"{expected}", state=lambda: self.now)
 
 
-def config_map(name, namespace, value="1"):
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"watched": "yes"}},
-        "data": {"value": value},
-    }
+@contextlib.contextmanager
+def following(*arguments, **options):
+    followed = Followed(*arguments, **options)
+    followed.watcher.start()
+    assert followed.watcher.synced.wait(20)
+    try:
+        yield followed
+    finally:
+        followed.watcher.stop()
+
+
+def value_of(raw):
+    return raw["data"]["value"]
+
+
+def config_map(name, namespace, value="1", **labels):
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}}
 
 
 def test_changes_come_in_order(client, api, namespace):
-    api.create(config_map("first", namespace))
-    seen = Seen()
-    watcher = Watcher(
-        client,
-        CONFIG_MAPS,
-        lambda raw: raw["data"]["value"],
-        seen,
-        namespace=namespace,
-        label_selector="watched=yes",
-    )
-    watcher.start()
-    assert watcher.synced.wait(10)
-    assert seen.now == {(namespace, "first"): "1"}
-    second = api.create(config_map("second", namespace))
-    api.patch(second, {"data": {"value": "2"}})
-    api.delete(second)
-    wait_until(lambda: len(seen.changes) == 4, "four changes", state=lambda: seen.changes)
-    assert [change.new for change in seen.changes[1:]] == ["1", "2", None]
-    watcher.stop()
-    assert not [each for each in threading.enumerate() if each.name == "watch-configmaps"]
+    api.create(config_map("first", namespace, watched="yes"))
+    api.create(config_map("other", namespace))
+    selected = {"label_selector": "watched=yes"}
+    with following(client, CONFIG_MAPS, value_of, namespace, **selected) as followed:
+        assert followed.now == {(namespace, "first"): "1"}
+        second = api.create(config_map("second", namespace, watched="yes"))
+        api.patch(second, {"data": {"value": "2"}})
+        api.delete(second)
+        wait_until(lambda: len(followed.told) == 4, "changes", state=lambda: followed.told)
+        assert [change.new for change in followed.told] == ["1", "1", "2", None]
+
+
+def test_an_object_that_loses_the_label_is_gone_for_us(client, api, namespace):
+    first = api.create(config_map("first", namespace, watched="yes"))
+    selected = {"label_selector": "watched=yes"}
+    with following(client, CONFIG_MAPS, value_of, namespace, **selected) as followed:
+        api.patch(first, {"metadata": {"labels": {"watched": None}}})
+        followed.wait_now({})
+
+
+def test_more_objects_than_fit_a_page_are_all_seen(client, api, namespace):
+    for index in range(12):
+        api.create(config_map(f"c{index}", namespace))
+    params = WatchParams(page_size=5)
+    with following(client, CONFIG_MAPS, value_of, namespace, params=params) as followed:
+        assert {name for _, name in followed.now} >= {f"c{index}" for index in range(12)}
+
+
+def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, namespace):
+    lists = []
+    params = WatchParams(stream_seconds=1, settled_seconds=0.1)
+    with following(
+        client, CONFIG_MAPS, value_of, namespace,
+        params=params, listed=lambda: lists.append(1), label_selector="watched=yes",
+    ) as followed:  # fmt: skip
+        opened = []
+        stream = client.stream
+
+        def counted(*arguments, **options):
+            opened.append(1)
+            return stream(*arguments, **options)
+
+        client.stream = counted
+        wait_until(lambda: len(opened) >= 2, "two more streams")
+        api.create(config_map("late", namespace, watched="yes"))
+        followed.wait_now({"late": "1"})
+        assert len(lists) == 1
+
+
+def test_pods_are_followed_from_their_creation_to_their_end(client, api, namespace, add_nodes):
+    add_nodes(objects.node("watched-node"))
+    with following(client, PODS, observe_pod, namespace) as followed:
+        api.create(objects.pod("p", namespace))
+        wait_until(
+            lambda: (pod := followed.now.get((namespace, "p"))) and pod.phase == "Running",
+            "the pod to run",
+            state=lambda: followed.now,
+        )
+        pod = followed.now[namespace, "p"]
+        assert pod.holds_room
+        assert pod.requests["cpu"] == 1000
+        assert pod.started_at >= pod.created_at
+        api.delete(api.get("v1", "Pod", "p", namespace), grace_seconds=0)
+        followed.wait_now({})
+
+
+def test_an_object_deeper_than_the_parser_reads_hides_no_other(
+    control_plane, client, api, namespace, workflows_served
+):
+    kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}
+    for name in ("a", "b", "c"):
+        metadata = {"namespace": namespace, "name": name}
+        api.create(kind | {"metadata": metadata, "spec": {"entrypoint": name}})
+
+    def entrypoint(raw):
+        return raw["spec"]["entrypoint"]
+
+    with following(client, WORKFLOWS, entrypoint, namespace) as followed:
+        # Python could not write it.
+        levels = "[" * 1500 + "]" * 1500
+        deep = f'{{"spec": {{"entrypoint": "deep", "arguments": {levels}}}}}'
+        transport = Transport(control_plane.kubeconfig, 10.0)
+        answer = transport.send(
+            "PATCH", WORKFLOWS.path(namespace, "b"), {}, deep.encode(),
+            "application/merge-patch+json",
+        )  # fmt: skip
+        assert answer.status == 200
+        answer.close()
+        followed.wait_now({"a": "a", "b": "deep", "c": "c"})
+    with following(client, WORKFLOWS, entrypoint, namespace) as followed:
+        followed.wait_now({"a": "a", "b": "deep", "c": "c"})
+
+
+def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
+    control_plane_programs,
+):
+    """The server begins with an empty memory: what the watcher knows is too old for it."""
+    with (
+        ControlPlane(PlaneOptions(scheduler=None)) as plane,
+        temporary_namespace(plane.api, "restarted") as namespace,
+    ):
+        client, api = KubeClient(Transport(plane.kubeconfig, 10.0)), plane.api
+        stays, goes, again = (
+            api.create(config_map(name, namespace, watched="yes")) for name in ("s", "g", "a")
+        )
+        lists = []
+        options = {"label_selector": "watched=yes", "listed": lambda: lists.append(1)}
+        with following(client, CONFIG_MAPS, value_of, namespace, **options) as followed:
+            with cut_off(client, followed.watcher):
+                api.patch(stays, {"data": {"value": "2"}})
+                api.delete(goes)
+                api.delete(again)
+                api.create(config_map("a", namespace, "new", watched="yes"))
+                plane.restart("kube-apiserver")
+                followed.told.clear()
+            followed.wait_now({"s": "2", "a": "new"})
+            assert len(lists) == 2
+            told = {(change.key[1], change.old, change.new) for change in followed.told}
+            assert told == {
+                ("s", "1", "2"), ("g", "1", None), ("a", "1", None), ("a", None, "new")
+            }  # fmt: skip
+            api.create(config_map("later", namespace, watched="yes"))
+            followed.wait_now({"s": "2", "a": "new", "later": "1"})
+
+
+def test_a_restart_of_the_server_is_survived(control_plane, client, api, namespace):
+    with following(client, CONFIG_MAPS, value_of, namespace, label_selector="x=y") as followed:
+        control_plane.restart("kube-apiserver")
+        api.create(config_map("after", namespace, x="y"))
+        followed.wait_now({"after": "1"})
+
+
+@contextlib.contextmanager
+def cut_off(client, watcher):
+    """For this long the server is not to be reached by streams."""
+    wait_until(lambda: watcher._stream, "a stream")
+    opened = client.stream
+
+    def broken(*arguments, **options):
+        raise UnreachableError(0, "Unreachable", "cut off by the test")
+
+    client.stream = broken
+    watcher._stream.close()
+    try:
+        yield
+    finally:
+        client.stream = opened
+
+
+@pytest.fixture
+def workflows_served(api):
+    """Argo's kinds are installed."""
+    with installed_crds(api, custom_resource_definitions()):
+        yield

@@ -1,0 +1,169 @@
+"""The client on a real API server."""
+
+import http.server
+import threading
+
+import pytest
+
+from kfp_placement_controller.exceptions import (
+    ConflictError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+    SettingsError,
+    UnreachableError,
+)
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.kinds import CLAIMS, LEASES, NODES, PODS, Kind
+from kfp_placement_controller.kube.transport import Transport
+from kfp_placement_controller.metrics import API_ERRORS, API_WRITES
+from kfp_placement_controller.settings import PlanSettings
+from tests.controlplane import objects
+from tests.controlplane.housekeeping import account_token
+from tests.controlplane.kubeconfig import write_kubeconfig
+
+pytestmark = pytest.mark.cluster
+
+
+def a_lease(namespace, name="l", holder="x"):
+    metadata = {"name": name, "namespace": namespace}
+    return {"metadata": metadata, "spec": {"holderIdentity": holder}}
+
+
+def test_an_object_is_created_read_changed_and_deleted(client, namespace):
+    created = client.create(LEASES, a_lease(namespace))
+    assert created["kind"] == "Lease"
+    assert client.get(LEASES, "l", namespace) == created
+    changed = client.patch(LEASES, "l", namespace, {"spec": {"holderIdentity": "y"}})
+    assert changed["spec"]["holderIdentity"] == "y"
+    assert client.delete(LEASES, "l", namespace)
+    assert client.get(LEASES, "l", namespace) is None
+    assert not client.delete(LEASES, "l", namespace)
+
+
+def test_writes_are_counted_by_kind_and_verb(client, namespace):
+    before = API_WRITES.labels("Lease", "create")._value.get()
+    client.create(LEASES, a_lease(namespace))
+    assert API_WRITES.labels("Lease", "create")._value.get() == before + 1
+
+
+def test_a_write_that_goes_out_from_an_old_version_is_a_conflict(client, namespace):
+    old = client.create(LEASES, a_lease(namespace))
+    client.patch(LEASES, "l", namespace, {"spec": {"holderIdentity": "y"}})
+    with pytest.raises(ConflictError):
+        client.replace(LEASES, old)
+    version = {"resourceVersion": old["metadata"]["resourceVersion"]}
+    with pytest.raises(ConflictError):
+        client.patch(LEASES, "l", namespace, {"metadata": version})
+    with pytest.raises(ConflictError):
+        client.create(LEASES, a_lease(namespace))
+
+
+def test_an_object_made_again_under_its_name_is_not_deleted_for_the_old_one(client, namespace):
+    client.create(LEASES, a_lease(namespace))
+    with pytest.raises(ConflictError):
+        client.delete(LEASES, "l", namespace, uid="00000000-0000-0000-0000-000000000000")
+    uid = client.get(LEASES, "l", namespace)["metadata"]["uid"]
+    assert client.delete(LEASES, "l", namespace, uid=uid)
+
+
+def test_json_and_strategic_patches_work_too(client, namespace):
+    pod = objects.pod("p", namespace, schedulingGates=[{"name": "a.b/c"}, {"name": "d.e/f"}])
+    client.create(PODS, pod)
+    gone = {"spec": {"schedulingGates": [{"name": "a.b/c", "$patch": "delete"}]}}
+    patched = client.patch(PODS, "p", namespace, gone, how="strategic")
+    assert patched["spec"]["schedulingGates"] == [{"name": "d.e/f"}]
+    add = [{"op": "add", "path": "/metadata/annotations", "value": {"x": "1"}}]
+    patched = client.patch(PODS, "p", namespace, add, how="json")
+    assert patched["metadata"]["annotations"] == {"x": "1"}
+
+
+def test_a_list_comes_in_pages_and_says_what_its_items_are(client, namespace):
+    for index in range(7):
+        client.create(LEASES, a_lease(namespace, f"l{index}"))
+    listing = client.list(LEASES, namespace=namespace, limit=3)
+    found = list(listing.items)
+    assert [each["metadata"]["name"] for each in found] == [f"l{index}" for index in range(7)]
+    assert {each["kind"] for each in found} == {"Lease"}
+    assert int(listing.resource_version) >= max(
+        int(each["metadata"]["resourceVersion"]) for each in found
+    )
+
+
+def test_selectors_narrow_a_list(client, namespace):
+    for name, labels in (("a", {"x": "1"}), ("b", {"x": "2"})):
+        client.create(PODS, objects.pod(name, namespace, labels=labels))
+    by_label = client.list(PODS, namespace=namespace, label_selector="x in (2)")
+    by_field = client.list(PODS, namespace=namespace, field_selector="metadata.name=a")
+    assert [each["metadata"]["name"] for each in by_label.items] == ["b"]
+    assert [each["metadata"]["name"] for each in by_field.items] == ["a"]
+
+
+def test_a_kind_that_is_not_served_is_not_found(client):
+    with pytest.raises(NotFoundError):
+        client.list(Kind("no.example.com/v1", "things", "Thing"))
+
+
+def test_a_refusal_says_what_and_why(client, namespace):
+    before = API_ERRORS.labels("Lease", "create", "Invalid")._value.get()
+    with pytest.raises(KubernetesError, match="leaseDurationSeconds") as refused:
+        client.create(LEASES, a_lease(namespace) | {"spec": {"leaseDurationSeconds": -1}})
+    assert (refused.value.status, refused.value.reason) == (422, "Invalid")
+    assert API_ERRORS.labels("Lease", "create", "Invalid")._value.get() == before + 1
+
+
+def test_an_account_without_rights_is_forbidden(control_plane, namespace):
+    token = account_token(control_plane.api, namespace, "default")
+    kubeconfig = control_plane.kubeconfig_for("nobody", token)
+    with pytest.raises(ForbiddenError):
+        KubeClient(Transport(kubeconfig, 10.0)).list(NODES)
+
+
+def test_a_token_that_is_too_old_is_read_again(control_plane, namespace):
+    kubeconfig = control_plane.kubeconfig_for("renewed", "long gone")
+    client = KubeClient(Transport(kubeconfig, 10.0))
+    with pytest.raises(KubernetesError, match="401"):
+        client.list(CLAIMS)
+    control_plane.kubeconfig_for("renewed", account_token(control_plane.api, namespace, "default"))
+    # Known again, though without rights.
+    with pytest.raises(ForbiddenError):
+        client.list(CLAIMS)
+
+
+def test_requests_name_the_program(tmp_path):
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.headers["User-Agent"])
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *arguments):
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        authority = tmp_path / "none"
+        authority.touch()
+        address = f"http://127.0.0.1:{server.server_port}"
+        kubeconfig = write_kubeconfig(tmp_path / "config", address, authority, "t")
+        assert KubeClient(Transport(kubeconfig, 10.0)).get_path("/version") == {}
+    assert asked[0].startswith("kfp-placement-controller/")
+
+
+def test_a_server_that_is_not_there_is_unreachable(tmp_path):
+    (tmp_path / "ca").touch()
+    kubeconfig = write_kubeconfig(tmp_path / "c", "http://127.0.0.1:1", tmp_path / "ca", "t")
+    with pytest.raises(UnreachableError, match="no answer"):
+        KubeClient(Transport(kubeconfig, 1.0)).list(NODES)
+
+
+@pytest.mark.parametrize("kubeconfig", ["missing", "empty", None])
+def test_without_a_configuration_the_message_says_what_to_do(tmp_path, kubeconfig):
+    (tmp_path / "empty").touch()
+    path = None if kubeconfig is None else tmp_path / kubeconfig
+    with pytest.raises(SettingsError, match="--kubeconfig"):
+        KubeClient.from_settings(PlanSettings(kubeconfig=path))

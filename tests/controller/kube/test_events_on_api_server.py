@@ -1,0 +1,116 @@
+"""Events on a real API server."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kfp_placement_controller.exceptions import ForbiddenError
+from kfp_placement_controller.kube.events import EventParams, EventRecorder, Regarding
+from kfp_placement_controller.kube.kinds import EVENTS, NODES, PODS
+from kfp_placement_controller.metrics import EVENTS_DROPPED
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+class Clock:
+    """Shows the time that a test sets."""
+
+    def __init__(self):
+        self.now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    def __call__(self):
+        return self.now
+
+    def forward(self, seconds):
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def recorder(client, clock):
+    recorder = EventRecorder(client, "test", clock=clock)
+    recorder.start()
+    return recorder
+
+
+@pytest.fixture
+def events(client, namespace):
+    def read(where=namespace):
+        return [
+            each
+            for each in client.list(EVENTS, namespace=where).items
+            if each.get("reportingController") == "kfp-placement.dev/controller"
+        ]
+
+    return read
+
+
+def test_an_event_is_about_its_object(recorder, events, namespace):
+    pod = Regarding(PODS, "p", namespace, "uid-1")
+    recorder.record(pod, "PlacedElsewhere", "n2 instead of n1: n1 is full", type="Warning")
+    recorder.stop()
+    (event,) = events()
+    assert event["regarding"] == {
+        "apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": namespace, "uid": "uid-1",
+    }  # fmt: skip
+    assert (event["reason"], event["type"]) == ("PlacedElsewhere", "Warning")
+    assert event["note"] == "n2 instead of n1: n1 is full"
+
+
+def test_the_same_event_again_is_counted(recorder, clock, events, namespace):
+    pod = Regarding(PODS, "p", namespace, "uid-1")
+    for _ in range(3):
+        recorder.record(pod, "R", "same")
+        clock.forward(20)
+    recorder.record(Regarding(PODS, "q", namespace, "uid-2"), "R", "same")
+    recorder.stop()
+    by_pod = {each["regarding"]["name"]: each for each in events()}
+    assert len(events()) == 2
+    assert by_pod["p"]["series"]["count"] == 3
+    assert "series" not in by_pod["q"]
+
+
+def test_after_a_while_it_is_an_event_of_its_own(recorder, clock, events, namespace):
+    for _ in range(2):
+        recorder.record(Regarding(PODS, "p", namespace), "R", "same")
+        clock.forward(1000)
+    recorder.stop()
+    assert len(events()) == 2
+
+
+def test_an_event_about_an_object_of_the_cluster(recorder, events):
+    recorder.record(Regarding(NODES, "some-node"), "R", "n" * 5000)
+    recorder.stop()
+    (event,) = (each for each in events("default") if each["regarding"]["name"] == "some-node")
+    assert event["note"] == "n" * 1024
+
+
+def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):
+    recorder = EventRecorder(client, "test", clock=clock, params=EventParams(waiting=2))
+    before = EVENTS_DROPPED._value.get()
+    for index in range(5):
+        recorder.record(Regarding(PODS, f"p{index}", namespace), "R", "not started: all wait")
+    assert EVENTS_DROPPED._value.get() == before + 3
+
+
+def test_a_refusal_ends_nothing(client, clock, events, namespace):
+    create = client.create
+
+    def refuse_first(*arguments, **options):
+        client.create = create
+        raise ForbiddenError(403, "Forbidden", "may not create events")
+
+    client.create = refuse_first
+    recorder = EventRecorder(client, "test", clock=clock)
+    recorder.start()
+    before = EVENTS_DROPPED._value.get()
+    recorder.record(Regarding(PODS, "a", namespace), "R", "refused")
+    recorder.record(Regarding(PODS, "b", namespace), "R", "written")
+    recorder.stop()
+    wait_until(lambda: len(events()) == 1, "the second event")
+    assert EVENTS_DROPPED._value.get() == before + 1

@@ -1,0 +1,67 @@
+"""What is said in the policy's status."""
+
+from datetime import UTC, datetime, timedelta
+
+from kfp_placement_controller.kube.policies import Finding, findings_patch
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+READY = Finding("SchedulerReady", True, "LeaseFresh", "renewed 1 s ago", flag="schedulerReady")
+STALE = Finding("SchedulerReady", False, "LeaseStale", "renewed 20 s ago", flag="schedulerReady")
+
+
+def a_policy(**status):
+    metadata = {"name": "default", "resourceVersion": "5", "generation": 2}
+    return {"metadata": metadata, "spec": {}, "status": status}
+
+
+def after(policy, *findings, now=NOW):
+    """The policy once the patch is in force."""
+    patch = findings_patch(policy, findings, now)
+    return {**policy, "status": {**policy["status"], **patch["status"]}}
+
+
+def test_a_first_finding_sets_flag_and_condition():
+    patch = findings_patch(a_policy(), [READY], NOW)
+    assert patch["metadata"] == {"resourceVersion": "5"}
+    assert patch["status"]["schedulerReady"] is True
+    (condition,) = patch["status"]["conditions"]
+    assert condition == {
+        "type": "SchedulerReady",
+        "status": "True",
+        "reason": "LeaseFresh",
+        "message": "renewed 1 s ago",
+        "lastTransitionTime": "2026-11-21T12:00:00Z",
+        "observedGeneration": 2,
+    }
+
+
+def test_what_is_said_already_is_not_written_again():
+    said = after(a_policy(), READY)
+    older = Finding("SchedulerReady", True, "LeaseFresh", "renewed 3 s ago", flag="schedulerReady")
+    assert findings_patch(said, [READY], NOW) is None
+    assert findings_patch(said, [older], NOW) is None
+
+
+def test_a_flag_that_somebody_has_changed_is_set_right():
+    said = after(a_policy(), READY)
+    said["status"]["schedulerReady"] = False
+    assert findings_patch(said, [READY], NOW)["status"]["schedulerReady"] is True
+
+
+def test_a_change_keeps_the_conditions_of_others():
+    said = after(a_policy(), READY, Finding("GatesReady", True, "Leading", "", flag="gatesReady"))
+    changed = after(said, STALE, now=NOW + timedelta(minutes=1))["status"]
+    assert {each["type"]: each["status"] for each in changed["conditions"]} == {
+        "SchedulerReady": "False",
+        "GatesReady": "True",
+    }
+    assert changed["gatesReady"] is True
+    assert changed["schedulerReady"] is False
+
+
+def test_the_time_of_the_transition_stays_while_only_the_reason_changes():
+    said = after(a_policy(), STALE)
+    gone = Finding("SchedulerReady", False, "LeaseMissing", "", flag="schedulerReady")
+    (condition,) = after(said, gone, now=NOW + timedelta(hours=1))["status"]["conditions"]
+    assert condition["reason"] == "LeaseMissing"
+    assert condition["lastTransitionTime"] == "2026-11-21T12:00:00Z"
