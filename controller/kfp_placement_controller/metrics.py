@@ -1,6 +1,6 @@
 """Every metric of the in-cluster processes."""
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter, Gauge, Histogram
 
 PREFIX = "kfp_placement"
 
@@ -41,4 +41,25 @@ LEADING = Gauge(
 EVENTS_DROPPED = Counter(
     f"{PREFIX}_events_dropped",
     "Events that were not written because too many waited or the API server refused.",
+)
+ANSWERS = Counter(
+    f"{PREFIX}_answers",
+    "Answers to kube-scheduler (filter, prioritize) and to the API server (mutate), by outcome:"
+    " what decided, or `malformed`, or `defect`.",
+    ["verb", "outcome"],
+)
+ANSWER_CPU_SECONDS = Histogram(
+    f"{PREFIX}_answer_cpu_seconds",
+    "CPU time of one answer.",
+    ["verb"],
+    buckets=(0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5),
+)
+PLACED_ELSEWHERE = Counter(
+    f"{PREFIX}_placed_elsewhere",
+    "Pods that were bound to another node than the planned one, by what decided.",
+    ["ground"],
+)
+GATES_OVERDUE = Counter(
+    f"{PREFIX}_gates_overdue",
+    "Gates that were still there past their deadline and that this process took off.",
 )

@@ -1,0 +1,190 @@
+"""The process `extend`: wires watchers, memory and the HTTP side together, and runs them.
+
+Everything that decides is in `extender`; here is only what is connected with what.
+"""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kfp_placement_controller.exceptions import SettingsError
+from kfp_placement_controller.extender.answers import Answers
+from kfp_placement_controller.extender.app import (
+    CertificateFiles,
+    Listener,
+    listening,
+    probe_application,
+    scheduler_application,
+    webhook_application,
+)
+from kfp_placement_controller.extender.elsewhere import ElsewhereNotes
+from kfp_placement_controller.extender.memory import (
+    Memory,
+    read_bare_node,
+    read_location,
+    read_plan,
+    read_policy,
+)
+from kfp_placement_controller.kube.access import Need, check_access
+from kfp_placement_controller.kube.claims import observe_claim
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.events import EventRecorder, Regarding
+from kfp_placement_controller.kube.kinds import (
+    CLAIMS,
+    EVENTS,
+    LOCATIONS,
+    NODES,
+    PLACEMENTS,
+    PODS,
+    POLICIES,
+)
+from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
+from kfp_placement_controller.kube.watch import Change, Watcher
+from kfp_placement_controller.metrics import WATCH_AGE_SECONDS
+from kfp_placement_controller.settings import ExtendSettings
+
+_LOG = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+"""Only the scheduler in the same pod asks; nobody else has to be let in."""
+
+STUCK_SECONDS = 300.0
+"""A stream that brought nothing for so long, while others did, is stuck: they end every minute."""
+
+
+NEEDS = (
+    *map(Need, (NODES, PODS, CLAIMS, PLACEMENTS, POLICIES, LOCATIONS)),
+    Need(EVENTS, ("create", "patch")),
+)
+"""What this process does with the API server."""
+
+
+def run(settings: ExtendSettings) -> int:
+    """Run until we are asked to stop; returns the exit code.
+
+    Raises:
+        ControllerError: the cluster or a setting is not what we need.
+    """
+    client = KubeClient.from_settings(settings)
+    check_access(client, NEEDS)
+    asyncio.run(ExtendProcess(settings, client).serve())
+    return 0
+
+
+class ExtendProcess:
+    """What lives as long as the process."""
+
+    def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
+        """Connect everything; start nothing."""
+        self._settings = settings
+        self._events = EventRecorder(client, settings.identity, clock=_now)
+        self._memory = Memory()
+        self._notes = ElsewhereNotes(self._tell)
+        self._watchers = self._watching(client)
+        self._answers = Answers(
+            lambda: self._memory.known, self._notes.decided, settings.own_namespace
+        )
+
+    async def serve(self) -> None:
+        """Watch and answer until SIGTERM or SIGINT.
+
+        Raises:
+            SettingsError: a port or the certificate cannot be used.
+        """
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.set)
+        certificates = self._certificates()
+        with self._working():
+            async with listening(*self._listeners(certificates)) as ports:
+                _LOG.info("listening on ports %s", ", ".join(map(str, ports)))
+                async with _beside(certificates):
+                    await stopping.wait()
+
+    def _watching(self, client: KubeClient) -> Sequence[Watcher[Any]]:
+        memory = self._memory
+        return (
+            Watcher(client, NODES, read_bare_node, memory.node_changed),
+            Watcher(client, LOCATIONS, read_location, memory.location_changed),
+            Watcher(client, POLICIES, read_policy, memory.policy_changed),
+            Watcher(client, CLAIMS, observe_claim, memory.claim_changed),
+            Watcher(client, PLACEMENTS, read_plan, memory.plan_changed),
+            Watcher(client, PODS, observe_pod, self._pod_changed),
+        )
+
+    def _pod_changed(self, change: Change[ObservedPod]) -> None:
+        self._memory.pod_changed(change)
+        self._notes.pod_changed(change)
+
+    def _tell(self, pod: ObservedPod, reason: str, message: str) -> None:
+        self._events.record(Regarding(PODS, pod.name, pod.namespace, pod.uid), reason, message)
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """Threads that run as long as the context lasts."""
+        self._events.start()
+        for watcher in self._watchers:
+            watcher.start()
+        try:
+            yield
+        finally:
+            for watcher in self._watchers:
+                watcher.stop()
+            self._events.stop()
+
+    def _is_synced(self) -> bool:
+        return all(watcher.synced.is_set() for watcher in self._watchers)
+
+    def _stuck(self) -> str:
+        """The watch that has stopped while others go on; when all have, a restart mends nothing."""
+        ages = {watcher.kind.plural: watcher.age_seconds() for watcher in self._watchers}
+        for plural, age in ages.items():
+            WATCH_AGE_SECONDS.labels(plural).set(age)
+        oldest = max(ages, key=ages.__getitem__)
+        if ages[oldest] > STUCK_SECONDS > min(ages.values()):
+            return f"the watch of {oldest} has brought nothing for {ages[oldest]:.0f} s"
+        return ""
+
+    def _certificates(self) -> CertificateFiles | None:
+        certificate, key = self._settings.webhook_certificate, self._settings.webhook_key
+        if certificate is None and key is None:
+            return None
+        if certificate is None or key is None:
+            raise SettingsError(
+                "the webhook needs both --webhook-certificate and --webhook-key, or neither"
+            )
+        return CertificateFiles(certificate, key)
+
+    def _listeners(self, certificates: CertificateFiles | None) -> list[Listener]:
+        settings, answers, is_synced = self._settings, self._answers, self._is_synced
+        probes = probe_application(is_synced, self._stuck)
+        found = [
+            Listener(scheduler_application(answers, is_synced), LOOPBACK, settings.extender_port),
+            Listener(probes, None, settings.probe_port),
+        ]
+        if certificates is not None:
+            hook = webhook_application(answers, is_synced)
+            found.append(Listener(hook, None, settings.webhook_port, certificates.context))
+        return found
+
+
+@contextlib.asynccontextmanager
+async def _beside(certificates: CertificateFiles | None) -> AsyncIterator[None]:
+    """Keep the certificate up to date as long as the context lasts."""
+    if certificates is None:
+        yield
+        return
+    task = asyncio.create_task(certificates.keep_checking())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""The scheduler extender: answers kube-scheduler from memory; and the admission webhook."""

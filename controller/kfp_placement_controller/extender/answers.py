@@ -1,0 +1,137 @@
+"""Questions to answers, as bytes: whatever is asked, the answer harms nobody.
+
+A question that cannot be read, or a defect of ours, leaves all nodes as they are and is counted.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import NamedTuple
+
+from kfp_placement_controller.extender.admission import mutations, read_review, review_answer
+from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
+from kfp_placement_controller.extender.decisions import (
+    Decision,
+    filter_nodes,
+    prioritize_nodes,
+)
+from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.wire import (
+    FilterResult,
+    priorities_json,
+    read_args,
+    unchanged,
+)
+from kfp_placement_controller.metrics import ANSWER_CPU_SECONDS, ANSWERS
+from kfp_placement_engine.exceptions import InputError
+
+_LOG = logging.getLogger(__name__)
+
+MALFORMED = "malformed"
+DEFECT = "defect"
+
+Decided = Callable[[Knowledge, AskedPod, Decision], None]
+"""Takes what was known, the pod and the decision."""
+
+
+class Answer(NamedTuple):
+    """An answer and how to count it."""
+
+    body: bytes
+    outcome: str
+    status: HTTPStatus = HTTPStatus.OK
+
+
+class Answers:
+    """Answers from memory."""
+
+    def __init__(
+        self,
+        known: Callable[[], Knowledge],
+        decided: Decided,
+        own_namespace: str = "kfp-placement",
+        cpu_clock: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """Take what answers need.
+
+        Args:
+            known: the state of the cluster at this moment.
+            decided: told of every decision; returns at once.
+            own_namespace: ours, whose pods are never touched.
+            cpu_clock: CPU time of the calling thread, in seconds.
+        """
+        self._known = known
+        self._decided = decided
+        self._own_namespace = own_namespace
+        self._cpu_clock = cpu_clock
+
+    def filter(self, body: bytes) -> Answer:
+        """Which nodes remain."""
+        return self._answered("filter", body, self._filter, _all_nodes)
+
+    def prioritize(self, body: bytes) -> Answer:
+        """How many points each node has."""
+        return self._answered("prioritize", body, self._prioritize, _no_points)
+
+    def mutate(self, body: bytes) -> Answer:
+        """What a new pod is given."""
+        return self._answered("mutate", body, self._mutate, _as_it_is)
+
+    def _answered(
+        self,
+        verb: str,
+        body: bytes,
+        answer: Callable[[bytes], Answer],
+        otherwise: Callable[[bytes, str], Answer],
+    ) -> Answer:
+        began = self._cpu_clock()
+        try:
+            found = answer(body)
+        except InputError as error:
+            _LOG.warning("%s: %.300s", verb, error)
+            found = otherwise(body, MALFORMED)
+        except Exception:
+            # Anybody may have written the pod: a defect of ours must not keep pods from nodes.
+            _LOG.exception("%s: defect", verb)
+            found = otherwise(body, DEFECT)
+        ANSWERS.labels(verb, found.outcome).inc()
+        ANSWER_CPU_SECONDS.labels(verb).observe(self._cpu_clock() - began)
+        return found
+
+    def _filter(self, body: bytes) -> Answer:
+        args, known = read_args(body), self._known()
+        pod = read_asked_pod(args.pod)
+        decision = filter_nodes(known, pod, args.node_names)
+        self._decided(known, pod, decision)
+        return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.ground)
+
+    def _prioritize(self, body: bytes) -> Answer:
+        args = read_args(body)
+        points = prioritize_nodes(self._known(), read_asked_pod(args.pod), args.node_names)
+        return Answer(priorities_json(points), "points")
+
+    def _mutate(self, body: bytes) -> Answer:
+        uid, namespace, pod = read_review(body)
+        policy = self._known().policy
+        operations = mutations(pod, namespace, policy, self._own_namespace)
+        return Answer(review_answer(uid, operations), "changed" if operations else "unchanged")
+
+
+def _all_nodes(body: bytes, outcome: str) -> Answer:
+    answer = unchanged(body)
+    if answer is None:
+        return Answer(b"", outcome, HTTPStatus.BAD_REQUEST)
+    return Answer(answer, outcome)
+
+
+def _no_points(_: bytes, outcome: str) -> Answer:
+    return Answer(priorities_json([]), outcome)
+
+
+def _as_it_is(body: bytes, outcome: str) -> Answer:
+    try:
+        uid, _, _ = read_review(body)
+    except InputError:
+        return Answer(b"", outcome, HTTPStatus.BAD_REQUEST)
+    return Answer(review_answer(uid, []), outcome)

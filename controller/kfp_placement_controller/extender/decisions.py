@@ -1,0 +1,151 @@
+"""What the extender answers: pure, from what is known at one moment.
+
+In this order: a hard latency limit, the node that holds the pod's volume, live latency for ruled
+steps, the plan, the plan's next best. Who is not known is not judged: a pod without plan and rules
+keeps every node.
+"""
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kfp_placement_controller.extender.asked_pod import AskedPod
+from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.preferences import (
+    band_ms,
+    latency_ms,
+    limit_ms,
+    ranks,
+    share,
+    volume_nodes,
+)
+from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
+from kfp_placement_engine.contract.resources_fields import latency_text
+
+CANDIDATES = 4
+"""Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""
+
+
+class Ground(StrEnum):
+    """What decided an answer to `filter`."""
+
+    PLAN = "plan"
+    """The planned node, alone."""
+
+    LIMIT = "latency-limit"
+    """The planned node is beyond the pod's hard limit."""
+
+    VOLUME = "volume"
+    """A running pod mounts the pod's volume elsewhere, or there is no plan that says where."""
+
+    LATENCY = "latency"
+    """A ruled step: other nodes than the planned one are nearest now, or there is no plan."""
+
+    NEXT_BEST = "next-best"
+    """The planned node is not among those offered."""
+
+    NOTHING_KNOWN = "nothing-known"
+    """Neither plan nor rule: all nodes stay."""
+
+    REFUSED = "refused"
+    """No node is within the pod's hard limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to `filter`.
+
+    Attributes:
+        nodes: those that remain.
+        ground: what decided.
+        planned: the node that the plan wants, or None.
+        reasons: why not, for every node, where none remains.
+    """
+
+    nodes: tuple[str, ...]
+    ground: Ground
+    planned: str | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def filter_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Decision:
+    """Which of the offered nodes a pod may go to.
+
+    Args:
+        known: the state of the cluster.
+        pod: to be placed.
+        offered: nodes that kube-scheduler's own filters leave.
+    """
+    step = known.planned_step(pod.observed)
+    planned = None if step is None else step.node
+    allowed = _within_limit(known, pod, offered)
+    if not allowed:
+        reasons = {name: _too_far(known, pod, name) for name in offered}
+        ground = Ground.REFUSED if offered else Ground.NOTHING_KNOWN
+        return Decision((), ground, planned, reasons)
+    pinned = volume_nodes(known, pod, allowed)
+    pool = pinned or allowed
+    band = band_ms(known, pod, pool)
+    near = pool if band is None else [n for n in pool if latency_ms(known, pod, n) <= band]
+    if planned is not None and planned in near:
+        return Decision((planned,), Ground.PLAN, planned)
+    ground = _ground(planned, offered, allowed, pool, is_ruled=band is not None)
+    if ground is Ground.NOTHING_KNOWN:
+        return Decision(tuple(near), ground)
+    rank = ranks(known, pod, step, near, band)
+    best = heapq.nsmallest(CANDIDATES, near, key=lambda n: (rank[n], share(known, pod, n), n))
+    return Decision(tuple(best), ground, planned)
+
+
+def prioritize_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> list[HostPriority]:
+    """Points of the offered nodes: the best have 10, the next best 9, and so on; equals are equal.
+
+    One point outweighs all of kube-scheduler's own scores, so only the order counts.
+    """
+    step = known.planned_step(pod.observed)
+    rank = ranks(known, pod, step, offered, band_ms(known, pod, offered))
+    points = {
+        each: max(0, MAX_SCORE - position) for position, each in enumerate(sorted({*rank.values()}))
+    }
+    allowed = _within_limit(known, pod, offered)
+    pool = frozenset(volume_nodes(known, pod, allowed) or allowed)
+    return [HostPriority(name, points[rank[name]] if name in pool else 0) for name in offered]
+
+
+def _ground(
+    planned: str | None,
+    offered: Sequence[str],
+    allowed: Sequence[str],
+    pool: Sequence[str],
+    *,
+    is_ruled: bool,
+) -> Ground:
+    """Why the planned node is not the answer, or what decides without one."""
+    if planned in allowed:
+        return Ground.LATENCY if planned in pool else Ground.VOLUME
+    if planned in offered:
+        return Ground.LIMIT
+    if len(pool) < len(allowed):
+        return Ground.VOLUME
+    if planned is not None:
+        return Ground.NEXT_BEST
+    return Ground.LATENCY if is_ruled else Ground.NOTHING_KNOWN
+
+
+def _within_limit(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Sequence[str]:
+    """Nodes within the hard limit; only if there are none, those we have not seen yet."""
+    limit = limit_ms(known, pod)
+    if limit is None:
+        return offered
+    within = [name for name in offered if latency_ms(known, pod, name) <= limit]
+    return within or [name for name in offered if name not in known.nodes]
+
+
+def _too_far(known: Knowledge, pod: AskedPod, name: str) -> str:
+    """One of two sentences: kube-scheduler counts nodes by sentence."""
+    place = pod.observed.location
+    if math.isinf(latency_ms(known, pod, name)):
+        return f"no round trip to {place} is known"
+    return f"round trip to {place} is over {latency_text(limit_ms(known, pod) or 0.0)}"

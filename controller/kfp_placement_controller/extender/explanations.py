@@ -1,0 +1,37 @@
+"""Why a pod does not go to its planned node, in one sentence for people."""
+
+from kfp_placement_controller.extender.asked_pod import AskedPod
+from kfp_placement_controller.extender.decisions import Decision, Ground
+from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_engine.constraints import lacking
+
+
+def why_elsewhere(known: Knowledge, pod: AskedPod, decision: Decision) -> str:
+    """Why the planned node is not the answer; "" where it is, or where nothing is planned."""
+    planned, location = decision.planned, pod.observed.location
+    if planned is None:
+        return ""
+    match decision.ground:
+        case Ground.LIMIT | Ground.REFUSED:
+            return f"its round trip to {location} is over the step's limit"
+        case Ground.VOLUME:
+            return f"the step's volume is in use on {', '.join(decision.nodes)}"
+        case Ground.LATENCY:
+            return f"other nodes are nearer to {location} now"
+        case Ground.NEXT_BEST:
+            return _why_not_offered(known, pod, planned)
+        case Ground.PLAN | Ground.NOTHING_KNOWN:
+            return ""
+
+
+def _why_not_offered(known: Knowledge, pod: AskedPod, name: str) -> str:
+    """Why kube-scheduler left a node out, as far as we can see."""
+    node = known.nodes.get(name)
+    if node is None:
+        return "it is gone"
+    if node.cordoned:
+        return "it is cordoned"
+    used = known.used.get(name, {})
+    free = {each: amount - used.get(each, 0) for each, amount in node.allocatable.items()}
+    short = lacking(pod.observed.requests, free)
+    return f"not enough {', '.join(short)} free" if short else "it does not take the pod now"

@@ -1,0 +1,118 @@
+"""What the extender knows at one moment: frozen, so that an answer sees one state of the cluster.
+
+Nothing here takes locks or asks anybody; `memory` makes a new one for every change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.readers.claim_objects import ClaimKey
+from kfp_placement_engine.readers.executor_names import step_of_executor
+
+_DEFAULT_RULES = PlacementPolicySpec()
+
+RunKey = tuple[str, str]
+"""Namespace and name of a Workflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """What a plan says of a step.
+
+    Attributes:
+        node: where it goes; None = nowhere.
+        seconds: from its binding to its end there; 0 = not said.
+        losses: other nodes -> seconds that the run would end later.
+    """
+
+    node: str | None
+    seconds: float = 0.0
+    losses: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlan:
+    """The plan of one run.
+
+    Attributes:
+        workflow_uid: the run; a new Workflow of the same name is another.
+        steps: by name.
+    """
+
+    workflow_uid: str
+    steps: Mapping[str, PlannedStep]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNode:
+    """One node.
+
+    Attributes:
+        labels: its labels.
+        latencies_ms: place, lower case -> round trip.
+        allocatable: what pods may request.
+        speed: run times are divided by it.
+        cordoned: no new pods are let onto it.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    latencies_ms: Mapping[str, float] = field(default_factory=dict)
+    allocatable: Resources = field(default_factory=dict)
+    speed: float = 1.0
+    cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """Everything the extender knows.
+
+    Attributes:
+        policy: the policy `default`; None = there is none, and its defaults hold.
+        plans: of all runs.
+        nodes: by name.
+        used: node -> what pods bound to it request.
+        places: places, lower case, to which any node states a round trip.
+        claim_nodes: claim -> nodes where pods that have not ended mount it.
+        shared_claims: claims that several nodes may mount at a time.
+    """
+
+    policy: PlacementPolicy | None = None
+    plans: Mapping[RunKey, KnownPlan] = field(default_factory=dict)
+    nodes: Mapping[str, KnownNode] = field(default_factory=dict)
+    used: Mapping[str, Resources] = field(default_factory=dict)
+    places: frozenset[str] = frozenset()
+    claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
+    shared_claims: frozenset[ClaimKey] = frozenset()
+
+    @property
+    def rules(self) -> PlacementPolicySpec:
+        """What admins decide, or the defaults."""
+        return _DEFAULT_RULES if self.policy is None else self.policy.spec
+
+    def planned_step(self, pod: ObservedPod) -> PlannedStep | None:
+        """What is planned for a pod; None = nothing."""
+        plan = self.plans.get((pod.namespace, pod.workflow))
+        if plan is None or (pod.workflow_uid and pod.workflow_uid != plan.workflow_uid):
+            return None
+        name = step_of_executor(pod.argo_node_name, pod.workflow, plan.steps)
+        return None if name is None else plan.steps[name]
+
+
+def known_plan(placement: PipelinePlacement) -> KnownPlan:
+    """What the extender keeps of a PipelinePlacement; rows that cannot be read are left out."""
+    spec = placement.spec
+    steps = {}
+    for row in placement.planned_rows().rows:
+        if row is None:
+            continue
+        start, finish = row.start_seconds or 0.0, row.finish_seconds or 0.0
+        steps[row.name] = PlannedStep(
+            node=placement.node_name(row.node),
+            seconds=max(0.0, finish - start),
+            losses={spec.nodes[each.node]: each.loss_seconds for each in row.alternatives},
+        )
+    return KnownPlan(spec.workflow_uid, steps)

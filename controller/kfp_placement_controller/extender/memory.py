@@ -1,0 +1,208 @@
+"""Keeps what the extender knows up to date; watchers write, answers read.
+
+Writers take a lock among themselves and publish a new frozen `Knowledge`; a reader takes the
+reference and is never waited for.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, KnownPlan, known_plan
+from kfp_placement_controller.extender.latencies import LocationBook
+from kfp_placement_controller.kube.claims import ObservedClaim
+from kfp_placement_controller.kube.nodes import observe_node
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_engine.cluster import Node
+from kfp_placement_engine.contract.resources import (
+    Location,
+    PipelinePlacement,
+    PlacementPolicy,
+    read_resource,
+)
+from kfp_placement_engine.contract.resources_policy import POLICY_NAME
+from kfp_placement_engine.readers.claim_objects import ClaimKey
+
+SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+"""Access modes with which several nodes may mount a claim at a time."""
+
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
+
+
+def read_plan(raw: Mapping[str, Any]) -> KnownPlan:
+    """Keep what matters of a PipelinePlacement.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    return known_plan(read_resource(PipelinePlacement, raw))
+
+
+def read_policy(raw: Mapping[str, Any]) -> PlacementPolicy:
+    """Read a PlacementPolicy.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    return read_resource(PlacementPolicy, raw)
+
+
+def read_location(raw: Mapping[str, Any]) -> Location:
+    """Read a Location.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    return read_resource(Location, raw)
+
+
+def read_bare_node(raw: Mapping[str, Any]) -> Node:
+    """Keep what matters of a node: not its images, which may be most of it.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    return replace(observe_node(raw).node, images={})
+
+
+class Memory:
+    """What the extender knows.
+
+    Attributes:
+        known: the state at this moment; another object after every change.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self.known = Knowledge()
+        self._lock = threading.Lock()
+        self._locations = LocationBook()
+        self._node_labels: dict[str, Mapping[str, str]] = {}
+        self._stating: Counter[str] = Counter()
+        self._mounts: dict[ClaimKey, Counter[str]] = {}
+
+    def plan_changed(self, change: Change[KnownPlan]) -> None:
+        """A PipelinePlacement."""
+        with self._lock:
+            self._publish(plans=_with(self.known.plans, change.key, change.new))
+
+    def policy_changed(self, change: Change[PlacementPolicy]) -> None:
+        """A PlacementPolicy; only one counts."""
+        if change.key[1] == POLICY_NAME:
+            with self._lock:
+                self._publish(policy=change.new)
+
+    def location_changed(self, change: Change[Location]) -> None:
+        """A Location: every node may be at another distance now."""
+        with self._lock:
+            self._locations.put(change.key[1], change.new)
+            nodes = {
+                name: replace(node, latencies_ms=self._locations.latencies_ms(node.labels))
+                for name, node in self.known.nodes.items()
+            }
+            self._stating = Counter(place for node in nodes.values() for place in node.latencies_ms)
+            self._publish(nodes=nodes, places=frozenset(self._stating))
+
+    def node_changed(self, change: Change[Node]) -> None:
+        """A node; one that is only reported again changes nothing."""
+        name = change.key[1]
+        with self._lock:
+            old = self.known.nodes.get(name)
+            new = None if change.new is None else self._known_node(change.new, old)
+            if new == old:
+                return
+            self._stating.subtract(old.latencies_ms if old is not None else ())
+            self._stating.update(new.latencies_ms if new is not None else ())
+            self._stating = +self._stating
+            self._publish(nodes=_with(self.known.nodes, name, new), places=frozenset(self._stating))
+
+    def claim_changed(self, change: Change[ObservedClaim]) -> None:
+        """A volume claim."""
+        new = change.new
+        shared = new is not None and bool(SHARED_MODES.intersection(new.claim.access_modes))
+        with self._lock:
+            if shared is not (change.key in self.known.shared_claims):
+                self._publish(shared_claims=self.known.shared_claims ^ {change.key})
+
+    def pod_changed(self, change: Change[ObservedPod]) -> None:
+        """A pod: the room it takes, and where it mounts its claims."""
+        old = change.old if change.old is not None and change.old.holds_room else None
+        new = change.new if change.new is not None and change.new.holds_room else None
+        if old is None and new is None:
+            return
+        if old is not None and new is not None and _same_room(old, new):
+            return
+        with self._lock:
+            used = dict(self.known.used)
+            for pod, sign in ((old, -1), (new, 1)):
+                if pod is not None:
+                    used[pod.node_name] = _added(used.get(pod.node_name, {}), pod, sign)
+            claims = {
+                (pod.namespace, claim)
+                for pod in (old, new)
+                if pod is not None
+                for claim in pod.claims
+            }
+            for pod, sign in ((old, -1), (new, 1)):
+                self._mount(pod, sign)
+            changes: dict[str, Any] = {"used": used}
+            if claims:
+                changes["claim_nodes"] = self._claim_nodes(claims)
+            self._publish(**changes)
+
+    def _publish(self, **changes: Any) -> None:
+        self.known = replace(self.known, **changes)
+
+    def _known_node(self, node: Node, old: KnownNode | None) -> KnownNode:
+        unmoved = old is not None and old.labels == node.labels
+        return KnownNode(
+            labels=node.labels,
+            latencies_ms=old.latencies_ms
+            if old is not None and unmoved
+            else self._locations.latencies_ms(node.labels),
+            allocatable=node.allocatable,
+            speed=node.speed,
+            cordoned=node.unschedulable,
+        )
+
+    def _mount(self, pod: ObservedPod | None, sign: int) -> None:
+        if pod is None:
+            return
+        for claim in pod.claims:
+            self._mounts.setdefault((pod.namespace, claim), Counter())[pod.node_name] += sign
+
+    def _claim_nodes(self, claims: set[ClaimKey]) -> Mapping[ClaimKey, tuple[str, ...]]:
+        found = dict(self.known.claim_nodes)
+        for claim in claims:
+            mounts = self._mounts[claim] = +self._mounts[claim]
+            if mounts:
+                found[claim] = tuple(sorted(mounts))
+            else:
+                del self._mounts[claim]
+                found.pop(claim, None)
+        return found
+
+
+def _with(known: Mapping[KeyT, ValueT], key: KeyT, value: ValueT | None) -> Mapping[KeyT, ValueT]:
+    """The same mapping with one entry set, or without it."""
+    changed = {**known}
+    if value is None:
+        changed.pop(key, None)
+    else:
+        changed[key] = value
+    return changed
+
+
+def _same_room(old: ObservedPod, new: ObservedPod) -> bool:
+    return (old.node_name, old.requests, old.claims) == (new.node_name, new.requests, new.claims)
+
+
+def _added(used: Mapping[str, int], pod: ObservedPod, sign: int) -> dict[str, int]:
+    total = dict(used)
+    for name, amount in {**pod.requests, "pods": 1}.items():
+        total[name] = total.get(name, 0) + sign * amount
+    return total

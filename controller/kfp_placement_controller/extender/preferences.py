@@ -1,0 +1,144 @@
+"""How good a node is for a pod: limits, volumes, latency, the plan, speed and room.
+
+Pure, from what is known at one moment; `decisions` makes answers of it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kfp_placement_controller.extender.asked_pod import AskedPod
+from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
+
+_UNKNOWN_NODE = KnownNode()
+
+
+class Rank(NamedTuple):
+    """How good a node is: the smaller the better, the first difference decides.
+
+    Attributes:
+        excess_ms: round trip beyond the tolerance band of a ruled step.
+        is_other: it is not the planned node.
+        is_tight: it would have less than the policy's headroom left.
+        loss: of the plan, or an estimate of it in the same order.
+    """
+
+    excess_ms: float
+    is_other: bool
+    is_tight: bool
+    loss: float
+
+
+def limit_ms(known: Knowledge, pod: AskedPod) -> float | None:
+    """The hard limit of the round trip; None = none, or nobody knows where the place is."""
+    if pod.place not in known.places:
+        return None
+    if pod.max_latency_ms is not None:
+        return pod.max_latency_ms
+    assumed = known.rules.defaults.of_type(pod.step_type)
+    return None if assumed is None else assumed.max_latency_ms
+
+
+def latency_ms(known: Knowledge, pod: AskedPod, name: str) -> float:
+    """Round trip between a node and the pod's place; infinite = unknown."""
+    return known.nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(pod.place, math.inf)
+
+
+def band_ms(known: Knowledge, pod: AskedPod, pool: Sequence[str]) -> float | None:
+    """The largest round trip that counts as best for a ruled step; None = no rule applies."""
+    rules = known.rules.latency_rules
+    if pod.place not in known.places:
+        return None
+    if pod.step_type not in {each.lower() for each in rules.step_types}:
+        return None
+    best_ms = min((latency_ms(known, pod, name) for name in pool), default=math.inf)
+    if math.isinf(best_ms):
+        return None
+    return best_ms + max(rules.tolerance_ms, best_ms * rules.tolerance_percent / 100)
+
+
+def volume_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> list[str]:
+    """Offered nodes where running pods mount a claim that one node at a time may mount."""
+    holders: set[str] = set()
+    for name in pod.observed.claims:
+        claim = (pod.observed.namespace, name)
+        if claim not in known.shared_claims:
+            holders.update(known.claim_nodes.get(claim, ()))
+    return [name for name in offered if name in holders] if holders else []
+
+
+def ranks(
+    known: Knowledge,
+    pod: AskedPod,
+    step: PlannedStep | None,
+    names: Sequence[str],
+    band: float | None,
+) -> dict[str, Rank]:
+    """The rank of each node.
+
+    Args:
+        known: the state of the cluster.
+        pod: to be placed.
+        step: what is planned for it.
+        names: the nodes.
+        band: the largest round trip that counts as best, in milliseconds; None = no rule.
+    """
+    planned = None if step is None else step.node
+    return {
+        name: Rank(
+            0.0 if band is None else max(0.0, latency_ms(known, pod, name) - band),
+            name != planned,
+            _is_tight(known, pod, name),
+            _loss(known, step, name, is_ruled=band is not None),
+        )
+        for name in names
+    }
+
+
+def share(known: Knowledge, pod: AskedPod, name: str) -> float:
+    """The fuller of CPU and memory with the pod on the node, 0 to 1; 1 for a node not seen yet."""
+    allocatable = known.nodes.get(name, _UNKNOWN_NODE).allocatable
+    shares = [
+        1.0 - _free(known, pod, name, resource) / allocatable[resource]
+        for resource in ("cpu", "memory")
+        if allocatable.get(resource)
+    ]
+    return max(shares, default=1.0)
+
+
+def _loss(known: Knowledge, step: PlannedStep | None, name: str, *, is_ruled: bool) -> float:
+    """Seconds that the run would end later on a node, or what orders nodes in the same way.
+
+    Of a node that the plan does not name: no less than of those it names, since these are the next
+    best, and what the step itself would take longer there.
+    """
+    if step is None or step.node is None:
+        # The scheduler's own scores choose for a step that is neither planned nor ruled.
+        return 1.0 / _speed(known, name) if is_ruled else 0.0
+    if name == step.node:
+        return 0.0
+    if name in step.losses:
+        return step.losses[name]
+    longer = step.seconds * (_speed(known, step.node) / _speed(known, name) - 1.0)
+    return max(longer, *step.losses.values(), 0.0)
+
+
+def _speed(known: Knowledge, name: str) -> float:
+    return known.nodes.get(name, _UNKNOWN_NODE).speed
+
+
+def _is_tight(known: Knowledge, pod: AskedPod, name: str) -> bool:
+    """Whether a node would have less room left than others may need at the same moment."""
+    if name not in known.nodes:
+        return False
+    headroom = known.rules.headroom
+    return (
+        _free(known, pod, name, "cpu") < headroom.cpu_milli
+        or _free(known, pod, name, "memory") < headroom.memory_bytes
+    )
+
+
+def _free(known: Knowledge, pod: AskedPod, name: str, resource: str) -> int:
+    allocatable = known.nodes[name].allocatable.get(resource, 0)
+    used = known.used.get(name, {}).get(resource, 0)
+    return allocatable - used - pod.observed.requests.get(resource, 0)

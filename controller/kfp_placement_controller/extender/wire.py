@@ -1,0 +1,127 @@
+"""What kube-scheduler and an extender say to each other: `k8s.io/kube-scheduler/extender/v1`.
+
+The structs have no JSON tags: fields have Go's names (`NodeNames`), nothing is left out, empty is
+null, and Go reads them in any case. Only node names travel (`nodeCacheCapable: true`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from kfp_placement_engine.exceptions import InputError, LimitError
+
+MAX_NODES = 20_000
+"""Nodes in a request; Kubernetes supports 5,000."""
+
+MAX_NODE_NAME_CHARACTERS = 253
+MAX_SCORE = 10
+"""Go's `MaxExtenderPriority`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderArgs:
+    """A question: which of these nodes for this pod.
+
+    Attributes:
+        pod: the pod as the API server prints it.
+        node_names: nodes that take it by kube-scheduler's own filters.
+    """
+
+    pod: Mapping[str, Any]
+    node_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """The answer to `filter`.
+
+    Attributes:
+        node_names: some of the nodes asked about.
+        unresolvable: why not, for every node asked about; given only where none remains. Such
+            nodes are not tried for preemption.
+    """
+
+    node_names: Sequence[str]
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """The body of the reply."""
+        return orjson.dumps(
+            {
+                "Nodes": None,
+                "NodeNames": list(self.node_names),
+                "FailedNodes": None,
+                "FailedAndUnresolvableNodes": dict(self.unresolvable) or None,
+                "Error": "",
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HostPriority:
+    """A node's points, 0 to 10."""
+
+    host: str
+    score: int
+
+
+def read_args(body: bytes) -> ExtenderArgs:
+    """Read a question.
+
+    Raises:
+        LimitError: more nodes than we look at.
+        InputError: it is none, or it holds whole nodes instead of names.
+    """
+    fields = _fields(body)
+    pod, names = fields.get("pod"), fields.get("nodenames")
+    if not isinstance(pod, dict):
+        raise InputError("ExtenderArgs: Pod must be an object")
+    if not isinstance(names, list):
+        raise InputError(
+            "ExtenderArgs: NodeNames must be a list; set nodeCacheCapable: true in the scheduler's "
+            "configuration"
+        )
+    if len(names) > MAX_NODES:
+        raise LimitError(f"ExtenderArgs: {len(names)} nodes; at most {MAX_NODES} are looked at")
+    for name in names:
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_NODE_NAME_CHARACTERS:
+            raise InputError(f"ExtenderArgs: {name!r:.80} is no name of a node")
+    return ExtenderArgs(pod, tuple(names))
+
+
+def unchanged(body: bytes) -> bytes | None:
+    """The reply to `filter` that keeps every node of a question that could not be read.
+
+    None: there is nothing that could be kept, since the body is no JSON object.
+    """
+    try:
+        fields = _fields(body)
+    except InputError:
+        return None
+    return orjson.dumps(
+        {
+            "Nodes": fields.get("nodes"),
+            "NodeNames": fields.get("nodenames"),
+            "FailedNodes": None,
+            "FailedAndUnresolvableNodes": None,
+            "Error": "",
+        }
+    )
+
+
+def priorities_json(priorities: Sequence[HostPriority]) -> bytes:
+    """The reply to `prioritize`: a bare list."""
+    return orjson.dumps([{"Host": each.host, "Score": each.score} for each in priorities])
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    """The fields of a question, by their names in lower case."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"ExtenderArgs must be JSON: {error!s:.120}") from error
+    if not isinstance(found, dict):
+        raise InputError("ExtenderArgs must be an object")
+    return {name.lower(): value for name, value in found.items()}

@@ -1,0 +1,175 @@
+"""Pods, nodes and plans with only what matters to a test of the extender."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
+from kfp_placement_controller.extender.knowledge import KnownPlan
+from kfp_placement_controller.extender.memory import (
+    Memory,
+    read_bare_node,
+    read_location,
+    read_plan,
+    read_policy,
+)
+from kfp_placement_controller.kube.claims import observe_claim
+from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
+from kfp_placement_controller.kube.watch import Change
+
+JsonObject = dict[str, Any]
+
+WORKFLOW = "taxi-x7k2p"
+NAMESPACE = "team-a"
+WORKFLOW_UID = "0d4a9f0e"
+
+
+def pod_object(
+    step: str = "train",
+    *,
+    name: str = "pod",
+    node: str = "",
+    labels: Mapping[str, str] | None = None,
+    hints: str = "",
+    requests: Mapping[str, str] | None = None,
+    claims: Sequence[str] = (),
+    phase: str = "Pending",
+    workflow: str = WORKFLOW,
+    namespace: str = NAMESPACE,
+) -> JsonObject:
+    """A step's executor pod as the API server prints it."""
+    annotations = {
+        "workflows.argoproj.io/node-name": f"{workflow}(0).root(0).{step}(0).executor(0)"
+    }
+    if hints:
+        annotations["kfp-placement.dev/hints"] = hints
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{namespace}-{name}",
+            "labels": {
+                "workflows.argoproj.io/workflow": workflow,
+                "kfp-placement.dev/scheduler": "kfp-placement",
+                **(labels or {}),
+            },
+            "annotations": annotations,
+            "ownerReferences": [{"kind": "Workflow", "name": workflow, "uid": WORKFLOW_UID}],
+        },
+        "spec": {
+            "schedulerName": "kfp-placement",
+            "volumes": volumes,
+            "containers": [{"name": "main", "resources": {"requests": dict(requests or {})}}],
+            **({"nodeName": node} if node else {}),
+        },
+        "status": {"phase": phase},
+    }
+
+
+def asked(step: str = "train", **given: Any) -> AskedPod:
+    """A pod that kube-scheduler asks about."""
+    return read_asked_pod(pod_object(step, **given))
+
+
+def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> AskedPod:
+    """A step that follows the latency rule."""
+    labels = {"typeOfComponent": "Predict", "OurLocation": location}
+    return asked("predict", labels=labels, hints=hints, **given)
+
+
+def observed(**given: Any) -> ObservedPod:
+    """A pod of the cluster."""
+    return observe_pod(pod_object(**given))
+
+
+def plan_object(
+    *rows: Sequence[Any], nodes: Sequence[str] = ("a", "b", "c", "d", "e"), uid: str = WORKFLOW_UID
+) -> JsonObject:
+    """A PipelinePlacement with these rows."""
+    return {
+        "apiVersion": "kfp-placement.dev/v1alpha1",
+        "kind": "PipelinePlacement",
+        "metadata": {"name": WORKFLOW, "namespace": NAMESPACE},
+        "spec": {
+            "workflowUID": uid,
+            "revision": 1,
+            "submittedAt": "2026-11-20T10:00:00Z",
+            "plannedAt": "2026-11-20T10:00:02Z",
+            "nodes": list(nodes),
+            "steps": [list(row) for row in rows],
+        },
+    }
+
+
+def node_object(name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> JsonObject:
+    """A node of 8 CPU and 16 GiB."""
+    room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    return {
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": spec,
+        "status": {"allocatable": room},
+    }
+
+
+class Cluster:
+    """A memory and the changes that tests make to it.
+
+    Attributes:
+        memory: what is known.
+    """
+
+    def __init__(self, *nodes: str) -> None:
+        self.memory = Memory()
+        self._pods: dict[tuple[str, str], ObservedPod] = {}
+        for name in nodes:
+            self.node(name)
+
+    @property
+    def known(self):
+        """The state at this moment."""
+        return self.memory.known
+
+    def node(self, name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> None:
+        """A node appears or changes."""
+        new = read_bare_node(node_object(name, labels, **spec))
+        self.memory.node_changed(Change(("", name), None, new))
+
+    def lose(self, name: str) -> None:
+        """A node goes."""
+        self.memory.node_changed(Change(("", name), None, None))
+
+    def pod(self, **given: Any) -> None:
+        """A pod appears or changes."""
+        new = observed(**given)
+        key = (new.namespace, new.name)
+        self.memory.pod_changed(Change(key, self._pods.get(key), new))
+        self._pods[key] = new
+
+    def remove_pod(self, name: str = "pod", namespace: str = NAMESPACE) -> None:
+        """A pod goes."""
+        old = self._pods.pop((namespace, name))
+        self.memory.pod_changed(Change((namespace, name), old, None))
+
+    def plan(self, *rows: Sequence[Any], **given: Any) -> KnownPlan:
+        """A plan is written."""
+        new = read_plan(plan_object(*rows, **given))
+        self.memory.plan_changed(Change((NAMESPACE, WORKFLOW), None, new))
+        return new
+
+    def policy(self, **spec: Any) -> None:
+        """The policy is written."""
+        new = read_policy({"metadata": {"name": "default"}, "spec": spec})
+        self.memory.policy_changed(Change(("", "default"), None, new))
+
+    def location(self, named: str, **spec: Any) -> None:
+        """A Location is written."""
+        found = {"metadata": {"name": named}, "spec": spec}
+        self.memory.location_changed(Change(("", named), None, read_location(found)))
+
+    def claim(self, name: str, *modes: str) -> None:
+        """A claim appears or changes."""
+        found = {
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"accessModes": list(modes)},
+        }
+        self.memory.claim_changed(Change((NAMESPACE, name), None, observe_claim(found)))

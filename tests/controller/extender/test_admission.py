@@ -1,0 +1,156 @@
+"""The webhook's table, case by case, and what it says of anything else."""
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_controller.extender.admission import mutations, read_review, review_answer
+from kfp_placement_engine.constraints import holds
+from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.run_graph import Requirement
+from tests.controller.admission_cases import CASES, MARK, READY, AdmissionCase
+
+REGISTRATION = next(
+    each
+    for each in yaml.safe_load_all(
+        (Path(__file__).parents[3] / "deploy/features/webhook/webhook.yaml").read_text("utf-8")
+    )
+    if each["kind"] == "MutatingWebhookConfiguration"
+)
+
+
+def policy_of(case: AdmissionCase) -> PlacementPolicy | None:
+    if case.policy is None:
+        return None
+    found = {
+        "metadata": {"name": "default"},
+        "spec": dict(case.policy),
+        "status": dict(case.status),
+    }
+    return read_resource(PlacementPolicy, found)
+
+
+def patched(pod: dict[str, Any], operations: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The pod after the patch; an operation that would fail, fails here too."""
+    for operation in operations:
+        assert operation["op"] in ("add", "replace")
+        *path, last = operation["path"].removeprefix("/").split("/")
+        target: Any = pod
+        for part in path:
+            target = target[part]
+        if last == "-":
+            target.append(operation["value"])
+        else:
+            assert (last in target) is (operation["op"] == "replace")
+            target[last] = operation["value"]
+    return pod
+
+
+def selects(case: AdmissionCase, namespace: str) -> bool:
+    """Whether the shipped registration sends such a pod to the webhook at all."""
+    (hook,) = REGISTRATION["webhooks"]
+    pairs = [
+        (hook["objectSelector"], case.labels),
+        (
+            hook["namespaceSelector"],
+            {"kubernetes.io/metadata.name": namespace, **case.namespace_labels},
+        ),
+    ]
+    return all(
+        holds(Requirement(each["key"], each["operator"], tuple(each.get("values", ()))), labels)
+        for selector, labels in pairs
+        for each in selector["matchExpressions"]
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_the_matrix(case):
+    namespace = case.namespace or "team-a"
+    pod = case.pod(namespace)
+    if selects(case, namespace):
+        pod = patched(pod, mutations(pod, namespace, policy_of(case)))
+    assert pod["spec"].get("schedulerName", "default-scheduler") == case.scheduler
+    gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", [])]
+    assert sorted(gates) == sorted(case.gates)
+
+
+def test_names_of_cases_are_used_once():
+    names = [case.name for case in CASES]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "kfp-placement"])
+def test_system_namespaces_are_left_alone_whatever_the_registration_says(namespace):
+    case = AdmissionCase("marked")
+    assert mutations(case.pod(namespace), namespace, policy_of(case)) == []
+
+
+def test_our_own_namespace_may_have_another_name():
+    case = AdmissionCase("marked")
+    assert mutations(case.pod("ours"), "ours", policy_of(case), "ours") == []
+    assert mutations(case.pod("ours"), "ours", policy_of(case)) != []
+
+
+def review(**request: Any) -> bytes:
+    return json.dumps({"kind": "AdmissionReview", "request": request}).encode()
+
+
+def test_a_review_is_read_and_answered():
+    uid, namespace, pod = read_review(review(uid="u1", namespace="team-a", object={"spec": {}}))
+    assert (uid, namespace, pod) == ("u1", "team-a", {"spec": {}})
+    operations = [{"op": "add", "path": "/spec/schedulerName", "value": "kfp-placement"}]
+    answer = json.loads(review_answer(uid, operations))
+    assert answer["apiVersion"] == "admission.k8s.io/v1"
+    response = answer["response"]
+    assert (response["uid"], response["allowed"], response["patchType"]) == (
+        "u1",
+        True,
+        "JSONPatch",
+    )
+    assert json.loads(base64.b64decode(response["patch"])) == operations
+
+
+def test_an_answer_without_changes_holds_no_patch():
+    assert json.loads(review_answer("u1", []))["response"] == {"uid": "u1", "allowed": True}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[", b"[]", b'"x"', b"{}", b'{"request": 1}', review(uid=""), review(uid="u", object=3)],
+)
+def test_what_is_no_review_is_refused(body):
+    with pytest.raises(InputError):
+        read_review(body)
+
+
+texts = st.sampled_from(["", "name", "labels", "kfp-placement.dev/plan", "default-scheduler"])
+plain = st.none() | st.booleans() | st.integers() | texts
+anything = plain | st.lists(plain, max_size=3) | st.dictionaries(texts, plain, max_size=3)
+pods = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": anything | st.fixed_dictionaries({"labels": st.just(MARK) | anything}),
+        "spec": anything
+        | st.fixed_dictionaries(
+            {}, optional={"schedulerName": anything, "schedulingGates": anything}
+        ),
+    },
+)
+
+
+@given(pods, st.sampled_from(["extender", "gates"]))
+def test_any_pod_is_patched_soundly_or_refused(pod, actuator):
+    policy = policy_of(AdmissionCase("any", policy={"actuator": actuator}, status=READY))
+    try:
+        operations = mutations(pod, "team-a", policy)
+    except InputError:
+        return
+    patched(pod, operations)

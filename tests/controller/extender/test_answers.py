@@ -1,0 +1,177 @@
+"""Bytes in, bytes out: whatever is asked, all nodes stay or the rules hold."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+
+from kfp_placement_controller.extender.answers import Answers
+from kfp_placement_controller.extender.memory import read_policy
+from kfp_placement_controller.kube.watch import Change
+from tests.controller.extender.known import Cluster, pod_object
+from tests.support.data import data_path
+
+ROW = ["train", 0, 0, 100, [], [[1, 10]]]
+
+
+def count(verb: str, outcome: str) -> float:
+    labels = {"verb": verb, "outcome": outcome}
+    return REGISTRY.get_sample_value("kfp_placement_answers_total", labels) or 0.0
+
+
+@pytest.fixture
+def cluster():
+    cluster = Cluster("a", "b")
+    cluster.plan(ROW)
+    return cluster
+
+
+@pytest.fixture
+def decided():
+    return []
+
+
+@pytest.fixture
+def answers(cluster, decided):
+    return Answers(lambda: cluster.known, lambda *each: decided.append(each))
+
+
+def question(**fields) -> bytes:
+    return json.dumps(
+        {"Pod": pod_object(), "Nodes": None, "NodeNames": ["a", "b"], **fields}
+    ).encode()
+
+
+def test_the_planned_node_and_its_points(answers, decided):
+    answer = answers.filter(question())
+    assert (answer.status, answer.outcome) == (200, "plan")
+    assert json.loads(answer.body)["NodeNames"] == ["a"]
+    ((_, pod, decision),) = decided
+    assert (pod.observed.name, decision.nodes) == ("pod", ("a",))
+    points = json.loads(answers.prioritize(question()).body)
+    assert points == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 9}]
+
+
+def test_the_recorded_question_goes_to_the_nearest_node():
+    """kube-scheduler's own bytes; the step's users are at HOME-EDGE."""
+    cluster = Cluster("nitos-cloud-node", "big")
+    cluster.node("home-edge-node", {"HOME-EDGE": "0.289"})
+    cluster.node("nitlab-edge-node", {"HOME-EDGE": "9.8"})
+    answers = Answers(lambda: cluster.known, lambda *_: None)
+    body = data_path("labelled/extender/filter-taxi-predict.json").read_bytes()
+    assert json.loads(answers.filter(body).body)["NodeNames"] == ["home-edge-node"]
+
+
+BAD_PODS = [
+    {"metadata": []},
+    {"metadata": {"labels": {"workflows.argoproj.io/workflow": {}}}},
+    {"metadata": {"annotations": {"kfp-placement.dev/hints": []}}},
+    {"metadata": {"ownerReferences": "x"}},
+    {"spec": {"containers": [{"resources": {"requests": {"cpu": "many"}}}]}},
+    {"spec": {"volumes": [{"persistentVolumeClaim": 1}]}},
+    {"spec": []},
+    {"status": 7},
+]
+
+
+@pytest.mark.parametrize("pod", BAD_PODS, ids=str)
+def test_a_pod_that_cannot_be_read_keeps_all_nodes(answers, pod):
+    before = count("filter", "malformed")
+    answer = answers.filter(question(Pod=pod))
+    assert (answer.status, answer.outcome) == (200, "malformed")
+    assert json.loads(answer.body)["NodeNames"] == ["a", "b"]
+    assert count("filter", "malformed") == before + 1
+    assert json.loads(answers.prioritize(question(Pod=pod)).body) == []
+
+
+def test_what_is_no_question_at_all_is_refused_so_that_the_scheduler_goes_on_without_us(answers):
+    assert answers.filter(b"{").status == 400
+    assert answers.mutate(b"{").status == 400
+
+
+def test_a_defect_of_ours_keeps_all_nodes_and_is_counted(cluster, caplog):
+    def broken(*_):
+        raise ZeroDivisionError
+
+    answers = Answers(lambda: cluster.known, broken)
+    before = count("filter", "defect")
+    assert json.loads(answers.filter(question()).body)["NodeNames"] == ["a", "b"]
+    assert count("filter", "defect") == before + 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_time_is_counted(answers):
+    def counted() -> float:
+        name = "kfp_placement_answer_cpu_seconds_count"
+        return REGISTRY.get_sample_value(name, {"verb": "filter"}) or 0.0
+
+    before = counted()
+    answers.filter(question())
+    assert counted() == before + 1
+
+
+def ready(cluster, **spec):
+    status = {"schedulerReady": True, "gatesReady": True}
+    found = {"metadata": {"name": "default"}, "spec": spec, "status": status}
+    cluster.memory.policy_changed(Change(("", "default"), None, read_policy(found)))
+
+
+def review(pod) -> bytes:
+    request = {"uid": "u1", "namespace": "team-a", "object": pod}
+    return json.dumps({"kind": "AdmissionReview", "request": request}).encode()
+
+
+def test_the_webhook_answers_from_the_same_memory(cluster, answers):
+    pod = {**pod_object(), "spec": {"schedulerName": "default-scheduler", "containers": []}}
+    assert answers.mutate(review(pod)).outcome == "unchanged"
+    ready(cluster)
+    answer = answers.mutate(review(pod))
+    assert answer.outcome == "changed"
+    assert json.loads(answer.body)["response"]["patchType"] == "JSONPatch"
+
+
+def test_a_pod_that_the_webhook_cannot_read_is_admitted_as_it_is(cluster, answers):
+    ready(cluster)
+    answer = answers.mutate(review({"metadata": [], "spec": 3}))
+    assert answer.outcome == "malformed"
+    assert json.loads(answer.body)["response"] == {"uid": "u1", "allowed": True}
+
+
+texts = st.sampled_from(["", "metadata", "labels", "spec", "a", "train", "1", "Workflow"])
+plain = st.none() | st.booleans() | st.integers() | st.floats(-1e9, 1e9) | texts
+inner = plain | st.lists(plain, max_size=2) | st.dictionaries(texts, plain, max_size=2)
+pods = inner | st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": inner
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "labels": inner,
+                "annotations": inner,
+                "ownerReferences": st.lists(inner, max_size=1),
+                "creationTimestamp": inner,
+            },
+        ),
+        "spec": inner
+        | st.fixed_dictionaries(
+            {}, optional={"containers": st.lists(inner, max_size=1), "volumes": inner}
+        ),
+        "status": inner,
+    },
+)
+
+
+@given(pods, st.lists(st.sampled_from(["a", "b", "c"]), unique=True))
+def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
+    cluster = Cluster("a", "b")
+    cluster.plan(ROW)
+    answers = Answers(lambda: cluster.known, lambda *_: None)
+    answer = answers.filter(question(Pod=pod, NodeNames=names))
+    assert answer.outcome != "defect"
+    found = json.loads(answer.body)
+    assert set(found["NodeNames"]) <= set(names)
+    assert bool(found["NodeNames"]) is bool(names)
+    assert isinstance(json.loads(answers.prioritize(question(Pod=pod, NodeNames=names)).body), list)

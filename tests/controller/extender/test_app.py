@@ -1,0 +1,161 @@
+"""The HTTP side: routes, limits, readiness, certificates, and one bad request beside others."""
+
+import asyncio
+import io
+import json
+import os
+import ssl
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from kfp_placement_controller.exceptions import SettingsError
+from kfp_placement_controller.extender.answers import Answers
+from kfp_placement_controller.extender.app import (
+    MAX_BODY_BYTES,
+    CertificateFiles,
+    Listener,
+    listening,
+    probe_application,
+    scheduler_application,
+    webhook_application,
+)
+from kfp_placement_controller.extender.knowledge import Knowledge
+from tests.controller.extender.known import Cluster, pod_object
+from tests.controlplane.certificates import CertificateAuthority
+from tests.controlplane.ports import LOOPBACK
+
+QUESTION = {"Pod": pod_object(), "Nodes": None, "NodeNames": ["a", "b"]}
+
+
+def a_cluster() -> Cluster:
+    cluster = Cluster("a", "b")
+    cluster.plan(["train", 0])
+    return cluster
+
+
+@asynccontextmanager
+async def serving(make, tls=None, trusted=None):
+    """A client of one application; gives a function that posts or gets."""
+    async with (
+        listening(Listener(make, LOOPBACK, 0, tls)) as (port,),
+        aiohttp.ClientSession() as session,
+    ):
+        scheme = "https" if tls else "http"
+
+        async def ask(path, body=None, method=None):
+            async with session.request(
+                method or ("GET" if body is None else "POST"),
+                f"{scheme}://{LOOPBACK}:{port}{path}",
+                data=io.BytesIO(body) if isinstance(body, bytes) else body,
+                ssl=trusted if trusted is not None else True,
+            ) as response:
+                return response.status, await response.read()
+
+        yield ask
+
+
+def scheduler(is_synced=lambda: True):
+    cluster = a_cluster()
+    return scheduler_application(Answers(lambda: cluster.known, lambda *_: None), is_synced)
+
+
+def test_the_scheduler_s_questions_are_answered():
+    async def check():
+        async with serving(scheduler()) as ask:
+            status, body = await ask("/scheduler/filter", json.dumps(QUESTION))
+            assert (status, json.loads(body)["NodeNames"]) == (200, ["a"])
+            status, body = await ask("/scheduler/prioritize", json.dumps(QUESTION))
+            assert (status, json.loads(body)[0]) == (200, {"Host": "a", "Score": 10})
+            assert (await ask("/scheduler/filter", method="GET"))[0] == 405
+            assert (await ask("/scheduler/bind", b"{}"))[0] == 404
+
+    asyncio.run(check())
+
+
+def test_until_everything_is_known_the_answer_is_503():
+    async def check():
+        async with serving(scheduler(lambda: False)) as ask:
+            assert (await ask("/scheduler/filter", json.dumps(QUESTION)))[0] == 503
+        async with serving(probe_application(lambda: False, lambda: "")) as ask:
+            assert (await ask("/readyz"))[0] == 503
+            assert (await ask("/healthz"))[0] == 200
+
+    asyncio.run(check())
+
+
+def test_bad_requests_do_not_harm_others():
+    async def check():
+        async with serving(scheduler()) as ask:
+            bad = [b"", b"{", b"\x00" * 1000, b"[" * 100_000, b" " * (MAX_BODY_BYTES + 1)]
+            good = json.dumps(QUESTION)
+            questions = [each for one in bad for each in (one, good)]
+            found = await asyncio.gather(*(ask("/scheduler/filter", each) for each in questions))
+            assert [status for status, _ in found[::2]] == [400, 400, 400, 400, 413]
+            assert all(json.loads(body)["NodeNames"] == ["a"] for _, body in found[1::2])
+
+    asyncio.run(check())
+
+
+def test_probes_and_metrics():
+    problems = [""]
+
+    async def check():
+        async with serving(probe_application(lambda: True, lambda: problems[0])) as ask:
+            assert (await ask("/readyz"))[0] == 200
+            assert b"kfp_placement_answers_total" in (await ask("/metrics"))[1]
+            problems[0] = "the watch of pods is stuck"
+            assert await ask("/healthz") == (500, b"the watch of pods is stuck")
+
+    asyncio.run(check())
+
+
+def test_a_port_that_is_taken_is_named():
+    async def check():
+        async with listening(Listener(scheduler(), LOOPBACK, 0)) as (port,):
+            with pytest.raises(SettingsError, match=f"cannot listen on {LOOPBACK}:{port}"):
+                async with listening(Listener(scheduler(), LOOPBACK, port)):
+                    pass
+
+    asyncio.run(check())
+
+
+def test_the_webhook_uses_renewed_certificates(tmp_path):
+    first, second = (tmp_path / name for name in ("first", "second"))
+    first.mkdir()
+    second.mkdir()
+    old, new = CertificateAuthority(first), CertificateAuthority(second)
+    pair = old.server("webhook")
+    files = CertificateFiles(pair.certificate, pair.key)
+    review = json.dumps({"request": {"uid": "u", "namespace": "team-a", "object": {}}})
+
+    async def ask(authority):
+        trusted = ssl.create_default_context(cafile=authority.certificate)
+        answers = Answers(Knowledge, lambda *_: None)
+        application = webhook_application(answers, lambda: True)
+        async with serving(application, files.context, trusted) as post:
+            return await post("/mutate", review)
+
+    def renew(certificate: bytes, key: bytes):
+        for path, content in ((pair.certificate, certificate), (pair.key, key)):
+            fresh = path.with_suffix(".new")
+            fresh.write_bytes(content)
+            os.replace(fresh, path)
+
+    status, body = asyncio.run(ask(old))
+    assert (status, json.loads(body)["response"]) == (200, {"uid": "u", "allowed": True})
+    renew(b"no certificate", b"no key")
+    files.check()
+    assert asyncio.run(ask(old))[0] == 200
+    renewed = new.server("webhook")
+    renew(renewed.certificate.read_bytes(), renewed.key.read_bytes())
+    files.check()
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        asyncio.run(ask(old))
+    assert asyncio.run(ask(new))[0] == 200
+
+
+def test_files_that_are_no_certificate_are_named(tmp_path):
+    with pytest.raises(SettingsError, match=r"missing\.crt"):
+        CertificateFiles(tmp_path / "missing.crt", tmp_path / "missing.key")

@@ -1,0 +1,163 @@
+"""What is remembered: room, volumes, latencies, plans, and what bad objects do to others."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_controller.extender.memory import read_plan
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_engine.exceptions import InputError
+from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, plan_object
+
+GIB = 2**30
+
+
+def test_bound_pods_take_room_until_they_have_ended():
+    cluster = Cluster("a", "b")
+    requests = {"cpu": "2", "memory": "1Gi"}
+    cluster.pod(name="waiting", requests=requests)
+    assert cluster.known.used == {}
+    cluster.pod(name="one", node="a", requests=requests, phase="Running")
+    cluster.pod(name="two", node="a", requests=requests, phase="Pending")
+    assert cluster.known.used["a"] == {"cpu": 4000, "memory": 2 * GIB, "pods": 2}
+    cluster.pod(name="one", node="a", requests=requests, phase="Succeeded")
+    assert cluster.known.used["a"] == {"cpu": 2000, "memory": GIB, "pods": 1}
+    cluster.remove_pod("two")
+    assert not any(cluster.known.used["a"].values())
+
+
+@given(st.randoms(use_true_random=False))
+def test_room_is_what_the_pods_of_the_moment_take(rng: random.Random):
+    cluster = Cluster("a", "b")
+    alive: dict[str, tuple[str, str, str, tuple[str, ...]]] = {}
+    for _ in range(30):
+        name = rng.choice("pqrst")
+        if name in alive and rng.random() < 0.3:
+            cluster.remove_pod(name)
+            del alive[name]
+            continue
+        node = rng.choice(["", "a", "b"])
+        phase = rng.choice(["Pending", "Running", "Failed"])
+        claims = tuple(rng.sample(["x", "y"], rng.randint(0, 2)))
+        alive[name] = (node, phase, rng.choice(["1", "2"]), claims)
+        cluster.pod(
+            name=name,
+            node=node,
+            phase=phase,
+            requests={"cpu": alive[name][2]},
+            claims=claims,
+        )
+    holding = [each for each in alive.values() if each[0] and each[1] != "Failed"]
+    for node in ("a", "b"):
+        used = cluster.known.used.get(node, {})
+        assert used.get("cpu", 0) == 1000 * sum(int(each[2]) for each in holding if each[0] == node)
+        assert used.get("pods", 0) == sum(each[0] == node for each in holding)
+    mounted = {
+        (NAMESPACE, claim): tuple(sorted({each[0] for each in holding if claim in each[3]}))
+        for claim in {claim for each in holding for claim in each[3]}
+    }
+    assert cluster.known.claim_nodes == mounted
+
+
+def test_what_was_taken_as_known_does_not_change_any_more():
+    cluster = Cluster("a")
+    before = cluster.known
+    cluster.pod(name="one", node="a", requests={"cpu": "2"})
+    cluster.node("b", {"HOME-EDGE": "1"})
+    cluster.plan(["train", 0])
+    assert (dict(before.used), set(before.nodes), dict(before.plans)) == ({}, {"a"}, {})
+    assert before.places == frozenset()
+
+
+def test_a_node_that_is_only_reported_again_changes_nothing():
+    cluster = Cluster()
+    cluster.node("a", {"HOME-EDGE": "1"})
+    before = cluster.known
+    cluster.node("a", {"HOME-EDGE": "1"})
+    assert cluster.known is before
+
+
+def test_labels_state_round_trips_in_any_case():
+    cluster = Cluster()
+    cluster.node("a", {"HOME-EDGE": "9.8", "zone": "3", "example.com/x": "1", "rack": "x"})
+    assert cluster.known.nodes["a"].latencies_ms == {"home-edge": 9.8}
+    assert cluster.known.places == {"home-edge"}
+    cluster.node("a", {})
+    assert cluster.known.places == frozenset()
+    cluster.node("b", {"HOME-EDGE": "1"})
+    cluster.lose("b")
+    assert cluster.known.places == frozenset()
+
+
+def test_a_location_goes_before_labels_of_its_name():
+    cluster = Cluster()
+    cluster.node("a", {"HOME-EDGE": "9.8", "site": "home"})
+    cluster.node("b", {"HOME-EDGE": "5", "MOON": "7"})
+    static = [{"topologyKey": "site", "value": "home", "rtt": "1ms"}]
+    cluster.location("edge", name="Home-Edge", static=static)
+    nodes = cluster.known.nodes
+    assert nodes["a"].latencies_ms == {"home-edge": 1.0}
+    assert nodes["b"].latencies_ms == {"moon": 7.0}
+    # A node that comes later, and one that moves.
+    cluster.node("c", {"site": "home"})
+    cluster.node("a", {"HOME-EDGE": "9.8"})
+    assert cluster.known.nodes["c"].latencies_ms == {"home-edge": 1.0}
+    assert cluster.known.nodes["a"].latencies_ms == {}
+    assert cluster.known.places == {"home-edge", "moon"}
+    cluster.memory.location_changed(Change(("", "edge"), None, None))
+    assert cluster.known.nodes["a"].latencies_ms == {"home-edge": 9.8}
+    assert cluster.known.nodes["c"].latencies_ms == {}
+
+
+def test_of_two_locations_of_one_place_the_first_by_object_name_counts():
+    cluster = Cluster()
+    cluster.node("a", {"site": "home"})
+    near = [{"topologyKey": "site", "value": "home", "rtt": "1ms"}]
+    far = [{"topologyKey": "site", "value": "home", "rtt": "50ms"}]
+    cluster.location("edge", static=far)
+    cluster.location("another", name="EDGE", static=near)
+    assert cluster.known.nodes["a"].latencies_ms == {"edge": 1.0}
+
+
+def test_only_the_policy_called_default_counts():
+    cluster = Cluster()
+    cluster.policy(paused=True)
+    memory = cluster.memory
+    memory.policy_changed(Change(("", "other"), None, None))
+    assert memory.known.rules.paused
+    memory.policy_changed(Change(("", "default"), memory.known.policy, None))
+    assert not memory.known.rules.paused
+
+
+def test_plans_of_later_revisions_are_read_as_far_as_known():
+    found = plan_object(["train", 0, 0, 9, [], [[1, 5]], "more"], ["x", 1])
+    found["spec"]["revision"] = 77
+    found["spec"]["newField"] = {"a": 1}
+    found["status"] = {"unknown": []}
+    plan = read_plan(found)
+    assert plan.steps["train"].node == "a"
+    assert plan.steps["train"].losses == {"b": 5.0}
+    assert plan.steps["x"].node == "b"
+
+
+@pytest.mark.parametrize(
+    "row", [[], ["", 0], [3, 0], ["x", 99], ["x", "a"], ["x", 0, 0, 0, 0, 0], "x", None]
+)
+def test_a_row_that_cannot_be_read_does_not_harm_the_others(row):
+    found = plan_object(["train", 0])
+    found["spec"]["steps"].append(row)
+    if isinstance(row, list):
+        assert set(read_plan(found).steps) == {"train"}
+    else:
+        with pytest.raises(InputError):
+            read_plan(found)
+
+
+def test_a_plan_goes_with_its_object():
+    cluster = Cluster("a")
+    plan = cluster.plan(["train", 0])
+    assert cluster.known.plans == {(NAMESPACE, WORKFLOW): plan}
+    cluster.memory.plan_changed(Change((NAMESPACE, WORKFLOW), plan, None))
+    assert cluster.known.plans == {}
