@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.parameters import DurationType
+from kfp_placement.cli.parameters import LOCAL_PATH, DurationType
 
 _DATA_HELP = "default: the variable KFP_PLACEMENT_DATA, else ../shared/data"
 
@@ -34,7 +34,7 @@ Exit codes: 0 all equal, 1 differences (they are printed) or nothing was scored,
 @click.option(
     "--data",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     help=f"The recording, or the folder it is in.  [{_DATA_HELP}]",
 )
 @debug_option
@@ -73,7 +73,7 @@ Exit codes: 0 done, 1 a target is missed or a bound is wrong.
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     help="Also write the tables to FILE, as Markdown.",
 )
 @debug_option

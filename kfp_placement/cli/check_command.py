@@ -8,7 +8,7 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.parameters import pairs
+from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, pairs
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ was found, or the input cannot be read.
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("run", metavar="RUN", type=click.Path(allow_dash=True))
+@click.argument("run", metavar="RUN", type=INPUT_FILE)
 @click.option(
     "-c",
     "--cluster",
     metavar="CLUSTER",
-    type=click.Path(allow_dash=True),
+    type=INPUT_FILE,
     help="Also check what depends on the cluster: room, locations, volumes.",
 )
 @click.option(
@@ -57,7 +57,7 @@ was found, or the input cannot be read.
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
 @debug_option

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH
 
 _EPILOG = """\b
 A dump of pods holds their environment, often with secrets in it; a Cluster file holds nodes, the
@@ -19,11 +20,11 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("dump", metavar="DUMP", type=click.Path(allow_dash=True))
+@click.argument("dump", metavar="DUMP", type=INPUT_FILE)
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
 @debug_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.parameters import DurationType
+from kfp_placement.cli.parameters import LOCAL_PATH, DurationType
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ Examples:
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     default=Path("taxi-plan.html"),
     show_default=True,
     help="Where to write the report.",

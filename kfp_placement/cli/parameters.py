@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,13 @@ BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` knows."""
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
+
+# A file that may not be read is found when it is read, and told as what it is: no usage error.
+INPUT_FILE = click.Path(allow_dash=True, readable=False)
+"""A file by name, or `-`."""
+
+LOCAL_PATH = click.Path(path_type=Path, readable=False)
+"""A file to write, or where data lies."""
 
 FORMATS = ("table", "wide", "json", "yaml", "html")
 

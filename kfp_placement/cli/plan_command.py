@@ -11,6 +11,8 @@ from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.parameters import (
     BASELINES,
     FORMATS,
+    INPUT_FILE,
+    LOCAL_PATH,
     DurationType,
     KubeVersionType,
     NamespaceType,
@@ -72,13 +74,13 @@ def _duration(text: str) -> float:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("run", metavar="RUN", type=click.Path(allow_dash=True))
+@click.argument("run", metavar="RUN", type=INPUT_FILE)
 @click.option(
     "-c",
     "--cluster",
     required=True,
     metavar="CLUSTER",
-    type=click.Path(allow_dash=True),
+    type=INPUT_FILE,
     help="Where the run shall go: a kubectl dump, a Cluster file, or - for stdin.",
 )
 @click.option(
@@ -101,7 +103,7 @@ def _duration(text: str) -> float:
     "--durations",
     "durations_file",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path, dir_okay=False, readable=False),
     help="Run times of many steps: a YAML or JSON mapping of steps to times.",
 )
 @click.option(
@@ -189,7 +191,7 @@ def _duration(text: str) -> float:
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
 @debug_option
