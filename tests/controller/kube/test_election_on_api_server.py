@@ -2,6 +2,7 @@
 
 import contextlib
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ class Candidate:
     """Stands for election; can be cut off from the server."""
 
     def __init__(self, kubeconfig, namespace, identity):
-        self.client = KubeClient(Transport(kubeconfig, 5.0))
-        self.told = []
+        self.client: Any = KubeClient(Transport(kubeconfig, 5.0))
+        self.told: list[int | None] = []
         self.election = LeaderElection(
             self.client,
             namespace,

@@ -21,7 +21,9 @@ def gated(*gates, **node_affinity):
 
 
 def affinity_after(pod, pin):
-    return opening_patch(pod, pin)["spec"]["affinity"]["nodeAffinity"]
+    patch = opening_patch(pod, pin)
+    assert patch is not None
+    return patch["spec"]["affinity"]["nodeAffinity"]
 
 
 def test_only_our_gate_goes():

@@ -84,7 +84,8 @@ def test_another_pod_of_the_same_name_is_left_alone(client, namespace, gated, sp
 
 def test_a_write_in_between_is_taken_into_account(client, namespace, gated, spec_of):
     uid = gated(gates=(KUEUE, OURS))
-    patch, first = client.patch, []
+    patch = client.patch
+    first: list[int] = []
 
     def after_another(*arguments, **options):
         if not first:

@@ -35,9 +35,8 @@ def a_placement(namespace):
             **spec,
         }
         metadata = {"name": "run", "namespace": namespace}
-        return PipelinePlacement(
-            metadata=metadata, spec=written, **({} if status is None else {"status": status})
-        )
+        found = {"metadata": metadata, "spec": written, "status": status}
+        return read_resource(PipelinePlacement, found)
 
     return build
 

@@ -14,14 +14,21 @@ def a_policy(**status):
     return {"metadata": metadata, "spec": {}, "status": status}
 
 
+def patch_for(policy, *findings, now=NOW):
+    """What is to be written, which is something."""
+    patch = findings_patch(policy, findings, now)
+    assert patch is not None
+    return patch
+
+
 def after(policy, *findings, now=NOW):
     """The policy once the patch is in force."""
-    patch = findings_patch(policy, findings, now)
+    patch = patch_for(policy, *findings, now=now)
     return {**policy, "status": {**policy["status"], **patch["status"]}}
 
 
 def test_a_first_finding_sets_flag_and_condition():
-    patch = findings_patch(a_policy(), [READY], NOW)
+    patch = patch_for(a_policy(), READY)
     assert patch["metadata"] == {"resourceVersion": "5"}
     assert patch["status"]["schedulerReady"] is True
     (condition,) = patch["status"]["conditions"]
@@ -45,7 +52,7 @@ def test_what_is_said_already_is_not_written_again():
 def test_a_flag_that_somebody_has_changed_is_set_right():
     said = after(a_policy(), READY)
     said["status"]["schedulerReady"] = False
-    assert findings_patch(said, [READY], NOW)["status"]["schedulerReady"] is True
+    assert patch_for(said, READY)["status"]["schedulerReady"] is True
 
 
 def test_a_change_keeps_the_conditions_of_others():

@@ -1,6 +1,7 @@
 """The watcher against an API server that answers as a test has written down."""
 
 import contextlib
+from typing import Any
 
 import pytest
 
@@ -33,11 +34,16 @@ def read_value(raw):
     return value
 
 
+def scripted(*steps: Any) -> Any:
+    """An API server that passes for a client."""
+    return ScriptedApi(*steps)
+
+
 class Followed:
     """What a watcher has told."""
 
     def __init__(self, *steps):
-        self.api = ScriptedApi(*steps)
+        self.api = scripted(*steps)
         self.told = []
         self.lists = 0
         self.watcher = Watcher(self.api, PODS, read_value, self.changed, listed=self.listed, seed=0)
@@ -181,7 +187,7 @@ def test_a_refusal_is_tried_again_and_nothing_is_told_of_it():
 
 def test_the_age_is_the_time_since_the_server_last_answered():
     now = [100.0]
-    api = ScriptedApi((5, []))
+    api = scripted((5, []))
     watcher = Watcher(api, PODS, read_value, lambda change: None, monotonic=lambda: now[0], seed=0)
     watcher.start()
     wait_until(lambda: len(api.asked) == 2, "a watch")
