@@ -36,7 +36,7 @@ def is_established(api: Api, name: str) -> bool:
     status = (_find(api, name) or {}).get("status", {})
     return any(
         each["type"] == "Established" and each["status"] == "True"
-        for each in status.get("conditions", [])
+        for each in status.get("conditions") or []
     )
 
 
