@@ -1,0 +1,169 @@
+"""The process `extend` and a kube-scheduler as shipped, on the control plane that tests share."""
+
+import http.client
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from tests.controlplane import health, objects
+from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.housekeeping import account_token, wait_until_seen
+from tests.controlplane.ports import LOOPBACK, free_ports
+from tests.controlplane.processes import ManagedProcess
+from tests.controlplane.waiting import wait_until
+from tests.support import manifests
+from tests.support.manifests import NAMESPACE, of_kind
+
+if TYPE_CHECKING:
+    from tests.controlplane.plane import ControlPlane
+
+SCHEDULER = "kfp-placement"
+WORKFLOW = "taxi-x7k2p"
+_NOT_HERE = ("Deployment", "PodDisruptionBudget", "MutatingAdmissionPolicyBinding")
+"""Nothing runs images here, and pods say themselves who places them."""
+
+
+class Extender:
+    """The process, its scheduler, and what a test does with them.
+
+    Attributes:
+        process: the process `extend`.
+        port: of the scheduler's questions.
+        api: the API server as the administrator sees it.
+    """
+
+    def __init__(self, api: Api, process: ManagedProcess, port: int, probe_port: int) -> None:
+        self.api = api
+        self.process = process
+        self.port = port
+        self._ready = health.http_ready(probe_port)
+
+    def start(self) -> None:
+        """Start the process and wait until it knows everything."""
+        self.process.start()
+
+        def ready() -> bool:
+            self.process.check()
+            return self._ready()
+
+        wait_until(ready, "extend to be ready", state=self.process.last_lines)
+
+    def pod(
+        self,
+        name: str,
+        namespace: str,
+        step: str,
+        requests: dict[str, str] | None = None,
+        labels: dict[str, str] | None = None,
+        **spec: Any,
+    ) -> JsonObject:
+        """A step's executor pod, placed by our scheduler."""
+        marks = {"workflows.argoproj.io/workflow": WORKFLOW, SCHEDULER_LABEL: SCHEDULER}
+        pod = objects.pod(
+            name,
+            namespace,
+            requests,
+            {**marks, **(labels or {})},
+            **{"schedulerName": SCHEDULER, **spec},
+        )
+        node_name = f"{WORKFLOW}(0).root(0).{step}(0).executor(0)"
+        pod["metadata"]["annotations"] = {"workflows.argoproj.io/node-name": node_name}
+        return pod
+
+    def ask(self, pod: JsonObject, nodes: Sequence[str]) -> list[str]:
+        """Ask as the scheduler does, which nodes remain."""
+        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=10)
+        body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": list(nodes)})
+        connection.request("POST", "/scheduler/filter", body)
+        with connection.getresponse() as response:
+            assert response.status == 200
+            names: list[str] = json.loads(response.read())["NodeNames"]
+        connection.close()
+        return names
+
+    def wait_known(self, pod: JsonObject, nodes: Sequence[str], expected: Sequence[str]) -> None:
+        """Wait until the process has seen what a test has just written."""
+        wait_until(
+            lambda: self.ask(pod, nodes) == list(expected),
+            f"extend to answer {expected}",
+            state=lambda: self.ask(pod, nodes),
+        )
+
+    def plan(
+        self,
+        namespace: str,
+        rows: Sequence[Sequence[Any]],
+        nodes: Sequence[str],
+        name: str = WORKFLOW,
+    ) -> JsonObject:
+        """Write a plan."""
+        return self.api.create(
+            {
+                "apiVersion": API_VERSION,
+                "kind": "PipelinePlacement",
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": {
+                    "workflowUID": "0d4a9f0e",
+                    "revision": 1,
+                    "submittedAt": "2026-11-20T10:00:00Z",
+                    "plannedAt": "2026-11-20T10:00:02Z",
+                    "nodes": list(nodes),
+                    "steps": [list(row) for row in rows],
+                },
+            }
+        )
+
+    def node_of(self, name: str, namespace: str) -> str:
+        """Where a pod has been bound, once it is."""
+
+        def pod() -> JsonObject:
+            return self.api.get("v1", "Pod", name, namespace)
+
+        return str(
+            wait_until(lambda: pod()["spec"].get("nodeName"), f"pod {name} to be bound", state=pod)
+        )
+
+
+@pytest.fixture(scope="module")
+def extender(control_plane: "ControlPlane") -> Iterator[Extender]:
+    """The process and a scheduler with the shipped configuration, accounts and rights."""
+    api = control_plane.api
+    items = manifests.rendered("gates")
+    applied = [item for item in items if item["kind"] not in (*_NOT_HERE, "CronJob")]
+    manifests.apply(api, applied)
+    token = account_token(api, NAMESPACE, "scheduler")
+    port, probe_port = free_ports(2)
+    command = (
+        *(sys.executable, "-m", "kfp_placement_controller.main", "extend"),
+        *("--kubeconfig", str(control_plane.kubeconfig_for("extend", token))),
+        *("--extender-port", str(port), "--probe-port", str(probe_port)),
+    )
+    process = ManagedProcess("extend", command, control_plane.folder / "extend.log")
+    found = Extender(api, process, port, probe_port)
+    try:
+        found.start()
+        (shipped,) = of_kind(items, "ConfigMap")
+        configuration = yaml.safe_load(shipped["data"]["scheduler-config.yaml"])
+        (asked,) = configuration["extenders"]
+        asked["urlPrefix"] = asked["urlPrefix"].replace(":8888", f":{port}")
+        control_plane.add_scheduler(SCHEDULER, configuration, token)
+        yield found
+    finally:
+        if SCHEDULER in control_plane.processes:
+            control_plane.remove(SCHEDULER)
+        process.stop(grace_seconds=5)
+        manifests.remove(api, applied)
+
+
+@pytest.fixture
+def nodes(extender: Extender, namespace: str, add_nodes: Any) -> list[str]:
+    """Three nodes of 8 CPU that the scheduler knows."""
+    names = [f"{namespace}-{letter}" for letter in "abc"]
+    add_nodes(*map(objects.node, names))
+    wait_until_seen(extender.api, namespace, SCHEDULER)
+    return names

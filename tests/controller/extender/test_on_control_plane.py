@@ -1,0 +1,154 @@
+"""A real kube-scheduler with the shipped configuration asks the process `extend`."""
+
+import os
+import signal
+
+import pytest
+
+from tests.controlplane import objects
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+def test_the_planned_node_is_honoured(extender, api, namespace, nodes):
+    _, b, c = nodes
+    extender.plan(namespace, [["train", 1, 0, 60], ["test", 2, 60, 90]], nodes)
+    extender.wait_known(extender.pod("x", namespace, "train"), nodes, [b])
+    for step, node in (("train", b), ("test", c)):
+        api.create(extender.pod(step, namespace, step))
+        assert extender.node_of(step, namespace) == node
+
+
+def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes):
+    a, b, c = nodes
+    extender.plan(namespace, [["train", 1, 0, 60, [], [[2, 10], [0, 20]]]], nodes)
+    api.create(objects.pod("other", namespace, {"cpu": "8"}, nodeName=b))
+    extender.wait_known(extender.pod("x", namespace, "train"), [a, c], [c, a])
+    created = api.create(extender.pod("train", namespace, "train"))
+    assert extender.node_of("train", namespace) == c
+
+    def told():
+        events = api.list("events.k8s.io/v1", "Event", namespace)
+        return [each["note"] for each in events if each["reason"] == "PlacedElsewhere"]
+
+    notes = wait_until(told, "the event")
+    assert notes == [f"planned on {b}, placed on {c}: not enough cpu free"]
+    assert created["spec"]["schedulerName"] == "kfp-placement"
+
+
+def test_a_moved_label_moves_the_next_prediction(extender, api, namespace, nodes):
+    a, b, _ = nodes
+    extender.plan(namespace, [["predict", 0, 0, 60]], nodes)
+    labels = {"typeOfComponent": "Predict", "OurLocation": "HOME-EDGE"}
+
+    def pod(name):
+        return extender.pod(name, namespace, "predict", labels=labels)
+
+    def move(node, latency):
+        item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
+        api.patch(item, {"metadata": {"labels": {"HOME-EDGE": latency}}})
+
+    move(a, "0.3")
+    move(b, "9.8ms")
+    extender.wait_known(pod("x"), nodes, [a])
+    api.create(pod("first"))
+    assert extender.node_of("first", namespace) == a
+    move(b, "0.1ms")
+    move(a, "42")
+    extender.wait_known(pod("x"), nodes, [b])
+    api.create(pod("second"))
+    assert extender.node_of("second", namespace) == b
+
+
+def test_a_limit_that_no_node_keeps_is_said(extender, api, namespace, nodes):
+    item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": nodes[0]}}
+    api.patch(item, {"metadata": {"labels": {"HOME-EDGE": "30"}}})
+    pod = extender.pod("predict", namespace, "predict", labels={"OurLocation": "HOME-EDGE"})
+    pod["metadata"]["annotations"]["kfp-placement.dev/hints"] = '{"v": 1, "maxLatency": "20ms"}'
+    extender.wait_known(pod, nodes, [])
+    api.create(pod)
+
+    def why() -> str:
+        conditions = api.get("v1", "Pod", "predict", namespace)["status"].get("conditions", ())
+        return next((row["message"] for row in conditions if row["status"] == "False"), "")
+
+    wait_until(why, "the pod to be refused")
+    assert "1 round trip to HOME-EDGE is over 20ms" in why()
+    assert "2 no round trip to HOME-EDGE is known" in why()
+
+
+def test_the_volume_of_a_running_pod_is_followed(extender, api, namespace, nodes):
+    _, _, c = nodes
+    extender.plan(namespace, [["train", 0, 0, 60]], nodes)
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "no-such-class",
+            "volumeName": f"{namespace}-data",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"{namespace}-data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "no-such-class",
+            "capacity": {"storage": "1Gi"},
+            "hostPath": {"path": "/data"},
+        },
+    }
+    api.create(volume)
+    api.create(claim)
+    wait_until(
+        lambda: (
+            api.get("v1", "PersistentVolumeClaim", "data", namespace)["status"].get("phase")
+            == "Bound"
+        ),
+        "the claim to be bound",
+    )
+    mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    api.create(objects.pod("user", namespace, nodeName=c, volumes=mounted))
+    pod = extender.pod("train", namespace, "train", volumes=mounted)
+    extender.wait_known(pod, nodes, [c])
+    api.create(pod)
+    assert extender.node_of("train", namespace) == c
+    api.delete(volume)
+
+
+def test_a_malformed_plan_does_not_harm_others(extender, api, namespace, nodes):
+    extender.plan(namespace, [["x", "a"], [1], [], ["x", 99, {}]], nodes, name="malformed")
+    extender.plan(namespace, [["train", 0, 0, 60], ["bad", "row"]], nodes)
+    extender.wait_known(extender.pod("x", namespace, "train"), nodes, [nodes[0]])
+    for number in range(3):
+        labels = {"workflows.argoproj.io/workflow": "malformed"}
+        api.create(extender.pod(f"bad-{number}", namespace, "x", labels=labels))
+    api.create(extender.pod("train", namespace, "train"))
+    assert extender.node_of("train", namespace) == nodes[0]
+    for number in range(3):
+        assert extender.node_of(f"bad-{number}", namespace) in nodes
+
+
+def test_pods_are_placed_while_extend_stalls_and_while_it_is_dead(extender, api, namespace, nodes):
+    extender.plan(namespace, [["train", 1, 0, 60]], nodes)
+    extender.wait_known(extender.pod("x", namespace, "train"), nodes, [nodes[1]])
+    group = extender.process.pid
+    os.killpg(group, signal.SIGSTOP)
+    try:
+        api.create(extender.pod("stalled", namespace, "train"))
+        assert extender.node_of("stalled", namespace) in nodes
+    finally:
+        os.killpg(group, signal.SIGCONT)
+    extender.process.kill()
+    try:
+        api.create(extender.pod("dead", namespace, "train"))
+        assert extender.node_of("dead", namespace) in nodes
+    finally:
+        extender.start()
+    api.create(extender.pod("again", namespace, "train"))
+    assert extender.node_of("again", namespace) == nodes[1]
