@@ -46,14 +46,38 @@ static double finish_seconds(const Problem *p, const State *s, int64_t activity,
     return begin + occupied_seconds(p, activity, node);
 }
 
+/* What the scores of one pod have in common for all nodes. */
+typedef struct {
+    int64_t most_taints, most_weight;  /* of the feasible nodes */
+    const double *image_ready_at;      /* [N] of its image, or NULL: no node holds it */
+    int64_t image_held, image_missing; /* ImageLocality of nodes that hold it, of others */
+    double now;
+} Scoring;
+
+/* ImageLocality: a node holds an image once its pull has ended. The launcher's and Argo's images are
+ * everywhere alike. */
+static void score_image(const Problem *p, const State *s, int64_t activity, Scoring *scoring) {
+    const int64_t image = p->image[activity], containers = p->containers[p->class_of[activity]];
+    int64_t holders = 0;
+    scoring->image_missing = scoring->image_held = image_locality(0, containers);
+    scoring->image_ready_at = NULL;
+    if (image < 0) return;
+    const double *ready_at = s->image_ready_at + image * p->nodes;
+    for (int64_t node = 0; node < p->nodes; node++) holders += ready_at[node] <= scoring->now;
+    if (holders == 0) return;
+    const double scaled = p->image_bytes[image] * ((double)holders / (double)p->nodes);
+    scoring->image_held = image_locality((int64_t)fmin(scaled, 0x1p62), containers);
+    scoring->image_ready_at = ready_at;
+}
+
 /* Weighted total of the default profile's plugins for one feasible node. */
-static int64_t kube_score(const Problem *p, const State *s, int64_t activity, int64_t node, int64_t most_taints,
-                          int64_t most_weight) {
+static int64_t kube_score(const Problem *p, const State *s, int64_t activity, int64_t node, const Scoring *scoring) {
     int64_t class = p->class_of[activity], cell = class * p->nodes + node;
     const int64_t *request = p->requests + activity * p->resources;
     int64_t cpu = p->allocatable[node * p->resources], memory = p->allocatable[node * p->resources + 1];
-    int64_t score = TAINT_TOLERATION_WEIGHT * normalise_reversed(p->preferred_taints[cell], most_taints);
-    if (p->scores_affinity[class]) score += NODE_AFFINITY_WEIGHT * normalise(p->preferred_weight[cell], most_weight);
+    int64_t score = TAINT_TOLERATION_WEIGHT * normalise_reversed(p->preferred_taints[cell], scoring->most_taints);
+    if (p->scores_affinity[class])
+        score += NODE_AFFINITY_WEIGHT * normalise(p->preferred_weight[cell], scoring->most_weight);
     score += RESOURCES_FIT_WEIGHT * least_allocated(s->scored[node * 2] + p->scored_requests[activity * 2],
                                                     s->scored[node * 2 + 1] + p->scored_requests[activity * 2 + 1],
                                                     cpu, memory);
@@ -61,7 +85,8 @@ static int64_t kube_score(const Problem *p, const State *s, int64_t activity, in
         score += BALANCED_ALLOCATION_WEIGHT *
                  balanced_allocation(cpu - s->free[node * p->resources], memory - s->free[node * p->resources + 1],
                                      request[0], request[1], cpu, memory, p->version_136);
-    return score + IMAGE_LOCALITY_WEIGHT * p->image_score[cell];
+    const int held = scoring->image_ready_at && scoring->image_ready_at[node] <= scoring->now;
+    return score + IMAGE_LOCALITY_WEIGHT * (held ? scoring->image_held : scoring->image_missing);
 }
 
 /* How many feasible nodes kube-scheduler scores: all of fewer than 100, else a share that shrinks with
@@ -112,17 +137,19 @@ static int64_t break_tie(const Problem *p, State *s, int64_t activity, int64_t c
 }
 
 /* The node of the sample that the default profile prefers; -1 if it is empty. */
-static int64_t best_by_score(const Problem *p, State *s, int64_t activity, int64_t count) {
+static int64_t best_by_score(const Problem *p, State *s, int64_t activity, int64_t count, double now) {
     const int64_t row = p->class_of[activity] * p->nodes;
-    int64_t most_taints = 0, most_weight = 0, best = -1, most = -1, ties = 0;
+    int64_t best = -1, most = -1, ties = 0;
+    Scoring scoring = {.now = now};
     if (count < 2) return count ? s->sample[0] : -1;
+    score_image(p, s, activity, &scoring);
     for (int64_t i = 0; i < count; i++) {
         int64_t cell = row + s->sample[i];
-        if (p->preferred_taints[cell] > most_taints) most_taints = p->preferred_taints[cell];
-        if (p->preferred_weight[cell] > most_weight) most_weight = p->preferred_weight[cell];
+        if (p->preferred_taints[cell] > scoring.most_taints) scoring.most_taints = p->preferred_taints[cell];
+        if (p->preferred_weight[cell] > scoring.most_weight) scoring.most_weight = p->preferred_weight[cell];
     }
     for (int64_t i = 0; i < count; i++) {
-        int64_t score = kube_score(p, s, activity, s->sample[i], most_taints, most_weight);
+        int64_t score = kube_score(p, s, activity, s->sample[i], &scoring);
         s->total[i] = score;
         if (score == most) ties += 1;
         if (score <= most) continue;
@@ -134,13 +161,13 @@ static int64_t best_by_score(const Problem *p, State *s, int64_t activity, int64
 }
 
 /* kube-scheduler's choice for a pod it has not tried yet, on the state of the moment. */
-static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity) {
-    return best_by_score(p, s, activity, sample_feasible(p, s, activity));
+static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity, double now) {
+    return best_by_score(p, s, activity, sample_feasible(p, s, activity), now);
 }
 
 /* Its choice for a pod that fitted nowhere until room came on the candidates just now. */
 static int64_t choose_by_kube_among(const Problem *p, State *s, int64_t activity, const int64_t *candidates,
-                                    int64_t count) {
+                                    int64_t count, double now) {
     int64_t found = 0;
     for (int64_t i = 0; i < count; i++) {
         if (!fits(p, s, activity, candidates[i])) continue;
@@ -149,7 +176,7 @@ static int64_t choose_by_kube_among(const Problem *p, State *s, int64_t activity
         for (; slot > 0 && s->place_in_list[s->sample[slot - 1]] > place; slot--) s->sample[slot] = s->sample[slot - 1];
         s->sample[slot] = candidates[i];
     }
-    return best_by_score(p, s, activity, found);
+    return best_by_score(p, s, activity, found, now);
 }
 
 /* The allowed node with room of least latency excess, then of earliest finish, then the fullest. */

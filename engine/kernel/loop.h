@@ -98,8 +98,8 @@ static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t act
                       int64_t count, double now) {
     int64_t gene = p->gene[activity];
     if (gene < 0 || d->policy == KUBE_DEFAULT || d->policy == STRICT_FIFO)
-        return candidates == s->everywhere ? choose_by_kube(p, s, activity)
-                                           : choose_by_kube_among(p, s, activity, candidates, count);
+        return candidates == s->everywhere ? choose_by_kube(p, s, activity, now)
+                                           : choose_by_kube_among(p, s, activity, candidates, count, now);
     int64_t node = d->policy == GREEDY ? s->gene_node[gene] : d->planned[gene];
     if (node >= 0 && fits(p, s, activity, node)) return node;
     if (d->policy == BACKFILL || (p->sticky[gene] && node >= 0)) return -1;

@@ -42,7 +42,7 @@ typedef struct {
     const uint8_t *feasible;            /* [K, N] */
     const int64_t *preferred_taints;    /* [K, N] */
     const int64_t *preferred_weight;    /* [K, N] */
-    const int64_t *image_score;         /* [K, N] */
+    const int64_t *containers;          /* [K] */
     const uint8_t *scores_affinity;     /* [K] */
     const uint8_t *scores_balance;      /* [K] */
     const double *latency_excess_ms;    /* [K, N] */

@@ -57,7 +57,7 @@ class ProblemArrays(NamedTuple):
         feasible: [K, N] Kubernetes' own static filters pass.
         preferred_taints: [K, N] untolerated PreferNoSchedule taints.
         preferred_weight: [K, N] weight of matching preferred affinity terms.
-        image_score: [K, N] ImageLocality's score.
+        containers: [K] number of containers, by which ImageLocality scales.
         scores_affinity, scores_balance: [K] whether those plugins score the pod at all.
         latency_excess_ms: [K, N] round trip beyond the tolerance band; 0 without a rule.
         assignment_gain: [K, N] the paper's Eq. (1) terms of the assignment.
@@ -101,7 +101,7 @@ class ProblemArrays(NamedTuple):
     feasible: Booleans
     preferred_taints: Integers
     preferred_weight: Integers
-    image_score: Integers
+    containers: Integers
     scores_affinity: Booleans
     scores_balance: Booleans
     latency_excess_ms: Floats

@@ -12,7 +12,7 @@ something happened on them.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -512,7 +512,7 @@ class _Play:
     def choose(self, pod: PlayedPod, now: float) -> Node | None:
         name = pod.key[0]
         if pod.key[1] or name not in self.planned:
-            return self.by_kube(pod)
+            return self.by_kube(pod, now)
         first = self.nodes[self.planned[name]]
         if self.fits(pod, first):
             return first
@@ -543,13 +543,21 @@ class _Play:
         )
         return node.allocatable.get("cpu", 0) - node.used.get("cpu", 0) - taken
 
-    def by_kube(self, pod: PlayedPod) -> Node | None:
+    def nodes_with_pulled(self, now: float) -> list[Node]:
+        """The nodes with the images whose pulls have ended."""
+        images = {node.name: dict(node.images) for node in self.model.cluster.nodes}
+        for (image, name), end in self.pull_ends.items():
+            if end <= now:
+                images[name].setdefault(image, self.image_bytes(image))
+        return [replace(node, images=images[node.name]) for node in self.model.cluster.nodes]
+
+    def by_kube(self, pod: PlayedPod, now: float) -> Node | None:
         bound = [
             self._bound(other)
             for other in self.pods
             if other.node is not None and not self.gone(other)
         ]
-        state = SchedulerState(self.model.cluster.nodes, bound)
+        state = SchedulerState(self.nodes_with_pulled(now), bound)
         ties = "heap" if self.model.kube_version >= (1, 35) else "random"
         scheduler = KubeScheduler(self.model.kube_version, ties=ties)
         seen = self.model.kube_pod(pod)
@@ -632,10 +640,12 @@ class _Play:
         known = self.pull_ends.get((image, node.name))
         if known is not None:
             return max(now, known)
-        sizes = [each.images[image] for each in self.model.cluster.nodes if image in each.images]
-        size = sizes[0] if sizes else self.model.assumptions.image_bytes
         rate = node.pull_bytes_per_second or self.model.assumptions.pull_bytes_per_second
-        return now + size / rate
+        return now + self.image_bytes(image) / rate
+
+    def image_bytes(self, image: str) -> int:
+        sizes = [each.images[image] for each in self.model.cluster.nodes if image in each.images]
+        return sizes[0] if sizes else self.model.assumptions.image_bytes
 
     def arrival(self, pod: PlayedPod, node: Node) -> float:
         """When the inputs are on the node if they move there directly from where they were made."""

@@ -259,7 +259,7 @@ def _arrays(
         feasible=tables.feasible,
         preferred_taints=tables.preferred_taints,
         preferred_weight=tables.preferred_weight,
-        image_score=tables.image_score,
+        containers=np.array([shape.containers for shape in shapes], np.int64),
         scores_affinity=np.array([bool(shape.affinity.preferred) for shape in shapes], np.bool_),
         scores_balance=(class_requests[:, 0] > 0) | (class_requests[:, 1] > 0),
         latency_excess_ms=tables.latency_excess_ms,

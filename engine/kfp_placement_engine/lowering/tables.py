@@ -8,8 +8,6 @@ import numpy as np
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.constraints import preferred_weight, untolerated_preferred_taints, why_not
-from kfp_placement_engine.image_names import scaled_sizes
-from kfp_placement_engine.kube_scores import image_locality
 from kfp_placement_engine.lowering.latency import excess_ms, round_trips
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.problem import Booleans, Floats, Integers
@@ -30,7 +28,6 @@ class ClassTables:
     within_limit: Booleans
     preferred_taints: Integers
     preferred_weight: Integers
-    image_score: Integers
     latency_ms: Floats
     latency_excess_ms: Floats
     assignment_gain: Floats
@@ -98,12 +95,9 @@ def class_tables(
     count = (len(shapes), len(cluster.nodes))
     feasible = np.zeros(count, np.bool_)
     taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    images = np.zeros(count, np.int64)
     trips = np.full(count, np.nan)
     # Many shapes differ in their requests only.
     filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
-    scores: dict[object, list[int]] = {}
-    sizes = scaled_sizes(cluster.nodes)
     for row, shape in enumerate(shapes):
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
         if rules not in filters:
@@ -112,10 +106,6 @@ def class_tables(
         for claim in shape.claims:
             if claim in pinned:
                 feasible[row] &= [node.name in pinned[claim] for node in cluster.nodes]
-        pulled = (shape.image, shape.containers)
-        if pulled not in scores:
-            scores[pulled] = _image_scores(cluster, shape, sizes)
-        images[row] = scores[pulled]
         known = round_trips(cluster, shape.location) if shape.location else None
         if known is not None:
             trips[row] = known
@@ -137,7 +127,6 @@ def class_tables(
         within_limit=within,
         preferred_taints=taints,
         preferred_weight=weight,
-        image_score=images,
         latency_ms=trips,
         latency_excess_ms=excess,
         assignment_gain=_assignment_gain(cluster, shapes, requests, nodes),
@@ -157,13 +146,6 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
     ]
     feasible, taints, weight = zip(*rows, strict=True)
     return np.array(feasible, np.bool_), np.array(taints, np.int64), np.array(weight, np.int64)
-
-
-def _image_scores(cluster: Cluster, shape: PodShape, sizes: Mapping[str, int]) -> list[int]:
-    """ImageLocality of the main image; the launcher's and Argo's images are everywhere alike."""
-    missing = int(image_locality(0, shape.containers))
-    there = int(image_locality(sizes.get(shape.image, 0), shape.containers))
-    return [there if shape.image in node.images else missing for node in cluster.nodes]
 
 
 def _assignment_gain(
