@@ -148,8 +148,11 @@ def _headline(plan: Plan) -> str:
     parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, {end}"]
     parts += [
         f"{shown(name, 40)} {summary.makespan(figures)}"
-        + (f" ({summary.spread(figures)})" if summary.spread(figures) else "")
-        + (" (breaks a latency rule)" if summary.breaks_more(plan, figures) else "")
+        + "".join(
+            f" ({remark})"
+            for remark in (summary.spread(figures), *summary.taken_liberties(plan, figures))
+            if remark
+        )
         for name, figures in plan.baselines.items()
     ]
     if plan.unschedulable:

@@ -15,6 +15,16 @@ static inline int mounts_volumes(const Problem *p, int64_t activity) {
     return p->claims_start[activity] < p->claims_start[activity + 1];
 }
 
+/* Whether both mount a claim that only one pod at a time may have. */
+static int shares_exclusive_claim(const Problem *p, int64_t activity, int64_t other) {
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) {
+        if (!p->exclusive[p->claims[i]]) continue;
+        for (int64_t j = p->claims_start[other]; j < p->claims_start[other + 1]; j++)
+            if (p->claims[i] == p->claims[j]) return 1;
+    }
+    return 0;
+}
+
 /* Whether no pod on another node has one of the activity's volumes. */
 static int volumes_free(const Problem *p, const State *s, int64_t activity) {
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) {
@@ -54,6 +64,8 @@ static void bind(const Problem *p, State *s, int64_t activity, int64_t node, dou
         s->free[node * p->resources + resource] -= p->requests[activity * p->resources + resource];
     s->scored[node * 2] += p->scored_requests[activity * 2];
     s->scored[node * 2 + 1] += p->scored_requests[activity * 2 + 1];
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
+        s->claim_holders[p->claims[i]] += 1;
     if (volumes_free(p, s, activity)) begin(p, s, activity, now);
 }
 
@@ -67,8 +79,10 @@ static void leave(const Problem *p, State *s, int64_t activity, double now) {
     s->last_end[node] = activity;
     touch(s, node);
     if (!mounts_volumes(p, activity)) return;
-    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++) {
         s->claim_users[p->claims[i]] -= 1;
+        s->claim_holders[p->claims[i]] -= 1;
+    }
     for (int64_t other = 0; other < p->activities; other++)
         if (s->node[other] >= 0 && isinf(s->begin[other]) && volumes_free(p, s, other)) begin(p, s, other, now);
 }

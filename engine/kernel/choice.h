@@ -6,13 +6,20 @@
 #include "scores.h"
 #include "state.h"
 
-/* NodeResourcesFit and the static filters. */
+/* VolumeRestrictions: whether a bound pod has a claim that only one pod at a time may have. */
+static int awaits_claim(const Problem *p, const State *s, int64_t activity) {
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
+        if (p->exclusive[p->claims[i]] && s->claim_holders[p->claims[i]] > 0) return 1;
+    return 0;
+}
+
+/* NodeResourcesFit, VolumeRestrictions and the static filters. */
 static inline int fits(const Problem *p, const State *s, int64_t activity, int64_t node) {
     if (!p->feasible[p->class_of[activity] * p->nodes + node]) return 0;
     const int64_t *request = p->requests + activity * p->resources, *room = s->free + node * p->resources;
     for (int64_t resource = 0; resource < p->resources; resource++)
         if (request[resource] > 0 && request[resource] > room[resource]) return 0;
-    return 1;
+    return p->exclusive_claims == 0 || !awaits_claim(p, s, activity);
 }
 
 /* When the inputs are on the node, with direct transfers from the producers' ends. */

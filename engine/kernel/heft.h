@@ -120,6 +120,7 @@ typedef struct {
     int64_t *gene_node; /* [G] */
     double *rank, *end; /* [A] */
     int64_t *order;     /* [2A] */
+    double *claim_end;  /* [V] when the last pod placed gives an exclusive claim back */
 } Heft;
 
 static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed, int64_t activity, int64_t node) {
@@ -130,6 +131,8 @@ static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed,
         if (p->direct && placed[before] != node) arrival += p->transfer_bytes[edge] / p->link_rate;
         ready = fmax(ready, arrival);
     }
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
+        ready = fmax(ready, h->claim_end[p->claims[i]]);
     return ready;
 }
 
@@ -156,6 +159,8 @@ static int heft_place(const Problem *p, Heft *h, int64_t activity, double *start
     if (best < 0) return 1;
     if (gene >= 0) h->gene_node[gene] = best;
     if (image >= 0) h->pulled[image * p->nodes + best] = 1;
+    for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
+        if (p->exclusive[p->claims[i]]) h->claim_end[p->claims[i]] = best_end;
     return take_room(h->profiles + best, request, p->resources, best_start, best_end);
 }
 
@@ -195,8 +200,10 @@ int64_t heft(const Problem *p, double *start, int64_t *placed) {
               calloc((size_t)p->genes + 1, sizeof(int64_t)),
               calloc(a + 1, sizeof(double)),
               calloc(a + 1, sizeof(double)),
-              calloc(2 * a + 1, sizeof(int64_t))};
-    int done = h.profiles && h.pulled && h.gene_node && h.rank && h.end && h.order && heft_run(p, &h, start, placed);
+              calloc(2 * a + 1, sizeof(int64_t)),
+              calloc((size_t)p->claim_count + 1, sizeof(double))};
+    int done = h.profiles && h.pulled && h.gene_node && h.rank && h.end && h.order && h.claim_end &&
+               heft_run(p, &h, start, placed);
     for (size_t node = 0; h.profiles && node < n; node++) {
         free(h.profiles[node].time);
         free(h.profiles[node].room);
@@ -207,6 +214,7 @@ int64_t heft(const Problem *p, double *start, int64_t *placed) {
     free(h.rank);
     free(h.end);
     free(h.order);
+    free(h.claim_end);
     return done;
 }
 

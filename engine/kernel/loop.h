@@ -82,9 +82,23 @@ static void leave_iterations(const Problem *p, State *s, int64_t activity, doubl
     }
 }
 
+/* Offer every node again to pods that may have waited for a claim of the activity, and not for room. */
+static void wake_claimants(const Problem *p, State *s, const Decision *d, int64_t activity) {
+    for (int64_t other = 0; other < p->activities; other++) {
+        if (!s->ready[other] || !shares_exclusive_claim(p, activity, other)) continue;
+        if (in_sequence(p, d, other)) {
+            touch(s, d->planned[p->gene[other]]);
+        } else if (!s->fresh[other]) {
+            s->fresh[other] = 1;
+            s->fresh_count += 1;
+        }
+    }
+}
+
 static void finish(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
     s->unfinished -= 1;
     if (s->node[activity] >= 0) leave(p, s, activity, now);
+    if (p->exclusive_claims && mounts_volumes(p, activity)) wake_claimants(p, s, d, activity);
     leave_iterations(p, s, activity, now);
     for (int64_t edge = p->successors_start[activity]; edge < p->successors_start[activity + 1]; edge++) {
         int64_t successor = p->successors[edge];

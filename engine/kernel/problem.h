@@ -27,6 +27,7 @@ typedef struct {
     const int64_t *successors;          /* [E] */
     const int64_t *claims_start;        /* [A + 1] */
     const int64_t *claims;              /* [...] */
+    const uint8_t *exclusive;           /* [V] one pod at a time */
     const int64_t *iteration;           /* [A], -1 = none */
     const int64_t *entry_iteration;     /* [A], -1 = none */
     const int64_t *iteration_parent;    /* [L], -1 = none */
@@ -58,6 +59,7 @@ typedef struct {
     int64_t version_136;                /* BalancedAllocation as since Kubernetes 1.36 */
     int64_t heap_ties;                  /* the best node by heap order, as since 1.35; 0: at random */
     int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
+    int64_t exclusive_claims;           /* how many claims are exclusive */
     int64_t activities, nodes, resources, classes, genes, images, claim_count;
     int64_t iterations, loops, runs;
 } Problem;

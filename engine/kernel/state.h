@@ -23,6 +23,7 @@ typedef struct {
     double *image_ready_at;       /* [I, N], infinite = not there */
     int64_t *gene_node;           /* [G] node of a group of volume sharers, -1 = not chosen yet */
     int64_t *claim_node, *claim_users; /* [V] */
+    int64_t *claim_holders;       /* [V] bound pods that mount it */
     int64_t *iteration_left, *iteration_blocked; /* [L] */
     uint8_t *iteration_active;    /* [L] */
     int64_t *loop_running;        /* [M] */
@@ -75,6 +76,7 @@ static size_t lay_out(State *state, const Problem *p, char *memory) {
     ARRAY(gene_node, int64_t, (size_t)p->genes);
     ARRAY(claim_node, int64_t, (size_t)p->claim_count);
     ARRAY(claim_users, int64_t, (size_t)p->claim_count);
+    ARRAY(claim_holders, int64_t, (size_t)p->claim_count);
     ARRAY(iteration_left, int64_t, (size_t)p->iterations);
     ARRAY(iteration_blocked, int64_t, (size_t)p->iterations);
     ARRAY(iteration_active, uint8_t, (size_t)p->iterations);
@@ -135,7 +137,7 @@ static void state_reset(State *s, const Problem *p) {
     for (int64_t gene = 0; gene < p->genes; gene++) s->gene_node[gene] = -1;
     for (int64_t claim = 0; claim < p->claim_count; claim++) {
         s->claim_node[claim] = -1;
-        s->claim_users[claim] = 0;
+        s->claim_users[claim] = s->claim_holders[claim] = 0;
     }
     for (int64_t iteration = 0; iteration < p->iterations; iteration++) {
         s->iteration_left[iteration] = p->iteration_size[iteration];

@@ -4,8 +4,8 @@ The larger of three bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
   with the driver, transfer and pull time that cannot be avoided, and loops at their limit;
-- `area`: requested resources x time against the room of all nodes, between what must come before
-  and what must follow;
+- `area`: requested resources x time against the room of all nodes, and the time for which pods hold
+  a claim that only one may have, between what must come before and what must follow;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
   the node's speed; where the extra `bounds` is installed and the sets are few enough.
 """
@@ -110,7 +110,23 @@ def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> f
         ],
         axis=1,
     )
-    return _windowed(shares, paths.head[placed], paths.tail[placed])
+    area = _windowed(shares, paths.head[placed], paths.tail[placed])
+    return max(area, _claims_seconds(problem, paths, placed))
+
+
+def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -> float:
+    """The same for claims that only one pod at a time may have: their users take turns."""
+    arrays = problem.arrays
+    mounting = np.repeat(np.arange(problem.activities), np.diff(arrays.claims_start))
+    counts = np.isin(mounting, placed) & arrays.exclusive[arrays.claims]
+    by_claim = np.argsort(arrays.claims[counts], kind="stable")
+    users, claims = mounting[counts][by_claim], arrays.claims[counts][by_claim]
+    best = 0.0
+    for group in np.split(users, np.flatnonzero(np.diff(claims)) + 1):
+        if group.size:
+            held = paths.shortest[group, None]
+            best = max(best, _windowed(held, paths.head[group], paths.tail[group]))
+    return best
 
 
 def _shares(work: Floats, room: Floats) -> Floats:

@@ -34,6 +34,7 @@ _SCALARS = (
     "version_136",
     "heap_ties",
     "objective",
+    "exclusive_claims",
     "activities",
     "nodes",
     "resources",
@@ -117,6 +118,7 @@ def _native(problem: PlacementProblem) -> _Problem:
     native.version_136 = int(problem.kube_version >= (1, 36))
     native.heap_ties = int(problem.heap_ties)
     native.objective = _OBJECTIVES[problem.objective]
+    native.exclusive_claims = int(arrays.exclusive.sum())
     native.activities, native.resources = arrays.requests.shape
     native.classes, native.nodes = arrays.feasible.shape
     native.genes = arrays.allowed.shape[0]

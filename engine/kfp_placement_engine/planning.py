@@ -150,7 +150,16 @@ def figures_of(problem: PlacementProblem, schedule: Schedule) -> Figures:
         latency_excess_ms=float(schedule.terms[1]),
         latency_ms=float(np.nansum(latencies)),
         makespan_seconds=schedule.makespan_seconds,
+        moves_volumes=_moves_volumes(problem, schedule),
     )
+
+
+def _moves_volumes(problem: PlacementProblem, schedule: Schedule) -> bool:
+    """Whether users of a claim that ties them to one node are on several."""
+    users = np.repeat(np.arange(problem.activities), np.diff(problem.arrays.claims_start))
+    nodes = schedule.node[users]
+    places = np.stack([problem.arrays.claims, nodes])[:, nodes >= 0]
+    return np.unique(places, axis=1).shape[1] > np.unique(places[0]).size
 
 
 def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule]) -> Figures:
@@ -166,6 +175,7 @@ def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule]) -> Fi
         fastest_seconds=None if same else min(ends),
         slowest_seconds=None if same else max(ends),
         tie_breaks=len(each),
+        moves_volumes=any(figures.moves_volumes for figures in each),
     )
 
 

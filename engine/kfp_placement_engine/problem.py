@@ -42,6 +42,7 @@ class ProblemArrays(NamedTuple):
         successors_start, successors: [A + 1], [E] the same edges from the other end.
         transfer_bytes: [E] bytes on the edge `predecessors[e]` -> activity for direct transfers.
         claims_start, claims: [A + 1], [...] volume claims it mounts.
+        exclusive: [V] claims that one pod at a time may have (ReadWriteOncePod).
         iteration: [A] innermost limited iteration it is in, -1 = none.
         entry_iteration: [A] the limited iteration whose first activity it is, -1 = none.
         iteration_parent: [L] the limited iteration around it, -1 = none.
@@ -86,6 +87,7 @@ class ProblemArrays(NamedTuple):
     successors: Integers
     claims_start: Integers
     claims: Integers
+    exclusive: Booleans
     iteration: Integers
     entry_iteration: Integers
     iteration_parent: Integers

@@ -96,6 +96,7 @@ def _baseline(figures: Figures) -> dict[str, Any]:
         "fastestSeconds": _end(figures, figures.fastest_seconds),
         "slowestSeconds": _end(figures, figures.slowest_seconds),
         "tieBreaks": figures.tie_breaks,
+        "movesVolumes": figures.moves_volumes,
     }
 
 

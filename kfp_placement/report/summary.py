@@ -77,10 +77,18 @@ def schedules(plan: Plan) -> list[ScheduleSummary]:
     rows = [_schedule(PLAN_NAME, plan.figures, "", "", is_plan=True)]
     for key, figures in plan.baselines.items():
         name, words = visible(key), verdict(plan, figures)
-        broken = f"but {name} breaks a latency rule"
-        caveat = broken if words.endswith("longer") and breaks_more(plan, figures) else ""
+        liberties = taken_liberties(plan, figures) if words.endswith("longer") else []
+        caveat = f"but {name} {' and '.join(liberties)}" if liberties else ""
         rows.append(_schedule(name, figures, words, caveat, is_plan=False))
     return rows
+
+
+def taken_liberties(plan: Plan, figures: Figures) -> list[str]:
+    """What a baseline does that the plan may not: `breaks a latency rule`."""
+    liberties = ["breaks a latency rule"] if breaks_more(plan, figures) else []
+    if figures.moves_volumes and not plan.figures.moves_volumes:
+        liberties.append("moves a volume between nodes")
+    return liberties
 
 
 def breaks_more(plan: Plan, figures: Figures) -> bool:

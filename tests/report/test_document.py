@@ -118,6 +118,7 @@ def test_the_whole_document():
                 "fastestSeconds": None,
                 "slowestSeconds": None,
                 "tieBreaks": 1,
+                "movesVolumes": False,
             }
         },
         "steps": [

@@ -128,3 +128,21 @@ def test_a_mean_shows_its_range():
     rows = summary.schedules(a_plan(baselines={"kube-default": tied}))
     assert [row.spread for row in rows] == ["", "1m to 2m over 24 tie-breaks"]
     assert rows[1].verdict == "33.3% shorter"
+
+
+def test_a_shorter_baseline_that_moves_volumes_says_so():
+    """Unless the plan does as well, or is not longer."""
+    moving = Figures(0, 0.0, 0.0, 50.0, moves_volumes=True)
+
+    still = Figures(0, 0.0, 0.0, 60.0)
+
+    def caveat(figures, mine=still):
+        plan = a_plan(figures=mine, baselines={"kube-default": figures})
+        return summary.schedules(plan)[1].caveat
+
+    assert caveat(moving) == "but kube-default moves a volume between nodes"
+    assert caveat(replace(moving, latency_excess_ms=5.0)) == (
+        "but kube-default breaks a latency rule and moves a volume between nodes"
+    )
+    assert caveat(replace(moving, makespan_seconds=70.0)) == ""
+    assert caveat(moving, replace(moving, makespan_seconds=60.0)) == ""

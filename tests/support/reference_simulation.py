@@ -182,6 +182,16 @@ class Reference:
                 result.add(claim.name)
         return result
 
+    def exclusive_claims(self) -> set[str]:
+        """Claims that one pod at a time may have."""
+        known = {claim.name: claim.access_modes for claim in self.cluster.claims}
+        return {
+            claim.name
+            for claim in self.graph.claims
+            if claim.name in self.binding_claims()
+            and "ReadWriteOncePod" in (claim.access_modes or known.get(claim.name, ()))
+        }
+
     def is_planned(self, step: Step | None) -> bool:
         """Whether the plan says where the pod goes; else the default scheduler does."""
         if step is None or step.kind is not StepKind.CONTAINER or step.assumed_cached:
@@ -333,6 +343,7 @@ class _Play:
         self.stuck = model.stuck()
         self.allowed = model.allowed()
         self.binding = model.binding_claims()
+        self.exclusive = model.exclusive_claims()
         self.nowhere = {pod.position for pod in self.pods if model.unplaceable(pod)}
         self.agenda: list[tuple[float, int, int]] = []  # time, pod, 0 ends / 1 becomes ready
         self.queue: list[PlayedPod] = []
@@ -379,6 +390,13 @@ class _Play:
         binding = self.claims_of(pod)
         if pod.node is not None:
             self.stirred.append(pod.node.name)
+            self.stirred += [
+                self.planned[other.key[0]]
+                for other in self.pods
+                if other.position in self.ready
+                and self.in_order(other)
+                and self.claims_of(other) & binding & self.exclusive
+            ]
         for iteration in self.around(pod):
             self.inside[iteration] -= 1
             if self.inside[iteration] == 0:
@@ -493,7 +511,7 @@ class _Play:
         return False
 
     def fits(self, pod: PlayedPod, node: Node) -> bool:
-        if not self.model.lets_on(pod, node):
+        if not self.model.lets_on(pod, node) or self.awaits_claim(pod):
             return False
         taken = dict(node.used)
         for other in self.pods:
@@ -503,6 +521,15 @@ class _Play:
         return all(
             amount == 0 or amount <= node.allocatable.get(name, 0) - taken.get(name, 0)
             for name, amount in {**self.model.requests(pod.step), "pods": 1}.items()
+        )
+
+    def awaits_claim(self, pod: PlayedPod) -> bool:
+        """A pod on any node has a claim that only one may have."""
+        wanted = self.claims_of(pod) & self.exclusive
+        return any(
+            other.node is not None and not self.gone(other) and self.claims_of(other) & wanted
+            for other in self.pods
+            if wanted
         )
 
     def gone(self, pod: PlayedPod) -> bool:
@@ -567,6 +594,8 @@ class _Play:
             for name in self.model.listed or [node.name for node in self.model.cluster.nodes]
             if name in fitting and self.model.lets_on(pod, self.nodes[name])
         ]
+        if self.awaits_claim(pod):
+            names = []
         if len(names) < 2:
             return self.nodes[names[0]] if names else None
         totals = {

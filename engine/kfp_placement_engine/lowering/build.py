@@ -244,6 +244,7 @@ def _arrays(
         successors=successors,
         claims_start=claims_start,
         claims=claims,
+        exclusive=genes.exclusive,
         iteration=limits.iteration,
         entry_iteration=limits.entry_iteration,
         iteration_parent=limits.parent,

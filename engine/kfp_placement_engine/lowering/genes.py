@@ -18,6 +18,7 @@ class Genes:
     Attributes:
         members: for each gene its activities.
         claims: for each activity the indexes of the binding claims it mounts.
+        exclusive: [V] one pod at a time may have the claim.
         unplaceable: [A] no node can ever take the pod.
     """
 
@@ -26,6 +27,7 @@ class Genes:
     sticky: Booleans
     members: tuple[tuple[int, ...], ...]
     claims: list[tuple[int, ...]]
+    exclusive: Booleans
     unplaceable: Booleans
     notices: tuple[Notice, ...]
 
@@ -80,6 +82,7 @@ def assign_genes(
         sticky=np.array([len(group) > 1 for group in members], np.bool_),
         members=tuple(members),
         claims=claims,
+        exclusive=np.array([name in volumes.exclusive for name in names], np.bool_),
         unplaceable=unplaceable,
         notices=tuple(notices),
     )

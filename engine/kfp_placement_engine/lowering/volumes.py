@@ -18,11 +18,13 @@ class VolumeRules:
 
     Attributes:
         binding: names of the claims that tie their users to one node.
+        exclusive: those of them that one pod at a time may have.
         pinned: claim name -> names of the nodes its volume or its running users allow.
         notices: what to tell people.
     """
 
     binding: frozenset[str]
+    exclusive: frozenset[str]
     pinned: dict[str, frozenset[str]]
     notices: tuple[Notice, ...]
 
@@ -30,6 +32,7 @@ class VolumeRules:
 def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
     """Work out the rules from the run's claims and those of the cluster."""
     binding: set[str] = set()
+    exclusive: set[str] = set()
     pinned: dict[str, frozenset[str]] = {}
     notices: list[Notice] = []
     users: defaultdict[str, int] = defaultdict(int)
@@ -42,30 +45,40 @@ def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
         if len(candidates) > 1:
             notices.append(_ambiguous(candidates))
         modes = claim.access_modes or (existing.access_modes if existing else ())
-        if not modes and users[claim.name] > 1:
-            notices.append(
-                Notice(
-                    "unknown-access-mode",
-                    f"the access mode of volume claim {claim.name!r} is unknown; "
-                    "taken as ReadWriteOnce, so its users share a node",
-                )
-            )
-        if "ReadWriteOncePod" in modes and users[claim.name] > 1:
-            notices.append(
-                Notice(
-                    "one-pod-volume",
-                    f"volume claim {claim.name!r} is ReadWriteOncePod: Kubernetes runs its users "
-                    "one at a time, the plan only keeps them on one node; order them with .after()",
-                )
-            )
+        notices += _mode_notices(claim.name, modes, users[claim.name])
         is_binding = not any(mode in _SHARED_MODES for mode in modes)
         if is_binding:
             binding.add(claim.name)
+            if "ReadWriteOncePod" in modes:
+                exclusive.add(claim.name)
         if existing is not None:
             nodes = _allowed_nodes(existing, cluster, is_binding)
             if nodes is not None:
                 pinned[claim.name] = nodes
-    return VolumeRules(frozenset(binding), pinned, tuple(notices))
+    return VolumeRules(frozenset(binding), frozenset(exclusive), pinned, tuple(notices))
+
+
+def _mode_notices(name: str, modes: tuple[str, ...], users: int) -> list[Notice]:
+    """What to tell about a claim's access mode where several steps use it."""
+    if users < 2:
+        return []
+    if not modes:
+        return [
+            Notice(
+                "unknown-access-mode",
+                f"the access mode of volume claim {name!r} is unknown; "
+                "taken as ReadWriteOnce, so its users share a node",
+            )
+        ]
+    if "ReadWriteOncePod" in modes:
+        return [
+            Notice(
+                "one-pod-volume",
+                f"volume claim {name!r} is ReadWriteOncePod: its {users} users run one at a time; "
+                "ReadWriteOnce would let those on one node run together",
+            )
+        ]
+    return []
 
 
 def _existing(claim: RunClaim, graph: RunGraph, cluster: Cluster) -> list[Claim]:

@@ -119,6 +119,12 @@ class Checker:
             if claims & others and one.node is not other.node and overlap:
                 yield f"{one.key} and {other.key} use a volume at once on two nodes"
 
+        exclusive = self.reference.exclusive_claims()
+        for (one, claims), (other, others) in combinations(users, 2):
+            overlap = min(one.end, other.end) > max(one.start, other.start)
+            if claims & others & exclusive and overlap:
+                yield f"{one.key} and {other.key} have a claim at once that only one may have"
+
     def _loops(self, pods: list[PlayedPod]) -> Iterator[str]:
         groups = {group.name: group for group in self.reference.graph.groups}
 

@@ -28,6 +28,7 @@ from tests.support.builders import GIBIBYTE, a_node
 
 LOCATION = "HOME-EDGE"
 KINDS = ("plain", "kfp", "direct")
+ACCESS_MODES = ((), ("ReadWriteOnce",), ("ReadWriteMany",), ("ReadWriteOncePod",))
 IMAGES = ("", "", "tool:1", "model:2", "untagged")
 
 
@@ -196,8 +197,7 @@ def cases(draw, kinds: tuple[str, ...] = KINDS, most_steps: int = 6, most_nodes:
     """A run and a cluster."""
     kind = draw(st.sampled_from(kinds))
     claims = tuple(
-        RunClaim(name, draw(st.sampled_from([(), ("ReadWriteOnce",), ("ReadWriteMany",)])))
-        for name in ("disk", "shelf")
+        RunClaim(name, draw(st.sampled_from(ACCESS_MODES))) for name in ("disk", "shelf")
     )
     steps = draw(
         some_steps(draw(st.integers(1, most_steps)), kind, tuple(claim.name for claim in claims))
@@ -249,6 +249,7 @@ def some_claims(draw, members: tuple[Node, ...]) -> tuple[Claim, ...]:
                 (),
                 (Claim("disk", access_modes=("ReadWriteOnce",)),),
                 (Claim("disk", access_modes=("ReadWriteMany",)),),
+                (Claim("disk", access_modes=("ReadWriteOncePod",)),),
                 (Claim("disk", required_terms=(term,)),),
                 (Claim("disk", used_on=(members[0].name,)),),
             ]

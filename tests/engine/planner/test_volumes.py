@@ -4,6 +4,7 @@ import pytest
 
 from kfp_placement_engine.baselines import BASELINES
 from kfp_placement_engine.cluster import Claim
+from kfp_placement_engine.lower_bound import lower_bound
 from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.run_graph import (
     NodeSelectorTerm,
@@ -11,6 +12,8 @@ from kfp_placement_engine.run_graph import (
     RunClaim,
     StepKind,
 )
+from kfp_placement_engine.solve import solve
+from kfp_placement_engine.stop import MaxGenerations
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,
@@ -47,6 +50,49 @@ def test_sharers_run_on_one_node_though_it_takes_longer(dispatch, mode):
     for step in plan.steps:
         assert step.reason.startswith("shares volume disk with s")
         assert step.reason.endswith(" and 2 more")
+
+
+@pytest.mark.parametrize(("way", "waits"), [("kube-default", 0), ("heft", 0), ("fifo", 20)])
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_a_claim_of_one_pod_is_used_by_one_pod_at_a_time(dispatch, way, waits):
+    """Three users of 10 s take turns though there is room for all; behind them fifo alone waits."""
+    steps = [a_step(f"s{n}", claims=["disk"]) for n in range(3)]
+    run = a_run(*steps, a_step("free"), claims=(RunClaim("disk", ("ReadWriteOncePod",)),))
+    problem = a_problem(run, a_cluster(*nodes(2)), dispatch=dispatch)
+    schedule = BASELINES[way](problem, 0)
+    assert sorted(schedule.start[:3].tolist()) == [0, 10, 20]
+    assert schedule.start[3] == waits
+    bound = lower_bound(problem)
+    assert (bound.kind, bound.seconds) == ("area", pytest.approx(30))
+
+
+def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended():
+    """`second` fits on n2 alone, where nothing happens when `first` gives the claim back on n1."""
+    run = a_run(
+        a_step("first", node_selector={"name": "n1"}, claims=["disk"]),
+        a_step("second", node_selector={"name": "n2"}, claims=["disk"]),
+        claims=(RunClaim("disk", ("ReadWriteOncePod",)),),
+    )
+    members = [a_node(name, labels={"name": name}) for name in ("n1", "n2")]
+    for dispatch in ("ready", "ordered"):
+        problem = a_problem(run, a_cluster(*members), dispatch=dispatch)
+        assert BASELINES["kube-default"](problem, 0).start.tolist() == [0, 10]
+        assert solve(problem, MaxGenerations(2)).schedule.makespan_seconds == 20
+
+
+def test_a_figure_says_whether_volumes_move():
+    """kube-default spreads two users, one after the other; the plan keeps them together."""
+    run = a_run(
+        a_step("first", claims=["disk"]),
+        a_step("wide", "first", cpu=4),
+        a_step("second", "first", cpu=4, claims=["disk"]),
+        claims=(DISK,),
+    )
+    plan = plan_run(run, a_cluster(*nodes(2)), PlanOptions(compare=("kube-default", "heft")))
+    assert nodes_of(plan)["first"] == nodes_of(plan)["second"]
+    assert not plan.figures.moves_volumes
+    assert not plan.baselines["heft"].moves_volumes
+    assert plan.baselines["kube-default"].moves_volumes
 
 
 def test_sharers_of_sharers_run_there_too():
