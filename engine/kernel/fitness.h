@@ -51,7 +51,7 @@ static double assignment_value(const Problem *p, const State *s) {
 
 /* Terms of a simulated schedule; `scratch` holds max(nodes, runs) numbers. */
 static void cost_terms(const Problem *p, const State *s, double *scratch, double *terms) {
-    double weighted = 0.0, horizon = 0.0;
+    double weighted = 0.0, horizon = 0.0, busy = 0.0;
     terms[0] = terms[1] = 0.0;
     for (int64_t run = 0; run < p->runs; run++) scratch[run] = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++) {
@@ -61,8 +61,9 @@ static void cost_terms(const Problem *p, const State *s, double *scratch, double
         }
         double *completion = scratch + p->run[activity];
         if (s->end[activity] > *completion) *completion = s->end[activity];
-        if (s->node[activity] >= 0)
-            terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->node[activity]];
+        if (s->node[activity] < 0) continue;
+        terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->node[activity]];
+        busy += occupied_seconds(p, activity, s->node[activity]);
     }
     for (int64_t run = 0; run < p->runs; run++) {
         weighted += p->run_weight[run] * scratch[run];
@@ -70,10 +71,12 @@ static void cost_terms(const Problem *p, const State *s, double *scratch, double
     }
     if (p->objective == COMPLETION) {
         terms[2] = weighted;
-        terms[3] = imbalance(p, s, horizon, scratch);
+        terms[3] = busy;
+        terms[4] = imbalance(p, s, horizon, scratch);
     } else {
         terms[2] = p->objective == PACKING ? nodes_used(p, s, scratch) : -assignment_value(p, s);
         terms[3] = weighted;
+        terms[4] = busy;
     }
 }
 

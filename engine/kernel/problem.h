@@ -64,7 +64,7 @@ typedef struct {
     int64_t iterations, loops, runs;
 } Problem;
 
-#define TERMS 4 /* terms of the objective, compared one after the other */
+#define TERMS 5 /* terms of the objective, compared one after the other */
 
 /* Policies of the simulation. */
 enum {

@@ -3,10 +3,15 @@
 Order: steps unplaced; sum over latency-ruled steps of the round trip beyond the tolerance band;
 then by `objective`:
 
-- `completion`: completion time (makespan; with several runs the weighted sum of completions), then
-  balance of utilisation and image pulls;
-- `packing`: number of nodes used, then completion time;
-- `paper`: the assignment's value by Eq. (1) of the genetic-algorithm paper, then completion time.
+- `completion`: completion time (makespan; with several runs the weighted sum of completions), busy
+  time, balance of utilisation and image pulls;
+- `packing`: number of nodes used, completion time, busy time;
+- `paper`: the assignment's value by Eq. (1) of the genetic-algorithm paper, completion time, busy
+  time.
+
+Busy time is what all pods together take to download, run and upload: among plans that end together
+the one whose work is done on quicker nodes. Balance alone would count a slow node, which is busy
+for longer, as better used.
 
 The kernel computes the terms with every simulation (`engine/kernel/fitness.h`).
 """

@@ -24,7 +24,7 @@ BACKFILL = 4
 GREEDY = 5
 """Policies of the simulation; their meaning stands in `problem.h`."""
 
-TERMS = 4
+TERMS = 5
 """Terms of the objective."""
 
 _ELEMENT_TYPES = ("float64", "int64", "uint64", "bool")
@@ -195,7 +195,7 @@ def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:
 
 
 def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, int]:
-    """Best [G] nodes, [A] order and [4] terms over all plans, and the number of plans.
+    """Best [G] nodes, [A] order and [5] terms over all plans, and the number of plans.
 
     Raises:
         PlanningError: more than 62 activities are to be ordered.
@@ -220,7 +220,7 @@ class Population:
     """The plans that one island of the search works on; slot 0 is its best.
 
     Attributes:
-        genes: [P, G]; keys: [P, A] starts; terms: [P, 4]; cause: [P, A]; last: [P].
+        genes: [P, G]; keys: [P, A] starts; terms: [P, 5]; cause: [P, A]; last: [P].
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class Schedule:
         node: [A] node index, -1 = none.
         pull_seconds: [A] waiting for the image.
         cause: [A] the activity whose end let this one start, -1 = none.
-        terms: [4] terms of the objective, see `fitness`.
+        terms: [5] terms of the objective, see `fitness`.
     """
 
     start: Floats

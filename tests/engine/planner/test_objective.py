@@ -157,10 +157,22 @@ def test_balance_decides_among_plans_that_end_at_once():
         problem = a_problem(run, a_cluster(*nodes(2)), dispatch=dispatch)
         result = solve(problem, MaxGenerations(15), 0, SEARCH)
         assert sorted(result.schedule.node.tolist()) == [0, 1]
-        assert result.schedule.terms[3] == pytest.approx(0)
+        assert result.schedule.terms[3:].tolist() == pytest.approx([20, 0])
         together = simulate(problem, replace(result.placement, gene_nodes=np.zeros(2, np.int64)))
         assert together.makespan_seconds == result.schedule.makespan_seconds
-        assert together.terms[3] > 0.01
+        assert together.terms[4] > 0.01
+
+
+@pytest.mark.parametrize("objective", ["completion", "packing", "paper"])
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_a_slow_node_is_not_taken_where_the_end_is_the_same(dispatch, objective):
+    """`side` ends long before `long` on either of two equal nodes but for their speed."""
+    run = a_run(a_step("long", seconds=100), a_step("side", seconds=10))
+    cluster = a_cluster(a_node("slow", speed=0.5), a_node("quick"))
+    problem = a_problem(run, cluster, dispatch=dispatch, objective=objective)
+    result = solve(problem, MaxGenerations(15), 0, SEARCH)
+    assert {problem.node_names[node] for node in result.schedule.node} == {"quick"}
+    assert 110 in result.schedule.terms.tolist()
 
 
 def test_pulls_decide_among_plans_that_end_at_once():
