@@ -159,7 +159,7 @@ def _moves_volumes(problem: PlacementProblem, schedule: Schedule) -> bool:
     users = np.repeat(np.arange(problem.activities), np.diff(problem.arrays.claims_start))
     nodes = schedule.node[users]
     places = np.stack([problem.arrays.claims, nodes])[:, nodes >= 0]
-    return np.unique(places, axis=1).shape[1] > np.unique(places[0]).size
+    return bool(np.unique(places, axis=1).shape[1] > np.unique(places[0]).size)
 
 
 def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule]) -> Figures:

@@ -155,11 +155,10 @@ def test_an_image_counts_from_the_end_of_its_pull_on():
 
     While `first` runs its node is fuller, by less than 1 GiB of image is worth (19 of 100).
     """
-    pulling = {"image": "big:1", "cpu": 1}
     run = a_run(
-        a_step("first", seconds=1000, **pulling),
+        a_step("first", seconds=1000, image="big:1"),
         a_step("early", seconds=5),
-        a_step("same", "early", seconds=5, **pulling),
+        a_step("same", "early", seconds=5, image="big:1"),
         a_step("other", "early", seconds=5),
     )
     slow, quick = 2.0**20, 2.0**30

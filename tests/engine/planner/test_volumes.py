@@ -63,7 +63,8 @@ def test_a_claim_of_one_pod_is_used_by_one_pod_at_a_time(dispatch, way, waits):
     assert sorted(schedule.start[:3].tolist()) == [0, 10, 20]
     assert schedule.start[3] == waits
     bound = lower_bound(problem)
-    assert (bound.kind, bound.seconds) == ("area", pytest.approx(30))
+    assert bound.kind == "area"
+    assert bound.seconds == pytest.approx(30)
 
 
 def test_a_pod_that_waited_for_a_claim_may_go_where_nothing_ended():
