@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_controller import extend_process
+from kfp_placement_controller.kube.access import check_access
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.settings import Settings
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
@@ -159,6 +163,14 @@ def everyones(installed: Api) -> set[Right]:
     """What every account may do: ask about itself."""
     token = housekeeping.account_token(installed, ELSEWHERE, "default")
     return rules_of(installed.acting_as(token), ELSEWHERE)
+
+
+@pytest.mark.usefixtures("argo")
+@pytest.mark.parametrize(("name", "needs"), [("scheduler", extend_process.NEEDS)])
+def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):
+    token = housekeeping.account_token(installed, NAMESPACE, name)
+    kubeconfig = control_plane.kubeconfig_for(f"rights-of-{name}", token)
+    check_access(KubeClient.from_settings(Settings(kubeconfig=kubeconfig)), needs)
 
 
 def role(api: Api, name: str) -> set[Right]:

@@ -19,12 +19,14 @@ class Need:
         verbs: as RBAC names them.
         namespace: only there; "" = in all, or of the cluster.
         subresource: such as `status`.
+        name: of the only object it is needed for; "" = of any.
     """
 
     kind: Kind
     verbs: tuple[str, ...] = WATCH_VERBS
     namespace: str = ""
     subresource: str = ""
+    name: str = ""
 
 
 def check_access(client: KubeClient, needs: Iterable[Need]) -> None:
@@ -64,6 +66,7 @@ def is_allowed(client: KubeClient, need: Need, verb: str) -> bool:
         "subresource": need.subresource,
         "verb": verb,
         "namespace": need.namespace,
+        "name": need.name,
     }
     answer = client.create(ACCESS_REVIEWS, {"spec": {"resourceAttributes": attributes}})
     return answer.get("status", {}).get("allowed") is True

@@ -1,0 +1,65 @@
+"""Workflows that we make ourselves are executed like those of KFP's own compiler."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.controlplane.argo.memory import MemoryCluster
+from tests.controlplane.argo.playing import Player
+from tests.controlplane.argo.test_recordings import _admit, _as_recorded, _node_name
+from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.support.data import data_path
+from tests.support.runnable_workflow import read_package, runnable_workflow
+from tests.support.samples import SAMPLES
+
+
+def as_submitted(workflow: dict, name: str, run_id: str) -> dict:
+    workflow["metadata"] = {
+        "name": name,
+        "namespace": "kubeflow",
+        "uid": "6eecda84-92fd-45a0-a85a-d235d5f001e3",
+        "creationTimestamp": "2026-01-05T08:00:00Z",
+        "labels": {"pipeline/runid": run_id},
+    }
+    workflow["spec"]["podMetadata"]["labels"]["pipeline/runid"] = run_id
+    workflow["status"] = {}
+    return workflow
+
+
+def test_the_pods_are_those_of_the_recorded_run():
+    """The real controller with the Workflow of the real compiler had the same pods."""
+    recording = json.loads(data_path("labelled", "recordings", "taxi.json").read_text())
+    run_id = recording["pods"][0]["metadata"]["labels"]["pipeline/runid"]
+    workflow = read_package(data_path("labelled", "pipelines", "taxi.yaml"))
+    choices = DriverChoices(with_placement=False)
+    cluster = MemoryCluster(_admit)
+    player = Player(
+        as_submitted(workflow, recording["workflow"], run_id), choices=choices, cluster=cluster
+    )
+
+    player.play()
+
+    assert player.phase == "Succeeded"
+    made = {key: _as_recorded(pod) for key, pod in player.cluster.by_node_name().items()}
+    assert made == {_node_name(pod): pod for pod in recording["pods"]}
+
+
+def test_the_sample_runs_to_its_end():
+    workflow = read_package(SAMPLES / "06_taxi" / "pipeline.yaml")
+    player = Player(as_submitted(workflow, "taxi-1", "run-1"))
+    player.play()
+    assert player.phase == "Succeeded"
+    executors = [
+        pod
+        for pod in player.cluster.pods.values()
+        if "kfp-placement.dev/scheduler" in pod["metadata"]["labels"]
+    ]
+    assert len(executors) == 7
+    assert len(player.cluster.pods) == 15
+
+
+def test_what_cannot_be_executed_is_refused():
+    documents = yaml.safe_load_all(data_path("labelled", "pipelines", "fan_out.yaml").read_text())
+    with pytest.raises(ValueError, match="only plain steps"):
+        runnable_workflow(*documents)

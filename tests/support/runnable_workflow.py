@@ -1,0 +1,246 @@
+"""Package -> Workflow that Argo can execute, for pipelines without loops, conditions or nesting.
+
+What `kfp_workflow_emitter` leaves out because readers need none of it: what the pods are made of.
+Written after the Workflows of KFP 2.17, and checked by the pods that a recorded run really had.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.kfp_workflow_emitter import emit_workflow
+
+Json = dict[str, Any]
+
+_RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+_NOT_ROOT = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+_ROLE = "pipelines.kubeflow.org/runtime-role"
+_MARK = "pipelines.kubeflow.org/v2_component"
+_EXECUTOR = "system-container-executor"
+
+
+def read_package(path: Path) -> Json:
+    """The Workflow of a compiled package, one or two documents."""
+    documents = [each for each in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader) if each]
+    return runnable_workflow(*documents)
+
+
+def runnable_workflow(pipeline: Json, platform: Json | None = None) -> Json:
+    """The Workflow as KFP's API server submits it, for the arguments' defaults.
+
+    Args:
+        pipeline: the package's pipeline.
+        platform: its second document.
+
+    Raises:
+        ValueError: the pipeline has more than plain steps.
+    """
+    workflow = emit_workflow(pipeline, platform)
+    spec = workflow["spec"]
+    given = {template["name"]: template for template in spec["templates"]}
+    if set(given) - {"root", "entrypoint", "system-dag-driver", "system-container-driver"}:
+        raise ValueError(f"only plain steps can be executed, not {', '.join(sorted(given))}")
+    name = pipeline["pipelineInfo"]["name"]
+    tasks = given["root"]["dag"]["tasks"]
+    for task in tasks:
+        task["arguments"]["parameters"] += list(_handed_down(task))
+    (driver, root) = given["entrypoint"]["dag"]["tasks"]
+    execution = "{{tasks.root-driver.outputs.parameters.execution-id}}"
+    root["arguments"] = {"parameters": [{"name": "parent-dag-id", "value": execution}]}
+    executors = sorted({task["template"] for task in tasks if task["template"].endswith(_EXECUTOR)})
+    spec["templates"] = [
+        {"name": "entrypoint", "dag": {"tasks": [driver, root]}},
+        {"name": "root", "inputs": _inputs("parent-dag-id"), "dag": {"tasks": tasks}},
+        _dag_driver(name),
+        _container_driver(name),
+        *(each for template in executors for each in _executor(template)),
+    ]
+    spec["podMetadata"] = {"annotations": {_MARK: "true"}, "labels": {_MARK: "true"}}
+    spec["securityContext"] = _NOT_ROOT
+    spec["serviceAccountName"] = "pipeline-runner"
+    return workflow
+
+
+def _handed_down(task: Json) -> Iterator[Json]:
+    """Arguments that only the execution needs."""
+    if task["template"] == "system-container-driver":
+        yield {"name": "parent-dag-id", "value": "{{inputs.parameters.parent-dag-id}}"}
+        return
+    for output in ("pod-spec-patch", "cached-decision"):
+        value = f"{{{{tasks.{task['name']}-driver.outputs.parameters.{output}}}}}"
+        yield {"name": output, "value": value}
+
+
+def _inputs(*names: str, **defaults: str) -> Json:
+    optional = [
+        {"name": name.replace("_", "-"), "default": value} for name, value in defaults.items()
+    ]
+    return {"parameters": [*({"name": name} for name in names), *optional]}
+
+
+def _outputs(**defaults: str | None) -> Json:
+    parameters = []
+    for key, default in defaults.items():
+        name = key.replace("_", "-")
+        source = {"path": f"/tmp/outputs/{name}"}
+        parameters.append(
+            {
+                "name": name,
+                "valueFrom": source if default is None else source | {"default": default},
+            }
+        )
+    return {"parameters": parameters}
+
+
+def _driver(name: str, arguments: dict[str, str], inputs: Json, outputs: Json) -> Json:
+    return {
+        "name": name,
+        "inputs": inputs,
+        "outputs": outputs,
+        "metadata": {"annotations": {_ROLE: "driver"}},
+        "securityContext": _NOT_ROOT,
+        "container": {
+            "name": "",
+            "image": "kfp-driver:2.17.0",
+            "command": ["driver"],
+            "args": [text for key, value in arguments.items() for text in (f"--{key}", value)],
+            "resources": {
+                "limits": {"cpu": "500m", "memory": "512Mi"},
+                "requests": {"cpu": "100m", "memory": "64Mi"},
+            },
+            "securityContext": _RESTRICTED | {"runAsNonRoot": True},
+        },
+    }
+
+
+def _common_arguments(pipeline: str) -> dict[str, str]:
+    return {
+        "pipeline_name": pipeline,
+        "run_id": "{{workflow.uid}}",
+        "run_name": "{{workflow.name}}",
+        "dag_execution_id": "{{inputs.parameters.parent-dag-id}}",
+        "component": "{{inputs.parameters.component}}",
+        "task": "{{inputs.parameters.task}}",
+        "task_name": "{{inputs.parameters.task-name}}",
+        "iteration_index": "{{inputs.parameters.iteration-index}}",
+        "condition_path": "{{outputs.parameters.condition.path}}",
+    }
+
+
+def _dag_driver(pipeline: str) -> Json:
+    arguments = {
+        "type": "{{inputs.parameters.driver-type}}",
+        **_common_arguments(pipeline),
+        "runtime_config": "{{inputs.parameters.runtime-config}}",
+        "execution_id_path": "{{outputs.parameters.execution-id.path}}",
+        "iteration_count_path": "{{outputs.parameters.iteration-count.path}}",
+    }
+    inputs = _inputs(
+        "component",
+        runtime_config="",
+        task="",
+        task_name="",
+        parent_dag_id="0",
+        iteration_index="-1",
+        driver_type="DAG",
+    )
+    outputs = _outputs(execution_id=None, iteration_count="0", condition="true")
+    return _driver("system-dag-driver", arguments, inputs, outputs)
+
+
+def _container_driver(pipeline: str) -> Json:
+    arguments = {
+        "type": "CONTAINER",
+        **_common_arguments(pipeline),
+        "container": "{{inputs.parameters.container}}",
+        "cached_decision_path": "{{outputs.parameters.cached-decision.path}}",
+        "pod_spec_patch_path": "{{outputs.parameters.pod-spec-patch.path}}",
+        "kubernetes_config": "{{inputs.parameters.kubernetes-config}}",
+    }
+    names = ("component", "task", "container", "task-name", "parent-dag-id")
+    inputs = _inputs(*names, iteration_index="-1", kubernetes_config="")
+    outputs = _outputs(pod_spec_patch="", cached_decision="false", condition="true")
+    return _driver("system-container-driver", arguments, inputs, outputs)
+
+
+def _metadata_keys(template: str) -> dict[str, list[tuple[str, str]]]:
+    """Parameters that hold the key and the value of each annotation and label.
+
+    `metadata-1-3-...`: one annotation, whose names have no number, and three labels.
+    """
+    if not template.startswith("metadata-"):
+        return {}
+    counts = zip(("annotation", "label"), map(int, template.split("-")[1:3]), strict=True)
+    return {
+        f"{kind}s": [
+            (f"pod-metadata-{kind}-key{suffix}", f"pod-metadata-{kind}-val{suffix}")
+            for suffix in ([""] if count == 1 else [f"-{each}" for each in range(1, count + 1)])
+        ]
+        for kind, count in counts
+        if count
+    }
+
+
+def _given(name: str) -> str:
+    return f"{{{{inputs.parameters.{name}}}}}"
+
+
+def _executor(template: str) -> Iterator[Json]:
+    """The template of an executor, which may be skipped, and that of its pod."""
+    metadata = _metadata_keys(template)
+    names = [name for pairs in metadata.values() for pair in pairs for name in pair]
+    implementation = template.replace("executor", "impl")
+    handed = [{"name": name, "value": _given(name)} for name in ("pod-spec-patch", *names)]
+    call = {
+        "name": "executor",
+        "template": implementation,
+        "arguments": {"parameters": handed},
+        "when": "{{inputs.parameters.cached-decision}} != true",
+    }
+    inputs = _inputs("pod-spec-patch", *names, cached_decision="false")
+    yield {"name": template, "inputs": inputs, "dag": {"tasks": [call]}}
+    written = {
+        kind: {_given(key): _given(value) for key, value in pairs}
+        for kind, pairs in metadata.items()
+    }
+    yield {
+        "name": implementation,
+        "inputs": _inputs("pod-spec-patch", *names),
+        "podSpecPatch": _given("pod-spec-patch"),
+        "metadata": {
+            "labels": written.get("labels", {}),
+            "annotations": {_ROLE: "launcher", **written.get("annotations", {})},
+        },
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "volumes": [{"name": "kfp-launcher", "emptyDir": {}}],
+        "initContainers": [_launcher()],
+        "container": {
+            "name": "",
+            "image": "gcr.io/ml-pipeline/should-be-overridden-during-runtime",
+            "command": ["should-be-overridden-during-runtime"],
+            "resources": {},
+            "securityContext": _RESTRICTED,
+            "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
+        },
+    }
+
+
+def _launcher() -> Json:
+    return {
+        "name": "kfp-launcher",
+        "image": "kfp-launcher:2.17.0",
+        "command": ["launcher-v2"],
+        "args": ["--copy", "/kfp-launcher/launch"],
+        "resources": {
+            "limits": {"cpu": "500m", "memory": "256Mi"},
+            "requests": {"cpu": "100m"},
+        },
+        "securityContext": _RESTRICTED | {"runAsNonRoot": True},
+        "volumeMounts": [{"name": "kfp-launcher", "mountPath": "/kfp-launcher"}],
+    }
