@@ -17,21 +17,15 @@ class AskedPod:
 
     Attributes:
         observed: the pod as we see all pods.
+        step_type: the step's type, lower case, or "".
+        place: its location, lower case, or "".
         max_latency_ms: hard limit of the round trip to its location, from the step's hints.
     """
 
     observed: ObservedPod
-    max_latency_ms: float | None = None
-
-    @property
-    def step_type(self) -> str:
-        """The step's type, lower case, or ""."""
-        return self.observed.step_type.lower()
-
-    @property
-    def place(self) -> str:
-        """Where the step's users are, lower case, or ""."""
-        return self.observed.location.lower()
+    step_type: str
+    place: str
+    max_latency_ms: float | None
 
 
 def read_asked_pod(raw: Mapping[str, Any]) -> AskedPod:
@@ -43,7 +37,10 @@ def read_asked_pod(raw: Mapping[str, Any]) -> AskedPod:
     metadata = as_mapping(raw.get("metadata"), "Pod: metadata")
     annotations = as_mapping(metadata.get("annotations"), "Pod: annotations")
     hints = as_text(annotations.get(HINTS_ANNOTATION), "Pod: hints")
-    return AskedPod(observe_pod(raw), _max_latency_ms(hints))
+    observed = observe_pod(raw)
+    return AskedPod(
+        observed, observed.step_type.lower(), observed.location.lower(), _max_latency_ms(hints)
+    )
 
 
 def _max_latency_ms(hints: str) -> float | None:

@@ -4,7 +4,7 @@ Pure, from what is known at one moment; `decisions` makes answers of it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.asked_pod import AskedPod
@@ -84,12 +84,14 @@ def ranks(
         band: the largest round trip that counts as best, in milliseconds; None = no rule.
     """
     planned = None if step is None else step.node
+    loss = _losses(known, step, is_ruled=band is not None)
+    is_tight = _tightness(known, pod)
     return {
         name: Rank(
             0.0 if band is None else max(0.0, latency_ms(known, pod, name) - band),
             name != planned,
-            _is_tight(known, pod, name),
-            _loss(known, step, name, is_ruled=band is not None),
+            is_tight(name),
+            loss(name),
         )
         for name in names
     }
@@ -106,36 +108,45 @@ def share(known: Knowledge, pod: AskedPod, name: str) -> float:
     return max(shares, default=1.0)
 
 
-def _loss(known: Knowledge, step: PlannedStep | None, name: str, *, is_ruled: bool) -> float:
-    """Seconds that the run would end later on a node, or what orders nodes in the same way.
+def _losses(
+    known: Knowledge, step: PlannedStep | None, *, is_ruled: bool
+) -> Callable[[str], float]:
+    """Of a node: seconds that the run would end later there, or what orders nodes in the same way.
 
     Of a node that the plan does not name: no less than of those it names, since these are the next
     best, and what the step itself would take longer there.
     """
     if step is None or step.node is None:
         # The scheduler's own scores choose for a step that is neither planned nor ruled.
-        return 1.0 / _speed(known, name) if is_ruled else 0.0
-    if name == step.node:
-        return 0.0
-    if name in step.losses:
-        return step.losses[name]
-    longer = step.seconds * (_speed(known, step.node) / _speed(known, name) - 1.0)
-    return max(longer, *step.losses.values(), 0.0)
+        return (lambda name: 1.0 / _speed(known, name)) if is_ruled else (lambda _: 0.0)
+    least = max(step.losses.values(), default=0.0)
+    reference_seconds = step.seconds * _speed(known, step.node)
+    named = {**step.losses, step.node: 0.0}
+
+    def loss(name: str) -> float:
+        if name in named:
+            return named[name]
+        return max(least, reference_seconds / _speed(known, name) - step.seconds)
+
+    return loss
 
 
 def _speed(known: Knowledge, name: str) -> float:
     return known.nodes.get(name, _UNKNOWN_NODE).speed
 
 
-def _is_tight(known: Knowledge, pod: AskedPod, name: str) -> bool:
-    """Whether a node would have less room left than others may need at the same moment."""
-    if name not in known.nodes:
-        return False
+def _tightness(known: Knowledge, pod: AskedPod) -> Callable[[str], bool]:
+    """Of a node: whether it would have less room left than others may need at the same moment."""
     headroom = known.rules.headroom
-    return (
-        _free(known, pod, name, "cpu") < headroom.cpu_milli
-        or _free(known, pod, name, "memory") < headroom.memory_bytes
-    )
+    cpu_milli, memory_bytes = headroom.cpu_milli, headroom.memory_bytes
+
+    def is_tight(name: str) -> bool:
+        return name in known.nodes and (
+            _free(known, pod, name, "cpu") < cpu_milli
+            or _free(known, pod, name, "memory") < memory_bytes
+        )
+
+    return is_tight
 
 
 def _free(known: Knowledge, pod: AskedPod, name: str, resource: str) -> int:
