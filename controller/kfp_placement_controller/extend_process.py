@@ -5,8 +5,10 @@ Everything that decides is in `extender`; here is only what is connected with wh
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
+import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +24,7 @@ from kfp_placement_controller.extender.app import (
     webhook_application,
 )
 from kfp_placement_controller.extender.elsewhere import ElsewhereNotes
+from kfp_placement_controller.extender.guard import Guard
 from kfp_placement_controller.extender.memory import (
     Memory,
     read_bare_node,
@@ -36,12 +39,14 @@ from kfp_placement_controller.kube.events import EventRecorder, Regarding
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
     EVENTS,
+    LEASES,
     LOCATIONS,
     NODES,
     PLACEMENTS,
     PODS,
     POLICIES,
 )
+from kfp_placement_controller.kube.leases import observe_lease
 from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
 from kfp_placement_controller.kube.watch import Change, Watcher
 from kfp_placement_controller.metrics import WATCH_AGE_SECONDS
@@ -56,11 +61,19 @@ STUCK_SECONDS = 300.0
 """A stream that brought nothing for so long, while others did, is stuck: they end every minute."""
 
 
-NEEDS = (
-    *map(Need, (NODES, PODS, CLAIMS, PLACEMENTS, POLICIES, LOCATIONS)),
-    Need(EVENTS, ("create", "patch")),
-)
-"""What this process does with the API server."""
+TICK_SECONDS = 1.0
+"""How often it is looked whether something has gone stale."""
+
+
+def needs(settings: ExtendSettings) -> list[Need]:
+    """What this process does with the API server; gates come off only where they are installed."""
+    return [
+        *map(Need, (NODES, PODS, CLAIMS, PLACEMENTS, LOCATIONS)),
+        Need(POLICIES, ("list", "watch", "get", "create")),
+        Need(POLICIES, ("patch",), subresource="status"),
+        Need(LEASES, namespace=settings.own_namespace),
+        Need(EVENTS, ("create", "patch")),
+    ]
 
 
 def run(settings: ExtendSettings) -> int:
@@ -70,7 +83,7 @@ def run(settings: ExtendSettings) -> int:
         ControllerError: the cluster or a setting is not what we need.
     """
     client = KubeClient.from_settings(settings)
-    check_access(client, NEEDS)
+    check_access(client, needs(settings))
     asyncio.run(ExtendProcess(settings, client).serve())
     return 0
 
@@ -84,6 +97,14 @@ class ExtendProcess:
         self._events = EventRecorder(client, settings.identity, clock=_now)
         self._memory = Memory()
         self._notes = ElsewhereNotes(self._tell)
+        self._guard = Guard(
+            client,
+            lambda: self._memory.known,
+            scheduler_lease=settings.scheduler_lease_name,
+            planner_lease=settings.planner_lease_name,
+            clock=_now,
+        )
+        self._stopping = threading.Event()
         self._watchers = self._watching(client)
         self._answers = Answers(
             lambda: self._memory.known, self._notes.decided, settings.own_namespace
@@ -115,11 +136,19 @@ class ExtendProcess:
             Watcher(client, CLAIMS, observe_claim, memory.claim_changed),
             Watcher(client, PLACEMENTS, read_plan, memory.plan_changed),
             Watcher(client, PODS, observe_pod, self._pod_changed),
+            Watcher(
+                client,
+                LEASES,
+                observe_lease,
+                self._guard.lease_changed,
+                namespace=self._settings.own_namespace,
+            ),
         )
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
         self._memory.pod_changed(change)
         self._notes.pod_changed(change)
+        self._guard.pod_changed(change)
 
     def _tell(self, pod: ObservedPod, reason: str, message: str) -> None:
         self._events.record(Regarding(PODS, pod.name, pod.namespace, pod.uid), reason, message)
@@ -130,12 +159,26 @@ class ExtendProcess:
         self._events.start()
         for watcher in self._watchers:
             watcher.start()
+        guarding = threading.Thread(target=self._keep_guard, name="guard")
+        guarding.start()
         try:
             yield
         finally:
+            self._stopping.set()
+            guarding.join()
             for watcher in self._watchers:
                 watcher.stop()
             self._events.stop()
+
+    def _keep_guard(self) -> None:
+        while not self._is_synced():
+            if self._stopping.wait(TICK_SECONDS):
+                return
+        # What is there at the start mostly stays; to look through it takes up to 50 ms each time.
+        gc.collect()
+        gc.freeze()
+        while not self._stopping.wait(TICK_SECONDS):
+            self._guard.tick()
 
     def _is_synced(self) -> bool:
         return all(watcher.synced.is_set() for watcher in self._watchers)

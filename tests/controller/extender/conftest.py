@@ -118,6 +118,15 @@ class Extender:
             }
         )
 
+    def set_policy(self, **spec: Any) -> None:
+        """Change the policy."""
+        item = {
+            "apiVersion": API_VERSION,
+            "kind": "PlacementPolicy",
+            "metadata": {"name": "default"},
+        }
+        self.api.patch(item, {"spec": spec})
+
     def node_of(self, name: str, namespace: str) -> str:
         """Where a pod has been bound, once it is."""
 

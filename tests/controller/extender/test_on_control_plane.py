@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from tests.controller.extender.conftest import SCHEDULER
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 
@@ -132,6 +134,30 @@ def test_a_malformed_plan_does_not_harm_others(extender, api, namespace, nodes):
     assert extender.node_of("train", namespace) == nodes[0]
     for number in range(3):
         assert extender.node_of(f"bad-{number}", namespace) in nodes
+
+
+def test_the_policy_says_whether_the_scheduler_is_alive(extender, control_plane, api):
+    def flags():
+        status = api.get(API_VERSION, "PlacementPolicy", "default").get("status", {})
+        return status.get("schedulerReady"), status.get("gatesReady")
+
+    extender.set_policy(schedulerStaleAfter="5s")
+    wait_until(lambda: flags() == (True, False), "the scheduler to count as alive", state=flags)
+    control_plane.processes[SCHEDULER].kill()
+    wait_until(lambda: flags() == (False, False), "the scheduler to count as dead", state=flags)
+    control_plane.restart(SCHEDULER)
+    wait_until(lambda: flags() == (True, False), "the scheduler to count again", 60.0, state=flags)
+
+
+def test_an_overdue_gate_comes_off_without_a_planner(extender, api, namespace, nodes):
+    extender.set_policy(gateDeadline="1s")
+    gates = [{"name": PLAN_GATE}, {"name": "example.com/other"}]
+    api.create(extender.pod("gated", namespace, "train", schedulingGates=gates))
+
+    def left():
+        return api.get("v1", "Pod", "gated", namespace)["spec"].get("schedulingGates")
+
+    wait_until(lambda: left() == [gates[1]], "our gate alone to come off", state=left)
 
 
 def test_pods_are_placed_while_extend_stalls_and_while_it_is_dead(extender, api, namespace, nodes):

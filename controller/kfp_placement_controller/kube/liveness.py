@@ -1,0 +1,72 @@
+"""Whether our scheduler and the planner are alive, by their Leases, and how the policy says so."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.policies import Finding
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+
+SCHEDULER_READY = "SchedulerReady"
+GATES_READY = "GatesReady"
+"""Conditions of the PlacementPolicy."""
+
+
+@dataclass
+class LeaseWatch:
+    """How old a Lease of others is, by our own clock: since it was last seen to change.
+
+    The holder's clock may be off by minutes; a Lease that has not changed for long is stale.
+
+    Attributes:
+        has_renewed: its holder has been seen to renew it. Until then it may be a dead one's.
+    """
+
+    has_renewed: bool = False
+    _seen: object = None
+    _changed_at: datetime | None = None
+
+    def observe(self, renewed: object, now: datetime) -> None:
+        """What the Lease says of its renewal now; None = there is none, or nobody holds it."""
+        if renewed is None:
+            self.has_renewed, self._seen, self._changed_at = False, None, None
+        elif renewed != self._seen:
+            self.has_renewed = self._seen is not None
+            self._seen, self._changed_at = renewed, now
+
+    def age_seconds(self, now: datetime) -> float | None:
+        """Seconds since it was seen to change; None = nobody holds it."""
+        return None if self._changed_at is None else (now - self._changed_at).total_seconds()
+
+
+def scheduler_finding(age_seconds: float | None, policy: PlacementPolicySpec) -> Finding:
+    """Whether marked pods may be given to our scheduler.
+
+    Args:
+        age_seconds: of its Lease; None = nobody holds it.
+        policy: in force.
+    """
+    limit = policy.scheduler_stale_after_seconds
+    if age_seconds is None:
+        return _not_ready("NoLease", "nobody holds the scheduler's Lease")
+    if age_seconds > limit:
+        return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")
+    return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
+
+
+def gates_finding(*, ready: bool) -> Finding:
+    """Whether new pods may be gated; only a planner that leads and is synced says that they may."""
+    if ready:
+        return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
+    return Finding(GATES_READY, False, "NoPlanner", "no planner opens gates", "gatesReady")
+
+
+def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
+    """Whether a gated pod has waited for as long as any may; one of unknown age has."""
+    if pod.created_at is None:
+        return True
+    return now - pod.created_at >= timedelta(seconds=deadline_seconds)
+
+
+def _not_ready(reason: str, message: str) -> Finding:
+    return Finding(SCHEDULER_READY, False, reason, message, "schedulerReady")
