@@ -58,7 +58,7 @@ class Explainer:
     def reasons(self) -> dict[int, Reason]:
         """The reason of every step, by index of its activity."""
         problem = self.lowered.problem
-        what_ifs = self.what_if_work // max(1, problem.simulation_work)
+        what_ifs = self.what_if_work // problem.simulation_work
         result: dict[int, Reason] = {}
         for index in np.flatnonzero(problem.is_step):
             affordable = what_ifs >= ALTERNATIVES

@@ -40,7 +40,7 @@ class NextBest:
         """
         problem = self.lowered.problem
         arrays, result = problem.arrays, dict[int, tuple[Alternative, ...]]()
-        trials, busy = WHAT_IF_WORK // max(1, problem.simulation_work), self._busy_share()
+        trials, busy = WHAT_IF_WORK // problem.simulation_work, self._busy_share()
         deciders = np.flatnonzero((arrays.gene >= 0) & (self.schedule.node >= 0))
         for index in deciders[np.argsort(self.schedule.start[deciders], kind="stable")].tolist():
             if arrays.sticky[arrays.gene[index]]:

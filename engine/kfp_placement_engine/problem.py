@@ -190,7 +190,7 @@ class PlacementProblem:
         fixed = int((self.arrays.fixed_node >= 0).sum())
         moving = self.activities - fixed
         queue = 0 if self.dispatch == "ordered" else moving // LONG_QUEUE
-        return moving * (10 + self.nodes + queue) + fixed * 10
+        return max(1, moving * (10 + self.nodes + queue) + fixed * 10)
 
     @property
     def genes(self) -> int:
