@@ -6,7 +6,9 @@ from importlib.metadata import version
 
 import pytest
 import yaml
+from prometheus_client import REGISTRY
 
+from kfp_placement_controller import metrics
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
     DEFAULT_SCHEDULER,
@@ -27,6 +29,7 @@ VARIANTS = [
     ("webhook",),
     ("webhook-cert-manager",),
     ("gates", "webhook", "opt-in"),
+    ("prometheus",),
 ]
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
@@ -206,6 +209,32 @@ def test_a_change_of_its_configuration_restarts_the_scheduler():
     }
     assert mounted == {generated["metadata"]["name"]}
     assert re.fullmatch(r"scheduler-config-[0-9a-z]{10}", generated["metadata"]["name"])
+
+
+def test_metrics_that_are_watched_exist():
+    (rules,) = of_kind(rendered("prometheus"), "PrometheusRule")
+    text = " ".join(rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"])
+    # Importing them puts them into prometheus_client's registry.
+    assert metrics.PREFIX == "kfp_placement"
+    known = {sample for each in REGISTRY.collect() for sample in (each.name, f"{each.name}_total")}
+    found = set(re.findall(r"kfp_placement_\w+", text))
+    assert len(found) >= 3
+    assert found <= known
+
+
+def test_scraped_services_have_the_port():
+    items = rendered("prometheus")
+    (monitor,) = of_kind(items, "ServiceMonitor")
+    wanted = monitor["spec"]["selector"]["matchExpressions"][0]["values"]
+    scraped = [
+        item
+        for item in of_kind(items, "Service")
+        if item["metadata"]["labels"]["app.kubernetes.io/component"] in wanted
+    ]
+    assert len(scraped) == len(wanted)
+    for service in scraped:
+        names = {port["name"] for port in service["spec"]["ports"]}
+        assert {each["port"] for each in monitor["spec"]["endpoints"]} <= names
 
 
 def test_every_feature_is_rendered_here():

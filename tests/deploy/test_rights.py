@@ -47,12 +47,7 @@ PLAN = {
     EVENTS: {"events": "create patch"},
 }
 EXTEND = {
-    "": {
-        "nodes": READ,
-        "persistentvolumes": READ,
-        "persistentvolumeclaims": READ,
-        "pods": READ,
-    },
+    "": {"nodes": READ, "persistentvolumeclaims": READ, "pods": READ},
     GROUP: {
         "locations": READ,
         "placementpolicies": f"{READ} create",

@@ -218,15 +218,7 @@ class KubeClient:
         path = kind.path(namespace, name, subresource)
         return self._write("patch", kind, "PATCH", path, patch, _PATCH_CONTENT[how])
 
-    def delete(
-        self,
-        kind: Kind,
-        name: str,
-        namespace: str = "",
-        *,
-        uid: str = "",
-        resource_version: str = "",
-    ) -> bool:
+    def delete(self, kind: Kind, name: str, namespace: str = "", *, uid: str = "") -> bool:
         """Delete an object; returns False if it was gone.
 
         Args:
@@ -234,16 +226,14 @@ class KubeClient:
             name: of the object.
             namespace: where; "" for kinds without.
             uid: delete only that very object, not a later one of the same name.
-            resource_version: delete it only if nobody has written since.
 
         Raises:
-            ConflictError: it is another, or has changed.
+            ConflictError: it has another uid.
             KubernetesError: refused, or no answer.
         """
         body: JsonObject = {"propagationPolicy": "Background"}
-        asked = {"uid": uid, "resourceVersion": resource_version}
-        if preconditions := {key: value for key, value in asked.items() if value}:
-            body["preconditions"] = preconditions
+        if uid:
+            body["preconditions"] = {"uid": uid}
         try:
             self._write("delete", kind, "DELETE", kind.path(namespace, name), body)
         except NotFoundError:

@@ -52,16 +52,14 @@ def input_bytes(graph: RunGraph, step: Step, assumptions: Assumptions) -> int:
     )
 
 
-def work_of(
-    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
-) -> Work:
-    """Lower durations and store transfers, with one graph for each run."""
+def work_of(graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions) -> Work:
+    """Lower durations and store transfers."""
     count = len(activities)
     duration = np.full(count, assumptions.driver_seconds)
     scales, pulls = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     download, upload = np.zeros(count), np.zeros(count)
     for index, activity in enumerate(activities):
-        step, graph = activity.step, graphs[activity.run]
+        step = activity.step
         if step is None:
             continue
         duration[index] = duration_of(step, assumptions)
@@ -72,13 +70,13 @@ def work_of(
 
 
 def transfer_edges(
-    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
+    graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions
 ) -> Floats:
     """[E] bytes moved directly along each edge (predecessor, activity), in the edges' order."""
     transfers: list[float] = []
     for activity in activities:
         moved: dict[str, int] = {}
-        if graphs[activity.run].direct_transfers and activity.step is not None:
+        if graph.direct_transfers and activity.step is not None:
             for each in activity.step.inputs:
                 size = assumptions.output_bytes if each.size_bytes is None else each.size_bytes
                 moved[each.producer] = moved.get(each.producer, 0) + size
