@@ -69,6 +69,12 @@ static void bind(const Problem *p, State *s, int64_t activity, int64_t node, dou
     if (volumes_free(p, s, activity)) begin(p, s, activity, now);
 }
 
+/* A pod that is on its node already, whatever room and volumes are thought to be free there. */
+static void go_on(const Problem *p, State *s, int64_t activity, double now) {
+    bind(p, s, activity, p->fixed_node[activity], now);
+    if (isinf(s->begin[activity])) begin(p, s, activity, now);
+}
+
 /* Give room and volumes back; pods that are bound and waited for a volume begin. */
 static void leave(const Problem *p, State *s, int64_t activity, double now) {
     int64_t node = s->node[activity];

@@ -86,6 +86,7 @@ static int take_room(Profile *profile, const int64_t *request, int64_t resources
 /* Whether HEFT may put the activity there. */
 static int heft_allows(const Problem *p, int64_t activity, int64_t node) {
     int64_t gene = p->gene[activity];
+    if (p->fixed_node[activity] >= 0) return 1;
     if (gene >= 0) return p->allowed[gene * p->nodes + node];
     return p->feasible[p->class_of[activity] * p->nodes + node];
 }
@@ -139,14 +140,15 @@ static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed,
 static int heft_place(const Problem *p, Heft *h, int64_t activity, double *start, int64_t *placed) {
     int64_t best = -1, gene = p->gene[activity], image = p->image[activity];
     double best_start = INFINITY, best_end = INFINITY;
-    const int64_t *request = p->requests + activity * p->resources;
-    for (int64_t node = 0; node < p->nodes; node++) {
+    const int64_t *request = p->requests + activity * p->resources, fixed = p->fixed_node[activity];
+    const int64_t first = fixed >= 0 ? fixed : 0, end = fixed >= 0 ? fixed + 1 : p->nodes;
+    for (int64_t node = first; node < end; node++) {
         if (!heft_allows(p, activity, node)) continue;
         if (gene >= 0 && p->sticky[gene] && h->gene_node[gene] >= 0 && h->gene_node[gene] != node) continue;
         double seconds = occupied_seconds(p, activity, node);
         if (image >= 0 && !h->pulled[image * p->nodes + node]) seconds += p->image_bytes[image] / p->pull_rate[node];
-        double from = earliest_gap(h->profiles + node, request, p->resources,
-                                   heft_ready(p, h, placed, activity, node), seconds);
+        double from = heft_ready(p, h, placed, activity, node);
+        if (!p->is_running[activity]) from = earliest_gap(h->profiles + node, request, p->resources, from, seconds);
         if (from + seconds < best_end) {
             best = node;
             best_start = from;
@@ -176,7 +178,7 @@ static int heft_run(const Problem *p, Heft *h, double *start, int64_t *placed) {
     upward_ranks(p, h->rank);
     for (int64_t i = 0; i < p->activities; i++) {
         h->order[i] = p->topological[i];
-        h->rank[i] = -h->rank[i];
+        h->rank[i] = p->fixed_node[i] >= 0 ? -INFINITY : -h->rank[i];
     }
     sort_by_key(h->rank, h->order, h->order + p->activities, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {

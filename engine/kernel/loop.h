@@ -51,6 +51,10 @@ static void become_ready(const Problem *p, State *s, const Decision *d, int64_t 
         push_event(s, s->end[activity], activity, ENDS);
         return;
     }
+    if (p->is_running[activity]) {
+        go_on(p, s, activity, now);
+        return;
+    }
     s->ready[activity] = 1;
     if (in_sequence(p, d, activity))
         touch(s, d->planned[p->gene[activity]]);
@@ -110,7 +114,8 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
 
 static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t activity, const int64_t *candidates,
                       int64_t count, double now) {
-    int64_t gene = p->gene[activity];
+    int64_t gene = p->gene[activity], fixed = p->fixed_node[activity];
+    if (fixed >= 0) return fits(p, s, activity, fixed) ? fixed : -1;
     if (gene < 0 || d->policy == KUBE_DEFAULT || d->policy == STRICT_FIFO)
         return candidates == s->everywhere ? choose_by_kube(p, s, activity, now)
                                            : choose_by_kube_among(p, s, activity, candidates, count, now);

@@ -20,6 +20,8 @@ typedef struct {
     const double *upload_bytes;         /* [A] */
     const double *release_seconds;      /* [A] */
     const int64_t *run;                 /* [A] */
+    const int64_t *fixed_node;          /* [A], -1 = not fixed */
+    const uint8_t *is_running;          /* [A] on its fixed node since before time zero */
     const int64_t *predecessors_start;  /* [A + 1] */
     const int64_t *predecessors;        /* [E] */
     const double *transfer_bytes;       /* [E] */
@@ -33,6 +35,7 @@ typedef struct {
     const int64_t *iteration_parent;    /* [L], -1 = none */
     const int64_t *iteration_loop;      /* [L] */
     const int64_t *iteration_size;      /* [L] */
+    const uint8_t *iteration_started;   /* [L] entered before time zero */
     const int64_t *loop_parallelism;    /* [M] */
     const int64_t *free;                /* [N, R] */
     const int64_t *allocatable;         /* [N, R] */

@@ -142,9 +142,11 @@ static void state_reset(State *s, const Problem *p) {
     for (int64_t iteration = 0; iteration < p->iterations; iteration++) {
         s->iteration_left[iteration] = p->iteration_size[iteration];
         s->iteration_blocked[iteration] = -1;
-        s->iteration_active[iteration] = 0;
+        s->iteration_active[iteration] = p->iteration_started[iteration];
     }
     for (int64_t loop = 0; loop < p->loops; loop++) s->loop_running[loop] = 0;
+    for (int64_t iteration = 0; iteration < p->iterations; iteration++)
+        s->loop_running[p->iteration_loop[iteration]] += p->iteration_started[iteration];
     for (int64_t node = 0; node < n; node++) {
         s->touched[node] = 0;
         s->last_end[node] = -1;

@@ -4,48 +4,56 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.contract.reason_texts import ReasonCode
+from kfp_placement_engine.contract.resources_rows import Argument, Reason
 from kfp_placement_engine.fitness import better
 from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.problem import PlacementProblem
+from kfp_placement_engine.problem import Floats, PlacementProblem
 from kfp_placement_engine.simulation import Schedule, simulate
 
 _EQUAL_SECONDS = 1e-6
 """Ends that differ by less are the same."""
 
-_DECIDING = {
-    "completion": "this uses the nodes more evenly",
-    "packing": "this uses fewer nodes",
-    "paper": "Eq. (1) of the paper values this more",
-}
-"""What the objective's other term says of a node that ends the run at the same time."""
-
 
 @dataclass(frozen=True)
-class Alternative:
+class WhatIf:
     """The plan with one step on another node.
 
     Attributes:
-        node: name of the node.
+        node: index of the node.
         schedule: what it leads to.
     """
 
-    node: str
+    node: int
     schedule: Schedule
 
 
-def moved(problem: PlacementProblem, placement: Placement, activity: int, node: int) -> Alternative:
+def moved(problem: PlacementProblem, placement: Placement, activity: int, node: int) -> WhatIf:
     """Play the placement with the activity's gene on another node."""
     nodes = placement.gene_nodes.copy()
     nodes[problem.arrays.gene[activity]] = node
-    played = simulate(problem, Placement(nodes, placement.priority, np.empty(0)))
-    return Alternative(problem.node_names[node], played)
+    return WhatIf(node, simulate(problem, Placement(nodes, placement.priority, np.empty(0))))
+
+
+def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
+    """[runs] end of the last activity of each run that ends; 0 if none does."""
+    ends = np.zeros(problem.arrays.run_weight.size)
+    np.maximum.at(ends, problem.arrays.run[schedule.finished], schedule.end[schedule.finished])
+    return ends
+
+
+def occupied_seconds(problem: PlacementProblem, activity: int) -> Floats:
+    """[N] download, run and upload time of the activity on each node."""
+    arrays = problem.arrays
+    run = arrays.duration_seconds[activity] / (arrays.speed if arrays.scales[activity] else 1.0)
+    moved_bytes = arrays.download_bytes[activity] + arrays.upload_bytes[activity]
+    return np.asarray(run + moved_bytes / arrays.store_rate)
 
 
 def compared(
-    problem: PlacementProblem, schedule: Schedule, activity: int, others: list[Alternative]
-) -> str:
-    """What speaks for the activity's node against others, in one sentence.
+    problem: PlacementProblem, schedule: Schedule, activity: int, others: list[WhatIf]
+) -> Reason:
+    """What speaks for the activity's node against others.
 
     Args:
         problem: the problem.
@@ -56,32 +64,31 @@ def compared(
     latency = float(schedule.terms[1])
     allowed = [other for other in others if other.schedule.terms[1] <= latency + 1e-9]
     if not allowed:
-        return "elsewhere it would take the room of a step that should be near its users"
-    best = min(allowed, key=lambda other: other.schedule.makespan_seconds)
-    later = best.schedule.makespan_seconds - schedule.makespan_seconds
+        return Reason(ReasonCode.KEEPS_ROOM)
+    run = int(problem.arrays.run[activity])
+
+    def end(played: Schedule) -> float:
+        return float(completions(problem, played)[run])
+
+    best = min(allowed, key=lambda other: end(other.schedule))
+    later = end(best.schedule) - end(schedule)
     if later > _EQUAL_SECONDS:
-        text = format_duration(later)
-        return f"the run would end {text} later with this step on {best.node}, the next best"
+        return Reason(ReasonCode.RUN_LATER, (later, best.node))
     if later < -_EQUAL_SECONDS:
-        earlier = format_duration(-later)
-        return f"found in the time given; {best.node} alone would end the run {earlier} earlier"
-    equal = [
-        other
-        for other in allowed
-        if other.schedule.makespan_seconds <= schedule.makespan_seconds + _EQUAL_SECONDS
-    ]
+        return Reason(ReasonCode.FOUND_IN_TIME, (-later, best.node))
+    latest = end(schedule) + _EQUAL_SECONDS
+    equal = [other for other in allowed if end(other.schedule) <= latest]
     return _among_equals(problem, schedule, activity, equal)
 
 
 def _among_equals(
-    problem: PlacementProblem, schedule: Schedule, activity: int, equal: list[Alternative]
-) -> str:
+    problem: PlacementProblem, schedule: Schedule, activity: int, equal: list[WhatIf]
+) -> Reason:
     own = float(schedule.end[activity])
     soonest = min(equal, key=lambda other: float(other.schedule.end[activity]))
     later = float(soonest.schedule.end[activity]) - own
     if later > _EQUAL_SECONDS:
-        return f"ends first here, {format_duration(later)} later on {soonest.node}"
-    names = " or ".join(other.node for other in equal[:2])
+        return Reason(ReasonCode.ENDS_FIRST, (later, soonest.node))
     preferred = all(better(schedule.terms, other.schedule.terms) for other in equal)
-    why = _DECIDING[problem.objective] if preferred else "nothing speaks against those nodes"
-    return f"the run ends no earlier with it on {names}; {why}"
+    names: tuple[Argument, ...] = tuple(other.node for other in equal[:2])
+    return Reason(ReasonCode.EQUAL_END, (problem.objective if preferred else "", *names))

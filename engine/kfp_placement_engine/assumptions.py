@@ -4,6 +4,14 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import PlanningError
 
+_AT_LEAST_0 = (
+    "duration_seconds",
+    "output_bytes",
+    "image_bytes",
+    "driver_seconds",
+    "overrun_share",
+)
+
 
 @dataclass(frozen=True)
 class Assumptions:
@@ -18,6 +26,8 @@ class Assumptions:
         driver_seconds: time one KFP driver pod takes, from bind to end, on any node.
         loop_width: iterations of a loop whose width is known only at run time.
         link_bytes_per_second: bandwidth between two nodes for direct transfers.
+        overrun_share: share of its expected time that a pod which has run that long already, or
+            nearly so, is taken to need still.
     """
 
     duration_seconds: float = 60.0
@@ -28,13 +38,14 @@ class Assumptions:
     driver_seconds: float = 5.0
     loop_width: int = 3
     link_bytes_per_second: float = 125e6
+    overrun_share: float = 0.1
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be planned with."""
         for name in ("store_bytes_per_second", "pull_bytes_per_second", "link_bytes_per_second"):
             if not getattr(self, name) > 0:
                 raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be greater than 0")
-        for name in ("duration_seconds", "output_bytes", "image_bytes", "driver_seconds"):
+        for name in _AT_LEAST_0:
             if not getattr(self, name) >= 0:
                 raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be 0 or more")
         if self.loop_width < 1:

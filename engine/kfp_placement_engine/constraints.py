@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from kfp_placement_engine.cluster import Node, Taint
 from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.contract.reason_texts import ObjectionCode, objection_text
+from kfp_placement_engine.contract.resources_rows import Reason
 from kfp_placement_engine.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -103,18 +105,29 @@ def why_not(
     tolerations: Iterable[Toleration],
     node: Node,
 ) -> str | None:
-    """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on.
+    """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
+    found = objection(node_selector, affinity, tolerations, node)
+    return None if found is None else objection_text(found)
+
+
+def objection(
+    node_selector: Mapping[str, str],
+    affinity: NodeAffinity,
+    tolerations: Iterable[Toleration],
+    node: Node,
+) -> Reason | None:
+    """What kube-scheduler's static filters have against the pod on the node, None = nothing.
 
     The filters are asked in kube-scheduler's order and the first that objects is named.
     """
     known = tuple(tolerations)
     if node.unschedulable and not tolerates(known, UNSCHEDULABLE_TAINT):
-        return "node is cordoned"
+        return Reason(ObjectionCode.CORDONED)
     taint = untolerated_taint(known, node.taints)
     if taint is not None:
-        return f"untolerated taint {taint_text(taint)}"
+        return Reason(ObjectionCode.TAINT, (taint_text(taint),))
     if not (matches_node_selector(node_selector, node) and matches_affinity(affinity, node)):
-        return "node(s) didn't match node affinity/selector"
+        return Reason(ObjectionCode.SELECTOR)
     return None
 
 

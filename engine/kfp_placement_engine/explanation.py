@@ -1,4 +1,4 @@
-"""Why a step goes where it goes, in one sentence a person understands."""
+"""Why a step goes where it goes: a code and arguments, of which `reason_text` makes a sentence."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,15 +7,16 @@ from heapq import nsmallest
 
 import numpy as np
 
-from kfp_placement_engine.alternatives import compared, moved
+from kfp_placement_engine.alternatives import compared, moved, occupied_seconds
 from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.constraints import lacking, why_not
-from kfp_placement_engine.contract.quantities import format_duration, format_resource
+from kfp_placement_engine.constraints import lacking, objection
+from kfp_placement_engine.contract.reason_texts import ObjectionCode, ReasonCode
+from kfp_placement_engine.contract.resources_rows import Argument, Reason
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.problem import Booleans, Floats
+from kfp_placement_engine.problem import Booleans
 from kfp_placement_engine.run_graph import Step, StepKind
 from kfp_placement_engine.simulation import Schedule
 
@@ -34,15 +35,19 @@ class Explainer:
         lowered: the problem and what it was made from.
         cluster: the cluster.
         placement, schedule: the plan and what it leads to.
+        what_if_work: work spent on trying other nodes.
     """
 
     lowered: Lowered
     cluster: Cluster
     placement: Placement
     schedule: Schedule
+    what_if_work: int = WHAT_IF_WORK
     # Large runs have many steps of few kinds: what is alike is worked out once.
-    _known: dict[object, str] = field(default_factory=dict, init=False, repr=False)
-    _filters: dict[object, list[str | None]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[object, tuple[Argument, ...]] = field(default_factory=dict, init=False, repr=False)
+    _filters: dict[object, list[Reason | None]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _users: dict[int, dict[frozenset[str], list[int]]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -50,35 +55,49 @@ class Explainer:
         default_factory=dict, init=False, repr=False
     )
 
-    def reasons(self) -> dict[int, str]:
+    def reasons(self) -> dict[int, Reason]:
         """The reason of every step, by index of its activity."""
         problem = self.lowered.problem
-        what_ifs = WHAT_IF_WORK // problem.simulation_work
-        result: dict[int, str] = {}
+        what_ifs = self.what_if_work // problem.simulation_work
+        result: dict[int, Reason] = {}
         for index in np.flatnonzero(problem.is_step):
             affordable = what_ifs >= ALTERNATIVES
-            text, tried = self._reason(int(index), affordable)
+            reason, tried = self._reason(int(index), affordable)
             what_ifs -= tried
-            result[int(index)] = text
+            result[int(index)] = reason
         return result
 
-    def _reason(self, index: int, affordable: bool) -> tuple[str, int]:
-        step = self._step(index)
-        if self.lowered.problem.unplaceable[index]:
-            return self._unschedulable(index), 0
-        if step.assumed_cached:
-            return "taken to come from the cache: only its driver pod runs", 0
-        if self.lowered.problem.arrays.gene[index] < 0:
-            return self._default_scheduler(step), 0
+    def _reason(self, index: int, affordable: bool) -> tuple[Reason, int]:
+        decided = self._decided_before(index)
+        if decided is not None:
+            return decided, 0
         shared = self._volume(index)
-        if shared:
+        if shared is not None:
             return shared, 0
         if self.lowered.problem.ruled[self.lowered.problem.arrays.class_of[index]]:
             return self._latency(index, affordable)
         alone = self._only_node(index)
-        if alone:
+        if alone is not None:
             return alone, 0
         return self._comparison(index) if affordable else (self._quickest(index), 0)
+
+    def _decided_before(self, index: int) -> Reason | None:
+        """The reason of a step that the search has nothing to decide about."""
+        step, activity = self._step(index), self.lowered.activities[index]
+        if activity.running is not None:
+            return Reason(ReasonCode.STARTED)
+        if self.lowered.problem.unplaceable[index]:
+            return self._unschedulable(index)
+        if step.assumed_cached:
+            return Reason(ReasonCode.CACHED)
+        if self.lowered.problem.arrays.gene[index] < 0:
+            if step.kind is not StepKind.CONTAINER:
+                return Reason(ReasonCode.UNLABELLED, (step.kind.value,))
+            return Reason(ReasonCode.UNMARKED)
+        held = self.lowered.runs[activity.run].held.get(step.name)
+        if held == self._name(int(self.schedule.node[index])) and self._allowed(index).sum() == 1:
+            return Reason(ReasonCode.KEPT)
+        return None
 
     def _step(self, index: int) -> Step:
         step = self.lowered.activities[index].step
@@ -90,29 +109,23 @@ class Explainer:
         return np.asarray(arrays.allowed[arrays.gene[index]])
 
     def _name(self, node: int) -> str:
-        return self.lowered.problem.node_names[node]
+        return self.lowered.problem.node_names[node] if node >= 0 else ""
 
-    def _default_scheduler(self, step: Step) -> str:
-        if step.kind is not StepKind.CONTAINER:
-            return (
-                f"{step.kind.value} pods carry no labels; where the default scheduler would put it"
-            )
-        return "carries no scheduler mark; where the default scheduler would put it"
-
-    def _volume(self, index: int) -> str:
+    def _volume(self, index: int) -> Reason | None:
         """Sharers of a ReadWriteOnce volume stay together."""
-        problem = self.lowered.problem
+        problem, names = self.lowered.problem, self.lowered.volumes.names
         gene = int(problem.arrays.gene[index])
         own = self._claims(index)
         pinned = sorted(own & set(self.lowered.volumes.pinned))
         if pinned and self._allowed(index).sum() == 1:
-            return f"volume claim {pinned[0]} is available on this node only"
+            return Reason(ReasonCode.VOLUME_PINNED, (names[pinned[0]],))
         if len(problem.gene_activities[gene]) < 2:
-            return ""
+            return None
         claim, first, count = self._sharing(gene, own)
         other = next(member for member in first if member != index)
-        more = f" and {count - 2} more" if count > 2 else ""
-        return f"shares volume {claim} with {problem.activity_names[other]}{more}"
+        more = (count - 2,) if count > 2 else ()
+        shared = (names[claim], problem.activity_names[other], *more)
+        return Reason(ReasonCode.VOLUME_SHARED, shared)
 
     def _claims(self, index: int) -> frozenset[str]:
         return frozenset(self.lowered.shapes[self.lowered.problem.arrays.class_of[index]].claims)
@@ -135,7 +148,7 @@ class Explainer:
             self._sharers[gene, own] = (min(common or binding), first, count)
         return self._sharers[gene, own]
 
-    def _latency(self, index: int, affordable: bool) -> tuple[str, int]:
+    def _latency(self, index: int, affordable: bool) -> tuple[Reason, int]:
         """Prediction steps go to the node of least round trip."""
         problem = self.lowered.problem
         kind = problem.arrays.class_of[index]
@@ -146,46 +159,40 @@ class Explainer:
         ]
         node = int(self.schedule.node[index])
         if not known:
-            return f"no node with room states a latency to {location}", 0
+            return Reason(ReasonCode.LATENCY_UNKNOWN, (location,)), 0
         best, own = known[0], float(trips[node])
         if problem.arrays.latency_excess_ms[kind, node] > 0:
-            here = "unknown latency" if np.isnan(own) else f"{_ms(own)}"
-            nearest = f"{self._name(best)} ({_ms(trips[best])})"
+            here = "" if np.isnan(own) else own
+            said = (here, location, best, float(trips[best]))
             if affordable and not self._has_room(index, best):
-                return f"{here} to {location}: {nearest} had no room when the step was ready", 1
-            why = f"the search found no better plan with it on {nearest}"
-            return f"{here} to {location}: {why}", int(affordable)
+                return Reason(ReasonCode.LATENCY_MISSED, said), 1
+            return Reason(ReasonCode.LATENCY_SEARCHED, said), int(affordable)
         others = [float(trips[other]) for other in known if other != node]
-        following = f", next {_ms(min(others))}" if others else ""
-        rank = (
-            "lowest round trip"
-            if own <= trips[best]
-            else "round trip within the tolerance of the lowest"
-        )
-        nodes = _count(int(room.sum()), "node")
-        return f"{rank} to {location} of {nodes} with room: {_ms(own)}{following}", 0
+        code = ReasonCode.LATENCY_BEST if own <= trips[best] else ReasonCode.LATENCY_NEAR
+        following = (min(others),) if others else ()
+        return Reason(code, (location, int(room.sum()), own, *following)), 0
 
     def _has_room(self, index: int, node: int) -> bool:
         """Whether the step gets onto the node if the plan says so."""
         tried = moved(self.lowered.problem, self.placement, index, node)
         return bool(tried.schedule.node[index] == node)
 
-    def _only_node(self, index: int) -> str:
+    def _only_node(self, index: int) -> Reason | None:
         if self._allowed(index).sum() != 1:
-            return ""
+            return None
         objections = self._objections(index, skip=int(self.schedule.node[index]))
-        return "the only node that can take it" + (f" ({objections})" if objections else "")
+        return Reason(ReasonCode.ONLY_NODE, (objections,) if objections else ())
 
-    def _objections(self, index: int, skip: int = -1) -> str:
+    def _objections(self, index: int, skip: int = -1) -> tuple[Argument, ...]:
         """Why the nodes do not take the step; the same for all steps of its class."""
         known = (int(self.lowered.problem.arrays.class_of[index]), skip)
         if known not in self._known:
             self._known[known] = self._counted_objections(index, skip)
         return self._known[known]
 
-    def _counted_objections(self, index: int, skip: int) -> str:
-        """Counted as kube-scheduler counts them."""
-        step, counts = self._step(index), Counter[str]()
+    def _counted_objections(self, index: int, skip: int) -> tuple[Argument, ...]:
+        """[number of nodes, code, argument ...] each, counted as kube-scheduler counts them."""
+        step, counts = self._step(index), Counter[Reason]()
         short_nodes: dict[str, list[int]] = {}
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
@@ -206,14 +213,14 @@ class Explainer:
                 node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
                 for claim in shape.claims
             ):
-                counts["its volume is elsewhere"] += 1
+                counts[Reason(ObjectionCode.VOLUME)] += 1
             elif trips is not None and limit is not None and not trips[number] <= limit:
-                counts[f"round trip to {step.location} beyond {_ms(limit)}"] += 1
-        for name, amounts in short_nodes.items():
-            counts[_shortage(name, requests.get(name, 1), max(amounts))] += len(amounts)
-        return ", ".join(
-            f"{_count(number, 'node')}: {text}" for text, number in counts.most_common()
-        )
+                counts[Reason(ObjectionCode.LATENCY, (step.location, float(limit)))] += 1
+        for name, free_amounts in short_nodes.items():
+            # What is asked, and what the roomiest of the nodes that lack it has.
+            said = (name, requests.get(name, 1), max(0, *free_amounts))
+            counts[Reason(ObjectionCode.SHORT, said)] += len(free_amounts)
+        return tuple((number, each.code, *each.arguments) for each, number in counts.most_common())
 
     @cached_property
     def _free(self) -> list[dict[str, int]]:
@@ -223,67 +230,40 @@ class Explainer:
             for node in self.cluster.nodes
         ]
 
-    def _filtered(self, shape: PodShape) -> list[str | None]:
+    def _filtered(self, shape: PodShape) -> list[Reason | None]:
         """[N] why the static filters keep the shape off each node, None where they do not."""
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
         if rules not in self._filters:
             self._filters[rules] = [
-                why_not(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
+                objection(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
                 for node in self.cluster.nodes
             ]
         return self._filters[rules]
 
-    def _unschedulable(self, index: int) -> str:
+    def _unschedulable(self, index: int) -> Reason:
         total = len(self.cluster.nodes)
-        return f"none of {_count(total, 'node')} can take it ({self._objections(index)})"
+        return Reason(ReasonCode.UNSCHEDULABLE, (total, self._objections(index)))
 
-    def _occupied(self, index: int) -> Floats:
-        """[N] download, run and upload time on each node."""
-        arrays = self.lowered.problem.arrays
-        run = arrays.duration_seconds[index] / (arrays.speed if arrays.scales[index] else 1.0)
-        return np.asarray(
-            run + (arrays.download_bytes[index] + arrays.upload_bytes[index]) / arrays.store_rate
-        )
-
-    def _quickest(self, index: int) -> str:
-        seconds, node = self._occupied(index), int(self.schedule.node[index])
+    def _quickest(self, index: int) -> Reason:
+        seconds = occupied_seconds(self.lowered.problem, index)
+        node = int(self.schedule.node[index])
         others = np.where(self._allowed(index), seconds, np.inf)
         others[node] = np.inf
         if seconds[node] < others.min() - 1e-9:
-            rest = f"{format_duration(float(others.min()))} on {self._name(int(others.argmin()))}"
-            return f"takes {format_duration(float(seconds[node]))} here, {rest}"
-        nodes = _count(int(self._allowed(index).sum()), "node")
-        return f"one of {nodes} that take it; the search chose it for the whole run"
+            said = (float(seconds[node]), float(others.min()), int(others.argmin()))
+            return Reason(ReasonCode.QUICKEST, said)
+        return Reason(ReasonCode.CHOSEN, (int(self._allowed(index).sum()),))
 
-    def _comparison(self, index: int) -> tuple[str, int]:
+    def _comparison(self, index: int) -> tuple[Reason, int]:
         """Try the step on other nodes and say what that would cost."""
-        node = int(self.schedule.node[index])
-        occupied = np.where(self._allowed(index), self._occupied(index), np.inf)
+        node, problem = int(self.schedule.node[index]), self.lowered.problem
+        occupied = np.where(self._allowed(index), occupied_seconds(problem, index), np.inf)
         order = [int(other) for other in np.argsort(occupied, kind="stable")]
         others = [other for other in order if self._allowed(index)[other] and other != node]
-        problem, tried = self.lowered.problem, others[:ALTERNATIVES]
+        tried = others[:ALTERNATIVES]
         played = [moved(problem, self.placement, index, other) for other in tried]
         # Under `ready` dispatch a step goes on to the next best where there is no room.
-        there = [
-            each
-            for each, other in zip(played, tried, strict=True)
-            if each.schedule.node[index] == other
-        ]
+        there = [each for each in played if each.schedule.node[index] == each.node]
         if not there:
-            names = " or ".join(self._name(other) for other in tried[:2])
-            return f"no room on {names} when the step was ready", len(played)
+            return Reason(ReasonCode.NO_ROOM, tuple(tried[:2])), len(played)
         return compared(problem, self.schedule, index, there), len(played)
-
-
-def _ms(latency: float) -> str:
-    return f"{float(latency):.3g} ms"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _shortage(name: str, asked: int, most: int) -> str:
-    """What is asked and what the roomiest of the nodes that lack it has."""
-    free = format_resource(name, max(0, most))
-    return f"not enough {name} (asks {format_resource(name, asked)}, at most {free} free)"

@@ -42,6 +42,19 @@ def lower_bound(problem: PlacementProblem) -> Bound:
     return Bound(best.seconds * (1 - 1e-12), best.kind)
 
 
+def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, ...]:
+    """For each of the first runs of the problem its critical path, cheap and blind to the others.
+
+    Args:
+        problem: the problem.
+        runs: how many.
+    """
+    paths = paths_of(problem, shortest_seconds(problem, usable_nodes(problem)))
+    longest = np.zeros(problem.arrays.run_weight.size)
+    np.maximum.at(longest, problem.arrays.run, paths.head + paths.shortest + paths.tail)
+    return tuple(Bound(float(seconds) * (1 - 1e-12), "critical-path") for seconds in longest[:runs])
+
+
 def usable_nodes(problem: PlacementProblem) -> Booleans:
     """[A, N] nodes that Kubernetes lets each activity onto and on which it fits at all."""
     arrays = problem.arrays
@@ -96,7 +109,8 @@ def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> f
     work: every choice of "head at least this, tail at least that" gives a bound.
     """
     arrays = problem.arrays
-    placed = np.flatnonzero(~arrays.virtual & usable.any(axis=1))
+    # Running pods hold their room whatever is left: only what is still to be placed is counted.
+    placed = np.flatnonzero(~arrays.virtual & (arrays.fixed_node < 0) & usable.any(axis=1))
     if not placed.size:
         return 0.0
     open_nodes = usable[placed].any(axis=0)

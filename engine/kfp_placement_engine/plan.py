@@ -1,13 +1,16 @@
 """A finished plan, for people and programs: what SDK and command line show and tests read.
 
-Time zero is the submission of the run. All figures come from one simulation of the plan; the
-baselines' figures from the same simulation of theirs.
+Time zero is the submission of the run; where several runs are planned together it is the moment of
+planning, and `Plan.release_seconds` says when the run was submitted. All figures come from one
+simulation of the plan; the baselines' figures from the same simulation of theirs.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kfp_placement_engine.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.contract.resources_rows import Alternative, Reason
 from kfp_placement_engine.run_graph import DurationSource, Notice, StepKind
 
 
@@ -18,8 +21,9 @@ class PlannedStep:
     Attributes:
         name, task, kind, iteration, assumed, conditional, type, location: as in `run_graph.Step`.
         node: name of the node, or None if it is unschedulable.
-        start_seconds: when its pod is bound; None if unschedulable.
-        finish_seconds: when its outputs are uploaded; None if unschedulable.
+        start_seconds: when its pod is bound (negative if it runs already); None if unschedulable or
+            ended.
+        finish_seconds: when its outputs are uploaded; None if unschedulable or ended.
         image_pull_seconds: time spent on pulling missing image bytes.
         transfer_seconds: time spent on downloading inputs and uploading outputs.
         duration_seconds: run time on that node.
@@ -30,6 +34,9 @@ class PlannedStep:
         reason: why there, in one sentence.
         type_guessed: the type was guessed from the name.
         cached: taken to come from the cache; it has times but no node.
+        progress: whether it waits, runs or has ended.
+        why: the reason as code and arguments; nodes are positions in `Plan.cluster_nodes`.
+        alternatives: the next best nodes, if they were asked for; node as in `why`.
     """
 
     name: str
@@ -56,6 +63,9 @@ class PlannedStep:
     reason: str
     type_guessed: bool = False
     cached: bool = False
+    progress: ProgressState = ProgressState.WAITING
+    why: Reason | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,8 @@ class Plan:
         all_durations_assumed: no percentages are shown then.
         exact: instead of a search every assignment was tried, under `ordered` with every order; see
             `Result.exact`.
+        release_seconds: when the run was submitted, on the plan's own clock; times since then are
+            the plan's times less this.
     """
 
     run_name: str
@@ -145,6 +157,7 @@ class Plan:
     assumptions: tuple[str, ...] = ()
     all_durations_assumed: bool = False
     exact: bool = False
+    release_seconds: float = 0.0
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -158,3 +171,52 @@ class Plan:
             KeyError: there is none.
         """
         return self._by_name[name]
+
+
+@dataclass(frozen=True)
+class RunsPlan:
+    """The plans of runs that were planned together; time zero is the moment of planning.
+
+    Attributes:
+        plans: by the runs' keys, in the order given. Their figures are each run's own, baselines'
+            included; the bound of one of several is its critical path.
+        terms: of the objective, over all of them and the reserved runs; compared as in `fitness`.
+        completion_seconds: weighted sum of the completions, reserved runs included.
+        generations: replays the plans with the seed.
+        planning_seconds: wall time of the search.
+    """
+
+    plans: Mapping[str, Plan]
+    terms: tuple[float, ...]
+    completion_seconds: float
+    generations: int
+    planning_seconds: float
+
+
+def reserved_run(
+    key: str, plan: Plan, *, elapsed_seconds: float = 0.0, weight: float = 1.0
+) -> ReservedRun:
+    """The room that a plan's steps take, to plan other runs beside it.
+
+    Driver pods are left out: they are small, and the default scheduler places them.
+
+    Args:
+        key: the run's.
+        plan: its plan.
+        elapsed_seconds: how long ago the plan's time zero was.
+        weight: of its completion.
+    """
+    rooms = tuple(
+        ReservedRoom(
+            step.node,
+            step.start_seconds - elapsed_seconds,
+            step.finish_seconds - elapsed_seconds,
+            step.requests,
+        )
+        for step in plan.steps
+        if step.node is not None
+        and step.start_seconds is not None
+        and step.finish_seconds is not None
+        and step.finish_seconds > elapsed_seconds
+    )
+    return ReservedRun(key, rooms, weight)

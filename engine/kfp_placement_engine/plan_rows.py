@@ -1,12 +1,17 @@
 """Rows of a plan: steps and drivers on the time line, and what was assumed."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from kfp_placement_engine.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.contract.reason_texts import ReasonCode, reason_text
+from kfp_placement_engine.contract.resources_rows import Alternative, Reason
 from kfp_placement_engine.image_names import normalised
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
@@ -16,33 +21,75 @@ from kfp_placement_engine.run_graph import DurationSource, Notice, RunGraph, Ste
 from kfp_placement_engine.simulation import Schedule
 
 
+@dataclass(frozen=True)
+class Told:
+    """What is told of steps, by index of their activities.
+
+    Attributes:
+        reasons: why each goes where it goes.
+        alternatives: next best nodes, where they were asked for.
+    """
+
+    reasons: Mapping[int, Reason]
+    alternatives: Mapping[int, tuple[Alternative, ...]]
+
+
 def step_rows(
-    graph: RunGraph,
-    lowered: Lowered,
-    schedule: Schedule,
-    reasons: Mapping[int, str],
-    assumptions: Assumptions,
+    run: int, lowered: Lowered, schedule: Schedule, told: Told
 ) -> tuple[PlannedStep, ...]:
-    """The steps in the run graph's order."""
-    rows = []
-    for index, activity in enumerate(lowered.activities):
-        if activity.step is not None:
-            rows.append(
-                _step_row(
-                    graph, lowered, schedule, index, activity.step, reasons[index], assumptions
-                )
-            )
-    return tuple(rows)
+    """The steps of one of the runs, in its graph's order."""
+    graph, activities = lowered.runs[run].graph, lowered.step_activities[run]
+    return tuple(
+        _step_row(run, lowered, schedule, activities[step.name], step, told)
+        if step.name in activities
+        else _ended_row(lowered.runs[run], step)
+        for step in graph.steps
+    )
+
+
+def _common_fields(graph: RunGraph, step: Step) -> dict[str, Any]:
+    """What a row says of the step itself."""
+    return {
+        "name": step.name,
+        "task": step.task,
+        "kind": step.kind,
+        "iteration": step.iteration,
+        "assumed": step.assumed,
+        "conditional": bool(step.conditions),
+        "type": step.type,
+        "location": step.location,
+        "duration_source": DurationSource.ASSUMED
+        if step.duration_seconds is None
+        else step.duration_source,
+        "requests": requests_of(graph, step),
+        "image": step.image,
+        "labels": step.labels,
+        "attempt_limit": step.attempt_limit,
+        "depends_on": step.depends_on,
+        "type_guessed": step.type_guessed,
+    }
+
+
+def _ended_row(run: ActiveRun, step: Step) -> PlannedStep:
+    """A step that has ended: where it was, and no times."""
+    reason = Reason(ReasonCode.ENDED)
+    return PlannedStep(
+        **_common_fields(run.graph, step),
+        node=run.progress[step.name].node,
+        start_seconds=None,
+        finish_seconds=None,
+        image_pull_seconds=0.0,
+        transfer_seconds=0.0,
+        duration_seconds=0.0,
+        latency_ms=None,
+        reason=reason_text(reason, ()),
+        progress=ProgressState.DONE,
+        why=reason,
+    )
 
 
 def _step_row(
-    graph: RunGraph,
-    lowered: Lowered,
-    schedule: Schedule,
-    index: int,
-    step: Step,
-    reason: str,
-    assumptions: Assumptions,
+    run: int, lowered: Lowered, schedule: Schedule, index: int, step: Step, told: Told
 ) -> PlannedStep:
     problem, arrays = lowered.problem, lowered.problem.arrays
     node = int(schedule.node[index])
@@ -52,39 +99,32 @@ def _step_row(
     pull = float(schedule.pull_seconds[index]) if placed else 0.0
     occupied = float(schedule.end[index] - schedule.begin[index]) if placed else 0.0
     latency = float(problem.latency_ms[arrays.class_of[index], node]) if placed else np.nan
-    shown = placed or step.assumed_cached
+    running = lowered.activities[index].running
+    cached = step.assumed_cached and running is None
+    name = problem.node_names[node] if placed else running.node if running else None
+    shown = placed or cached or running is not None
+    start = -running.seconds_since_start if running else float(schedule.start[index])
+    reason = told.reasons[index]
     return PlannedStep(
-        name=step.name,
-        task=step.task,
-        kind=step.kind,
-        iteration=step.iteration,
-        assumed=step.assumed,
-        conditional=bool(step.conditions),
-        type=step.type,
-        location=step.location,
-        node=problem.node_names[node] if placed else None,
-        start_seconds=float(schedule.start[index]) if shown else None,
+        **_common_fields(lowered.runs[run].graph, step),
+        node=name,
+        start_seconds=start if shown else None,
         finish_seconds=float(schedule.end[index]) if shown else None,
         image_pull_seconds=pull,
         transfer_seconds=max(0.0, occupied - duration - pull),
-        duration_seconds=duration if not step.assumed_cached else 0.0,
-        duration_source=DurationSource.ASSUMED
-        if step.duration_seconds is None
-        else step.duration_source,
+        duration_seconds=duration if not cached else 0.0,
         latency_ms=None if np.isnan(latency) else latency,
-        requests=requests_of(graph, step),
-        image=step.image,
-        labels=step.labels,
-        attempt_limit=step.attempt_limit,
-        depends_on=step.depends_on,
-        reason=reason,
-        type_guessed=step.type_guessed,
-        cached=step.assumed_cached,
+        reason=reason_text(reason, problem.node_names),
+        cached=cached,
+        progress=ProgressState.RUNNING if running else ProgressState.WAITING,
+        why=reason,
+        alternatives=told.alternatives.get(index, ()),
     )
 
 
-def driver_rows(lowered: Lowered, schedule: Schedule) -> tuple[PlannedDriver, ...]:
-    """The driver pods, by start."""
+def driver_rows(run: int, lowered: Lowered, schedule: Schedule) -> tuple[PlannedDriver, ...]:
+    """The driver pods of one of the runs, by start."""
+    own = lowered.problem.is_driver & (lowered.problem.arrays.run == run)
     rows = [
         PlannedDriver(
             lowered.problem.activity_names[index],
@@ -92,7 +132,7 @@ def driver_rows(lowered: Lowered, schedule: Schedule) -> tuple[PlannedDriver, ..
             float(schedule.start[index]),
             float(schedule.end[index]),
         )
-        for index in np.flatnonzero(lowered.problem.is_driver)
+        for index in np.flatnonzero(own)
         if schedule.node[index] >= 0 and np.isfinite(schedule.end[index])
     ]
     return tuple(sorted(rows, key=lambda row: (row.start_seconds, row.name)))

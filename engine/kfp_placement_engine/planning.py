@@ -1,32 +1,43 @@
-"""Plan one run on one cluster: the façade used by SDK, command line and controller."""
+"""Plan runs on a cluster: the façade used by SDK, command line and controller.
 
-from collections.abc import Callable, Sequence
+`plan_run` plans one run before it starts; `plan_runs` plans all active runs together, with what has
+already happened to each.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 import numpy as np
 
+from kfp_placement_engine.active_runs import ActiveRun, ReservedRun
+from kfp_placement_engine.alternatives import completions
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.baselines import BASELINES, schedules_of
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.explanation import Explainer
-from kfp_placement_engine.fitness import OBJECTIVES, RELATIVE_MARGIN
+from kfp_placement_engine.explanation import WHAT_IF_WORK, Explainer
+from kfp_placement_engine.fitness import OBJECTIVES
 from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
-from kfp_placement_engine.plan import Figures, Plan
-from kfp_placement_engine.plan_rows import driver_rows, notices_of, step_rows, used_assumptions
+from kfp_placement_engine.list_scheduling import list_schedule
+from kfp_placement_engine.lower_bound import critical_path_bounds, lower_bound
+from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs, with_reservations
+from kfp_placement_engine.next_best import NextBest
+from kfp_placement_engine.placement import Placement
+from kfp_placement_engine.plan import Bound, Plan, RunsPlan
+from kfp_placement_engine.plan_parts import PlanParts, plan_of
+from kfp_placement_engine.plan_rows import Told
 from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.result import Result
 from kfp_placement_engine.run_graph import RunGraph
-from kfp_placement_engine.simulation import Schedule
 from kfp_placement_engine.solve import solve
 from kfp_placement_engine.stop import MaxGenerations, MaxRuntime, StoppingCriterion
 
 Progress = Callable[[float, str], None]
 """Called with the share done (0 to 1) and a short text."""
+
+WarmStart = Mapping[tuple[str, str], str | None]
+"""(run key, step name) -> node name."""
 
 DISPATCHES = ("auto", "ready", "ordered")
 
@@ -51,6 +62,9 @@ class PlanOptions:
             source sets.
         params: of the search.
         threads: of the search; does not change the plan. 0 = one per core.
+        quick: list scheduling only: a plan at once, without a search, in which other nodes are not
+            tried for explanations and bounds are critical paths.
+        alternatives: name the next best nodes of every step, see `next_best`.
     """
 
     budget_seconds: float = 2.0
@@ -65,6 +79,8 @@ class PlanOptions:
     assumptions: Assumptions | None = None
     params: GeneticParams | None = None
     threads: int = 0
+    quick: bool = False
+    alternatives: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be planned with; the message names the choices."""
@@ -109,27 +125,63 @@ def plan_run(
         PlanningError: an option, a run without steps or a cluster without nodes, which cannot be
             planned with.
     """
+    return plan_runs((ActiveRun("", graph),), cluster, options, progress=progress).plans[""]
+
+
+def plan_runs(
+    runs: Sequence[ActiveRun],
+    cluster: Cluster,
+    options: PlanOptions | None = None,
+    *,
+    warm_start: WarmStart | None = None,
+    reserved: Sequence[ReservedRun] = (),
+    progress: Progress | None = None,
+) -> RunsPlan:
+    """Plan runs together; what has started stays, the rest may move.
+
+    Args:
+        runs: the runs, with what has happened.
+        cluster: the cluster; its load must not count pods of `runs` or of `reserved`.
+        options: how to plan.
+        warm_start: (run key, step name) -> node name of a plan to start from; what is missing, None
+            or not allowed is free.
+        reserved: runs that keep their plans; their keys are no keys of `runs`.
+        progress: told how far planning is.
+
+    Raises:
+        PlanningError: an option, runs or a cluster which cannot be planned with.
+    """
     options, tell = options or PlanOptions(), progress or _silent
     tell(0.0, "reading the problem")
-    lowered = lower(graph, cluster, _lowering_options(graph, cluster, options))
+    bare = lower_runs(runs, cluster, _lowering_options(runs, cluster, options))
+    lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
     tell(0.05, "searching")
-    result = solve(
-        lowered.problem,
-        options.stop(),
-        options.seed,
-        options.params,
-        threads=options.threads,
-        report=_reporter(options, tell),
-    )
+    result = _search(lowered, options, warm_start or {}, tell)
     tell(0.85, "comparing with " + ", ".join(options.compare) if options.compare else "explaining")
     baselines = {
-        name: mean_figures(lowered.problem, schedules_of(name, lowered.problem, options.seed))
-        for name in options.compare
+        name: schedules_of(name, lowered.problem, options.seed) for name in options.compare
     }
     tell(0.95, "explaining")
-    plan = _plan(graph, cluster, options, lowered, result, baselines)
+    parts = PlanParts(
+        cluster=cluster,
+        lowered=lowered,
+        result=result,
+        baselines=baselines,
+        told=_told(lowered, cluster, options, result),
+        bounds=_bounds(bare.problem, len(runs), quick=options.quick),
+        assumptions=assumptions_of(cluster, options),
+        marked_only=options.marked_only,
+    )
+    plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     tell(1.0, "done")
-    return plan
+    ends = completions(lowered.problem, result.schedule)
+    return RunsPlan(
+        plans=plans,
+        terms=tuple(result.schedule.terms.tolist()),
+        completion_seconds=float(lowered.problem.arrays.run_weight @ ends),
+        generations=result.generations,
+        planning_seconds=result.seconds,
+    )
 
 
 def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
@@ -139,50 +191,13 @@ def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
     return replace(Assumptions(), **cluster.defaults)  # type: ignore[arg-type]
 
 
-def figures_of(problem: PlacementProblem, schedule: Schedule) -> Figures:
-    """What a schedule achieves."""
-    arrays = problem.arrays
-    ruled = problem.ruled[arrays.class_of] & (schedule.node >= 0)
-    latencies = problem.latency_ms[arrays.class_of[ruled], schedule.node[ruled]]
-    unplaced = int((problem.is_step & (problem.unplaceable | ~schedule.finished)).sum())
-    return Figures(
-        unplaced=unplaced,
-        latency_excess_ms=float(schedule.terms[1]),
-        latency_ms=float(np.nansum(latencies)),
-        makespan_seconds=schedule.makespan_seconds,
-        moves_volumes=_moves_volumes(problem, schedule),
-    )
-
-
-def _moves_volumes(problem: PlacementProblem, schedule: Schedule) -> bool:
-    """Whether users of a claim that ties them to one node are on several."""
-    users = np.repeat(np.arange(problem.activities), np.diff(problem.arrays.claims_start))
-    nodes = schedule.node[users]
-    places = np.stack([problem.arrays.claims, nodes])[:, nodes >= 0]
-    return bool(np.unique(places, axis=1).shape[1] > np.unique(places[0]).size)
-
-
-def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule]) -> Figures:
-    """What the same run achieves on average, and the range of its makespan if that differs."""
-    each = [figures_of(problem, schedule) for schedule in schedules]
-    ends = [figures.makespan_seconds for figures in each]
-    same = max(ends) - min(ends) <= RELATIVE_MARGIN * max(ends)
-    return Figures(
-        unplaced=max(figures.unplaced for figures in each),
-        latency_excess_ms=fmean(figures.latency_excess_ms for figures in each),
-        latency_ms=fmean(figures.latency_ms for figures in each),
-        makespan_seconds=ends[0] if same else fmean(ends),
-        fastest_seconds=None if same else min(ends),
-        slowest_seconds=None if same else max(ends),
-        tie_breaks=len(each),
-        moves_volumes=any(figures.moves_volumes for figures in each),
-    )
-
-
-def _lowering_options(graph: RunGraph, cluster: Cluster, options: PlanOptions) -> LoweringOptions:
+def _lowering_options(
+    runs: Sequence[ActiveRun], cluster: Cluster, options: PlanOptions
+) -> LoweringOptions:
     dispatch = options.dispatch
     if dispatch == "auto":
-        dispatch = "ordered" if graph.direct_transfers else "ready"
+        direct = any(run.graph.direct_transfers for run in runs)
+        dispatch = "ordered" if direct else "ready"
     return LoweringOptions(
         assumptions=assumptions_of(cluster, options),
         dispatch=dispatch,
@@ -202,42 +217,44 @@ def _reporter(options: PlanOptions, tell: Progress) -> Callable[[int, float], No
     return report
 
 
-def _plan(
-    graph: RunGraph,
-    cluster: Cluster,
-    options: PlanOptions,
-    lowered: Lowered,
-    result: Result,
-    baselines: dict[str, Figures],
-) -> Plan:
-    problem, assumptions = lowered.problem, assumptions_of(cluster, options)
-    reasons = Explainer(lowered, cluster, result.placement, result.schedule).reasons()
-    steps = step_rows(graph, lowered, result.schedule, reasons, assumptions)
-    return Plan(
-        run_name=graph.name,
-        run_source=graph.source,
-        cluster_nodes=problem.node_names,
-        cluster_source=cluster.source,
-        seed=options.seed,
-        generations=result.generations,
-        exact=result.exact,
-        planning_seconds=result.seconds,
-        dispatch=problem.dispatch,
-        objective=problem.objective,
-        figures=figures_of(problem, result.schedule),
-        lower_bound=lower_bound(problem),
-        baselines=baselines,
-        steps=steps,
-        drivers=driver_rows(lowered, result.schedule),
-        unschedulable=tuple(
-            (step.name, step.reason) for step in steps if step.node is None and not step.cached
-        ),
-        notices=(
-            *graph.notices,
-            *cluster.notices,
-            *lowered.notices,
-            *notices_of(graph, options.marked_only),
-        ),
-        assumptions=used_assumptions(graph, cluster, assumptions),
-        all_durations_assumed=all(step.duration_seconds is None for step in graph.steps),
+def _search(
+    lowered: Lowered, options: PlanOptions, warm_start: WarmStart, tell: Progress
+) -> Result:
+    start = _warm_placement(lowered, warm_start) if warm_start else None
+    if options.quick:
+        return list_schedule(lowered.problem, start)
+    return solve(
+        lowered.problem,
+        options.stop(),
+        options.seed,
+        options.params,
+        warm_start=start,
+        threads=options.threads,
+        report=_reporter(options, tell),
     )
+
+
+def _warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
+    """The plan to start from: the given nodes, and a list schedule's for all else."""
+    problem, result = lowered.problem, list_schedule(lowered.problem).placement
+    nodes, index = result.gene_nodes.copy(), {n: i for i, n in enumerate(problem.node_names)}
+    for run, activities in zip(lowered.runs, lowered.step_activities, strict=True):
+        for name, activity in activities.items():
+            node, gene = warm_start.get((run.key, name)), problem.arrays.gene[activity]
+            if node in index and gene >= 0 and problem.arrays.allowed[gene, index[node]]:
+                nodes[gene] = index[node]
+    return Placement(nodes, result.priority, np.empty(0))
+
+
+def _told(lowered: Lowered, cluster: Cluster, options: PlanOptions, result: Result) -> Told:
+    work = 0 if options.quick else WHAT_IF_WORK
+    explainer = Explainer(lowered, cluster, result.placement, result.schedule, work)
+    next_best = NextBest(lowered, result.placement, result.schedule)
+    return Told(explainer.reasons(), next_best.alternatives() if options.alternatives else {})
+
+
+def _bounds(problem: PlacementProblem, runs: int, *, quick: bool) -> tuple[Bound, ...]:
+    """A bound for each run."""
+    if runs == 1 and not quick:
+        return (lower_bound(problem),)
+    return critical_path_bounds(problem, runs)

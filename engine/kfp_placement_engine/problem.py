@@ -38,6 +38,11 @@ class ProblemArrays(NamedTuple):
         upload_bytes: [A] written to it after the run.
         release_seconds: [A] not ready before.
         run: [A] index of the run it belongs to.
+        fixed_node: [A] the only node it goes to, as soon as it is ready and has room there: a pod
+            that runs, or room reserved for another run; -1 = not fixed. Fixed activities have no
+            predecessors and no gene.
+        is_running: [A] it has been on its fixed node since before time zero, so it takes its room
+            at once, even where none is thought to be left.
         predecessors_start, predecessors: [A + 1], [E] what must have ended, by activity.
         successors_start, successors: [A + 1], [E] the same edges from the other end.
         transfer_bytes: [E] bytes on the edge `predecessors[e]` -> activity for direct transfers.
@@ -48,6 +53,7 @@ class ProblemArrays(NamedTuple):
         iteration_parent: [L] the limited iteration around it, -1 = none.
         iteration_loop: [L] its loop.
         iteration_size: [L] activities inside, nested ones included.
+        iteration_started: [L] it was entered before time zero.
         loop_parallelism: [M] iterations that may run at once.
         free: [N, R] room at time zero.
         allocatable: [N, R] the nodes' sizes.
@@ -80,6 +86,8 @@ class ProblemArrays(NamedTuple):
     upload_bytes: Floats
     release_seconds: Floats
     run: Integers
+    fixed_node: Integers
+    is_running: Booleans
     predecessors_start: Integers
     predecessors: Integers
     transfer_bytes: Floats
@@ -93,6 +101,7 @@ class ProblemArrays(NamedTuple):
     iteration_parent: Integers
     iteration_loop: Integers
     iteration_size: Integers
+    iteration_started: Booleans
     loop_parallelism: Integers
     free: Integers
     allocatable: Integers
@@ -175,10 +184,13 @@ class PlacementProblem:
     def simulation_work(self) -> int:
         """What one simulation costs, in no unit; a function of the size: nothing rests on clocks.
 
-        Every activity looks at the nodes; where pods wait in a queue, long ones are walked often.
+        Every activity that is not fixed looks at the nodes; where pods wait in a queue, long ones
+        are walked often.
         """
-        queue = 0 if self.dispatch == "ordered" else self.activities // LONG_QUEUE
-        return self.activities * (10 + self.nodes + queue)
+        fixed = int((self.arrays.fixed_node >= 0).sum())
+        moving = self.activities - fixed
+        queue = 0 if self.dispatch == "ordered" else moving // LONG_QUEUE
+        return max(1, moving * (10 + self.nodes + queue) + fixed * 10)
 
     @property
     def genes(self) -> int:

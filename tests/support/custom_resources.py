@@ -28,7 +28,12 @@ def installed_crds(api: Api, definitions: Iterable[JsonObject] | None = None) ->
     finally:
         for crd in wanted:
             api.delete(crd)
-        wait_until(lambda: not any(_find(api, name) for name in names), "kinds to be gone")
+        wait_until(
+            lambda: not any(_find(api, name) for name in names),
+            "kinds to be gone",
+            timeout_seconds=90.0,
+            state=lambda: [_find(api, name) for name in names],
+        )
 
 
 def is_established(api: Api, name: str) -> bool:

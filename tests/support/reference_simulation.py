@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from kfp_placement_engine.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster, Node
 from kfp_placement_engine.constraints import matches_any_term, why_not
@@ -41,6 +42,8 @@ class PlayedPod:
     position: int
     group: str = ""
     entered: str = ""
+    is_group_driver: bool = False
+    over: bool = False
     after: set[int] = field(default_factory=set)
     node: Node | None = None
     start: float = math.inf
@@ -61,15 +64,71 @@ class Reference:
     marked_only: bool = False
     listed: tuple[str, ...] = ()  # names of the nodes as kube-scheduler lists them; () = as given
     draw: int = 0  # seed of its random ties
+    begun: ActiveRun | None = None
+    """What has already happened; time zero is now."""
+
+    # What has happened ---------------------------------------------------------------------------
+
+    def progress(self, pod: PlayedPod) -> StepProgress:
+        """What became of a pod: as told, or as what it starts shows."""
+        waiting = StepProgress()
+        if self.begun is None:
+            return waiting
+        name, is_driver = pod.key
+        if not is_driver:
+            return self.begun.progress.get(name, waiting)
+        over = StepProgress(ProgressState.DONE)
+        if pod.is_group_driver:
+            told = self.begun.group_progress.get(pod.entered, waiting)
+            return over if self._begun_inside(pod.entered) else told
+        own = self.begun.progress.get(name, waiting)
+        return over if own.state is not ProgressState.WAITING else own.driver or waiting
+
+    def _begun_inside(self, group: str) -> bool:
+        """Whether a pod below the group has started, other than its own driver."""
+        return any(
+            self.progress(pod).state is not ProgressState.WAITING
+            for pod in self.bare_pods()
+            if not (pod.is_group_driver and pod.entered == group) and self._is_below(pod, group)
+        )
+
+    def _is_below(self, pod: PlayedPod, group: str) -> bool:
+        parents = {each.name: each.parent for each in self.graph.groups}
+        name = parents[pod.entered] if pod.is_group_driver and pod.entered else pod.group
+        while name != group and name:
+            name = parents[name]
+        return name == group
+
+    def state(self, pod: PlayedPod) -> ProgressState:
+        """Waiting, running or done."""
+        return self.progress(pod).state
+
+    def runs_on(self, pod: PlayedPod) -> Node | None:
+        """The node of a running pod, if the cluster has it."""
+        progress = self.progress(pod)
+        if progress.state is not ProgressState.RUNNING:
+            return None
+        return next((node for node in self.cluster.nodes if node.name == progress.node), None)
 
     # What the pods are ---------------------------------------------------------------------------
 
     def pods(self) -> list[PlayedPod]:
-        """All pods with what each must wait for."""
+        """All pods with what each must still wait for; those that have ended are marked."""
+        made = self.bare_pods()
+        states = [self.state(pod) for pod in made]
+        for pod, state in zip(made, states, strict=True):
+            pod.over = state is ProgressState.DONE
+            pod.after = {each for each in pod.after if states[each] is not ProgressState.DONE}
+            if state is not ProgressState.WAITING:
+                pod.after = set()
+        return made
+
+    def bare_pods(self) -> list[PlayedPod]:
+        """All pods with what each waits for if nothing has happened yet."""
         made: list[PlayedPod] = []
         for group in self.graph.groups:
             driver = PlayedPod((group.name or "root", True), None, len(made), group.name)
-            driver.entered = group.name
+            driver.entered, driver.is_group_driver = group.name, True
             made.append(driver)
         for step in self.graph.steps:
             if step.has_driver:
@@ -151,6 +210,14 @@ class Reference:
         return all(self._volume_allows(use.claim, node) for use in step.claims)
 
     def _volume_allows(self, name: str, node: Node) -> bool:
+        users = {
+            at.name
+            for pod in (self.bare_pods() if self.begun else ())
+            if pod.step and any(use.claim == name for use in pod.step.claims)
+            if (at := self.runs_on(pod)) is not None
+        }
+        if users and name in self.binding_claims():
+            return node.name in users
         claim = next((each for each in self.graph.claims if each.name == name), None)
         if claim is None or claim.created_by or claim.is_workspace:
             return True
@@ -195,6 +262,8 @@ class Reference:
     def is_planned(self, step: Step | None) -> bool:
         """Whether the plan says where the pod goes; else the default scheduler does."""
         if step is None or step.kind is not StepKind.CONTAINER or step.assumed_cached:
+            return False
+        if self.begun and self.begun.state_of(step.name) is not ProgressState.WAITING:
             return False
         return not self.marked_only or bool(step.scheduler)
 
@@ -250,6 +319,8 @@ class Reference:
 
     def unplaceable(self, pod: PlayedPod) -> bool:
         """Whether no node can ever take the pod."""
+        if self.state(pod) is not ProgressState.WAITING:
+            return False
         if pod.step is not None and pod.step.assumed_cached:
             return False
         return not (self.own_nodes(pod) if self.is_planned(pod.step) else self.usable(pod))
@@ -285,6 +356,12 @@ class Reference:
         for name, together in self.companions().items():
             common = frozenset.intersection(*(own[member] for member in together))
             result[name] = common or own[name]
+            keep = together if common else {name}
+            kept_nodes = self.begun.held if self.begun else {}
+            held = [kept_nodes.get(each.name, "") for each in self.graph.steps if each.name in keep]
+            kept = next((node for node in held if node in result[name]), None)
+            if kept is not None:
+                result[name] = frozenset({kept})
         return result
 
     def stuck(self) -> set[str]:
@@ -352,12 +429,21 @@ class _Play:
         self.inside: dict[str, int] = {}  # iterations in progress -> pods that have not ended
         self.held_back: dict[str, PlayedPod] = {}
         self.stirred: list[str] = []  # nodes where the next step may start now, first come first
+        for pod in self.pods:
+            at = model.runs_on(pod)
+            if at is not None and self.image(pod):
+                self.pull_ends[self.image(pod), at.name] = 0.0
+        for group in model.graph.groups:
+            entry = next(pod for pod in self.pods if pod.key == (group.name or "root", True))
+            left = self.left_inside(group.name)
+            if self.limited(group.name) and left and model.state(entry) != ProgressState.WAITING:
+                self.inside[group.name] = left
 
     # The clock -----------------------------------------------------------------------------------
 
     def run(self) -> dict[Key, PlayedPod]:
         for pod in self.pods:
-            if not pod.after:
+            if not pod.after and not pod.over:
                 self.agenda.append((self.when_ready(pod, 0.0), pod.position, 1))
         now = 0.0
         while True:
@@ -452,7 +538,10 @@ class _Play:
             if running >= loop.parallelism:
                 self.held_back[entered] = pod
                 return
-            self.inside[entered] = sum(entered in self.around(each) for each in self.pods)
+            self.inside[entered] = self.left_inside(entered)
+        if self.model.state(pod) is ProgressState.RUNNING:
+            self.go_on(pod)
+            return
         if pod.position in self.nowhere or (pod.step and pod.step.assumed_cached):
             pod.start = pod.begin = now
             pod.end = now + (self.seconds(pod, None) if pod.position in self.nowhere else 0.0)
@@ -463,6 +552,21 @@ class _Play:
             self.stirred.append(self.planned[pod.key[0]])
         else:
             self.queue.append(pod)
+
+    def left_inside(self, iteration: str) -> int:
+        return sum(iteration in self.around(each) for each in self.pods if not each.over)
+
+    def go_on(self, pod: PlayedPod) -> None:
+        """It is there already: what is left of its time counts from now."""
+        progress, share = self.model.progress(pod), self.model.assumptions.overrun_share
+        pod.node = self.model.runs_on(pod)
+        pod.start = pod.begin = 0.0
+        expected = self.seconds(pod, pod.node)
+        image = self.image(pod)
+        if pod.node is not None and image and image not in pod.node.images:
+            expected += self.pull_seconds(image, pod.node)
+        pod.end = max(expected - progress.seconds_since_start, share * expected)
+        self.agenda.append((pod.end, pod.position, 0))
 
     def let_next_in(self, loop: str, now: float) -> None:
         waiting = [pod for name, pod in self.held_back.items() if self.loop_of(name) == loop]
@@ -669,8 +773,11 @@ class _Play:
         known = self.pull_ends.get((image, node.name))
         if known is not None:
             return max(now, known)
+        return now + self.pull_seconds(image, node)
+
+    def pull_seconds(self, image: str, node: Node) -> float:
         rate = node.pull_bytes_per_second or self.model.assumptions.pull_bytes_per_second
-        return now + self.image_bytes(image) / rate
+        return self.image_bytes(image) / rate
 
     def image_bytes(self, image: str) -> int:
         sizes = [each.images[image] for each in self.model.cluster.nodes if image in each.images]
@@ -683,6 +790,8 @@ class _Play:
             return latest
         for name in pod.step.depends_on:
             producer = next(other for other in self.pods if other.key == (name, False))
+            if producer.over:
+                continue
             moved = sum(
                 self.size(each.size_bytes) for each in pod.step.inputs if each.producer == name
             )

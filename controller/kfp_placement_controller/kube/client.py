@@ -218,7 +218,15 @@ class KubeClient:
         path = kind.path(namespace, name, subresource)
         return self._write("patch", kind, "PATCH", path, patch, _PATCH_CONTENT[how])
 
-    def delete(self, kind: Kind, name: str, namespace: str = "", *, uid: str = "") -> bool:
+    def delete(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> bool:
         """Delete an object; returns False if it was gone.
 
         Args:
@@ -226,14 +234,16 @@ class KubeClient:
             name: of the object.
             namespace: where; "" for kinds without.
             uid: delete only that very object, not a later one of the same name.
+            resource_version: delete it only if nobody has written since.
 
         Raises:
-            ConflictError: it has another uid.
+            ConflictError: it is another, or has changed.
             KubernetesError: refused, or no answer.
         """
         body: JsonObject = {"propagationPolicy": "Background"}
-        if uid:
-            body["preconditions"] = {"uid": uid}
+        asked = {"uid": uid, "resourceVersion": resource_version}
+        if preconditions := {key: value for key, value in asked.items() if value}:
+            body["preconditions"] = preconditions
         try:
             self._write("delete", kind, "DELETE", kind.path(namespace, name), body)
         except NotFoundError:

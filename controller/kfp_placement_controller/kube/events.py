@@ -107,10 +107,14 @@ class EventRecorder:
         """Start; returns at once."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Write what waits and end the thread."""
-        self._waiting.put(None)
-        self._thread.join()
+    def stop(self, timeout_seconds: float = 5.0) -> None:
+        """Write what waits, as far as there is time, and end the thread."""
+        try:
+            self._waiting.put(None, timeout=timeout_seconds)
+        except queue.Full:
+            _LOG.warning("%d events are not written: no answer", self._waiting.qsize())
+            return
+        self._thread.join(timeout_seconds)
 
     def record(
         self,

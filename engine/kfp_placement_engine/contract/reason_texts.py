@@ -37,6 +37,9 @@ class ReasonCode(StrEnum):
     FOUND_IN_TIME = "found-in-time"
     EQUAL_END = "equal-end"
     NO_ROOM = "no-room"
+    STARTED = "started"
+    ENDED = "ended"
+    KEPT = "kept"
 
 
 class ObjectionCode(StrEnum):
@@ -86,6 +89,9 @@ REASON_TEXTS: Mapping[str, str] = {
     ),
     ReasonCode.EQUAL_END: ("the run ends no earlier with it on {1:node}{2:other}; {0:deciding}"),
     ReasonCode.NO_ROOM: "no room on {0:node}{1:other} when the step was ready",
+    ReasonCode.STARTED: "runs there already",
+    ReasonCode.ENDED: "has ended",
+    ReasonCode.KEPT: "keeps the node it was planned on; only steps of other runs move",
 }
 """Sentence of each code; `{1:node}` is the second argument, read as a node."""
 
@@ -123,6 +129,11 @@ def reason_text(reason: Reason, nodes: Sequence[str]) -> str:
         nodes: `spec.nodes` of the same plan.
     """
     return _text_of(REASON_TEXTS, reason.code, reason.arguments, nodes)
+
+
+def objection_text(objection: Reason) -> str:
+    """The text of an objection."""
+    return _text_of(OBJECTION_TEXTS, objection.code, objection.arguments, ())
 
 
 def waiting_text(waiting: Waiting, now_seconds: float) -> str:

@@ -1,5 +1,6 @@
 """Run graph and cluster to a placement problem: the one place where nouns become arrays."""
 
-from kfp_placement_engine.lowering.build import Lowered, LoweringOptions, lower
+from kfp_placement_engine.lowering.build import Lowered, LoweringOptions, lower, lower_runs
+from kfp_placement_engine.lowering.reservations import with_reservations
 
-__all__ = ["Lowered", "LoweringOptions", "lower"]
+__all__ = ["Lowered", "LoweringOptions", "lower", "lower_runs", "with_reservations"]

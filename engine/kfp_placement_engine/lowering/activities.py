@@ -1,12 +1,14 @@
 """The run's pods as a graph of activities: drivers of groups and steps, and the steps."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from kfp_placement_engine.active_runs import StepProgress
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.problem import Integers
+from kfp_placement_engine.problem import Booleans, Integers
 from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
 
 ROOT_NAME = "root"
@@ -23,6 +25,8 @@ class Activity:
         group: index of the innermost group, -1 = none.
         predecessors: indexes of the activities that must have ended.
         entered_group: index of the group whose driver it is, -1 = none.
+        run: index of its run.
+        running: what is known of the pod, if it runs already.
     """
 
     name: str
@@ -30,6 +34,8 @@ class Activity:
     group: int
     predecessors: tuple[int, ...]
     entered_group: int = -1
+    run: int = 0
+    running: StepProgress | None = None
 
     @property
     def is_join(self) -> bool:
@@ -44,6 +50,8 @@ iterations, one after the other, would have 25 million edges."""
 
 def needs_pod(activity: Activity) -> bool:
     """Whether a pod is made for it: not for joins and steps taken to come from the cache."""
+    if activity.running is not None:
+        return True
     return not activity.is_join and not (activity.step and activity.step.assumed_cached)
 
 
@@ -173,11 +181,19 @@ class LimitedIterations:
     parent: Integers
     loop: Integers
     size: Integers
+    started: Booleans
     parallelism: Integers
 
 
-def limited_iterations(groups: tuple[Group, ...], activities: list[Activity]) -> LimitedIterations:
-    """Find the iterations that a loop's parallelism holds back, and what is inside them."""
+def limited_iterations(
+    groups: tuple[Group, ...], activities: Sequence[Activity]
+) -> LimitedIterations:
+    """Find the iterations that a loop's parallelism holds back, and what is inside them.
+
+    Args:
+        groups: those of one run.
+        activities: what is left of the same run.
+    """
     index_of = {group.name: index for index, group in enumerate(groups)}
     number: dict[int, int] = {}
     loops: dict[int, int] = {}
@@ -200,13 +216,38 @@ def limited_iterations(groups: tuple[Group, ...], activities: list[Activity]) ->
         while iteration >= 0:
             size[iteration] += 1
             iteration = parents[iteration]
+    entry = np.array([number.get(each.entered_group, -1) for each in activities], np.int64)
+    started = size > 0
+    to_come = [entry[at] for at, each in enumerate(activities) if not each.running]
+    started[[each for each in to_come if each >= 0]] = False
     return LimitedIterations(
         iteration=inside,
-        entry_iteration=np.array(
-            [number.get(each.entered_group, -1) for each in activities], np.int64
-        ),
+        entry_iteration=entry,
         parent=np.array(parents, np.int64),
         loop=np.array(loop_of, np.int64),
         size=size,
+        started=started,
         parallelism=np.array([groups[index].parallelism for index in loops], np.int64),
+    )
+
+
+def joined_iterations(parts: Sequence[LimitedIterations]) -> LimitedIterations:
+    """The iterations of several runs, numbered one after the other."""
+    iterations = np.cumsum([0] + [part.size.size for part in parts])
+    loops = np.cumsum([0] + [part.parallelism.size for part in parts])
+
+    def shifted(name: str, offsets: Integers) -> Integers:
+        rows = [getattr(part, name) for part in parts]
+        return np.concatenate(
+            [np.where(row >= 0, row + by, -1) for row, by in zip(rows, offsets[:-1], strict=True)]
+        )
+
+    return LimitedIterations(
+        iteration=shifted("iteration", iterations),
+        entry_iteration=shifted("entry_iteration", iterations),
+        parent=shifted("parent", iterations),
+        loop=shifted("loop", loops),
+        size=np.concatenate([part.size for part in parts]),
+        started=np.concatenate([part.started for part in parts]),
+        parallelism=np.concatenate([part.parallelism for part in parts]),
     )

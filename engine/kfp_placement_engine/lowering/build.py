@@ -1,27 +1,30 @@
 """Put the pieces of a lowered problem together."""
 
-import math
-from collections import Counter
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from kfp_placement_engine.active_runs import ActiveRun
 from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster, Node
-from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.lowering.activities import (
     Activity,
-    activities_of,
     edge_arrays,
+    joined_iterations,
     limited_iterations,
     needs_pod,
     reversed_edges,
     topological_order,
 )
+from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.genes import Genes, assign_genes
 from kfp_placement_engine.lowering.latency import latency_rule
 from kfp_placement_engine.lowering.pods import PodShape, driver_shape, resource_names, step_shape
+from kfp_placement_engine.lowering.remaining import remaining_activities
+from kfp_placement_engine.lowering.running import Running, running_pods, with_remaining_work
 from kfp_placement_engine.lowering.tables import (
     ClassTables,
     NodeTables,
@@ -37,7 +40,7 @@ from kfp_placement_engine.run_graph import Notice, RunGraph, StepKind
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """How a run becomes a problem; fields as in `planning.PlanOptions`."""
+    """How runs become a problem; fields as in `planning.PlanOptions`."""
 
     assumptions: Assumptions = field(default_factory=Assumptions)
     dispatch: str = "ready"
@@ -53,7 +56,9 @@ class Lowered:
 
     Attributes:
         problem: the problem.
-        activities: [A] the pods.
+        runs: what it was made from.
+        activities: the pods that have not ended, run after run; behind them the problem has the
+            reserved rooms.
         shapes: [K] the shapes of pods.
         tables: the class tables.
         volumes: the volume rules.
@@ -61,11 +66,21 @@ class Lowered:
     """
 
     problem: PlacementProblem
+    runs: tuple[ActiveRun, ...]
     activities: tuple[Activity, ...]
     shapes: tuple[PodShape, ...]
     tables: ClassTables
     volumes: VolumeRules
     notices: tuple[Notice, ...]
+
+    @cached_property
+    def step_activities(self) -> tuple[dict[str, int], ...]:
+        """By run: step name -> its activity; steps that have ended have none."""
+        result: tuple[dict[str, int], ...] = tuple({} for _ in self.runs)
+        for index, activity in enumerate(self.activities):
+            if activity.step is not None:
+                result[activity.run][activity.step.name] = index
+        return result
 
 
 def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = None) -> Lowered:
@@ -75,22 +90,46 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = N
         PlanningError: a cluster without nodes, a run without steps, a cycle or a dangling
             dependency.
     """
+    return lower_runs((ActiveRun("", graph),), cluster, options)
+
+
+def lower_runs(
+    runs: Sequence[ActiveRun],
+    cluster: Cluster,
+    options: LoweringOptions | None = None,
+) -> Lowered:
+    """Lower what is left of several runs to one placement problem; time zero is now.
+
+    Steps that have ended are no part of it. `cluster` must not count pods of these runs as load.
+
+    Args:
+        runs: the runs to plan.
+        cluster: the cluster.
+        options: how.
+
+    Raises:
+        PlanningError: as for `lower`; no run, two of one key, or runs that move data in different
+            ways.
+    """
     options = options or LoweringOptions()
-    _check(graph, cluster)
-    activities = activities_of(graph)
-    shapes, class_of, notices = _shapes(graph, cluster, activities, options)
+    check_problem(runs, cluster)
+    activities = remaining_activities(runs)
+    volumes = volume_rules(runs, cluster)
+    shapes, class_of, notices = _shapes(runs, cluster, activities, volumes, options)
     resources = resource_names(shapes)
     class_requests = _class_requests(shapes, resources)
     nodes = node_tables(cluster, resources, options.assumptions)
-    volumes = volume_rules(graph, cluster)
     tables = class_tables(cluster, shapes, class_requests, nodes, volumes.pinned)
     planned = np.array([_is_planned(activity, options) for activity in activities], np.bool_)
-    genes = assign_genes(activities, class_of, tables, volumes, planned)
+    node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
+    held = _held_nodes(runs, activities, node_index)
+    genes = assign_genes(activities, class_of, tables, volumes, planned, held)
     arrays = _arrays(
-        graph,
+        runs,
         cluster,
         options,
         activities,
+        running_pods(activities, node_index),
         (shapes, class_of, class_requests),
         nodes,
         tables,
@@ -111,53 +150,35 @@ def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = N
             topological_order([a.predecessors for a in activities], [a.name for a in activities]),
             np.int64,
         ),
-        direct_transfers=graph.direct_transfers,
+        direct_transfers=runs[0].graph.direct_transfers,
         link_bytes_per_second=options.assumptions.link_bytes_per_second,
         kube_version=options.kube_version,
         objective=options.objective,
         dispatch=options.dispatch,
     )
     told = (*notices, *volumes.notices, *genes.notices, *_driver_notices(problem))
-    return Lowered(problem, tuple(activities), tuple(shapes), tables, volumes, told)
+    return Lowered(
+        problem=problem,
+        runs=tuple(runs),
+        activities=tuple(activities),
+        shapes=tuple(shapes),
+        tables=tables,
+        volumes=volumes,
+        notices=told,
+    )
 
 
-def _check(graph: RunGraph, cluster: Cluster) -> None:
-    """Refuse what no reader makes but a caller may."""
-    if not cluster.nodes:
-        raise PlanningError("the cluster has no nodes; nothing can be placed")
-    if not graph.steps:
-        raise PlanningError("the run has no steps; nothing is to be placed")
-    names = Counter([step.name for step in graph.steps])
-    twice = [name for name, count in names.items() if count > 1]
-    if twice:
-        raise PlanningError(f"step {twice[0]!r} appears {names[twice[0]]} times; names must differ")
-    nodes = Counter([node.name for node in cluster.nodes])
-    twice = [name for name, count in nodes.items() if count > 1]
-    if twice:
-        raise PlanningError(f"node {twice[0]!r} appears {nodes[twice[0]]} times; names must differ")
-    for node in cluster.nodes:
-        _check_node(node)
-    groups = {group.name for group in graph.groups}
-    for group in graph.groups:
-        if group.parent not in groups:
-            raise PlanningError(
-                f"group {group.name!r} is in group {group.parent!r}, which does not exist"
-            )
-    for step in graph.steps:
-        seconds = step.duration_seconds
-        if seconds is not None and not 0 <= seconds < math.inf:
-            raise PlanningError(f"step {step.name!r} takes {seconds} s; it must be 0 or more")
-
-
-def _check_node(node: Node) -> None:
-    rates = {
-        "speed": node.speed,
-        "bandwidth to the object store": node.store_bytes_per_second,
-        "pull rate": node.pull_bytes_per_second,
-    }
-    for name, rate in rates.items():
-        if rate is not None and not 0 < rate < math.inf:
-            raise PlanningError(f"node {node.name!r} has {name} {rate}; it must be above 0")
+def _held_nodes(
+    runs: Sequence[ActiveRun], activities: Sequence[Activity], node_index: Mapping[str, int]
+) -> dict[int, int]:
+    """Activity -> index of the node that its step keeps; unknown nodes hold nothing."""
+    held: dict[int, int] = {}
+    for index, activity in enumerate(activities):
+        if activity.step is not None:
+            node = runs[activity.run].held.get(activity.step.name, "")
+            if node in node_index:
+                held[index] = node_index[node]
+    return held
 
 
 def _driver_notices(problem: PlacementProblem) -> list[Notice]:
@@ -176,13 +197,19 @@ def _driver_notices(problem: PlacementProblem) -> list[Notice]:
 def _is_planned(activity: Activity, options: LoweringOptions) -> bool:
     """Whether the plan decides where the pod goes; all others stay with the default scheduler."""
     step = activity.step
-    if step is None or step.kind is not StepKind.CONTAINER or step.assumed_cached:
+    if step is None or step.kind is not StepKind.CONTAINER:
+        return False
+    if activity.running is not None or step.assumed_cached:
         return False
     return bool(step.scheduler) or not options.marked_only
 
 
 def _shapes(
-    graph: RunGraph, cluster: Cluster, activities: Sequence[Activity], options: LoweringOptions
+    runs: Sequence[ActiveRun],
+    cluster: Cluster,
+    activities: Sequence[Activity],
+    volumes: VolumeRules,
+    options: LoweringOptions,
 ) -> tuple[list[PodShape], Integers, list[Notice]]:
     """Distinct shapes, the class of each activity, and notices about latency rules (one a task)."""
     index_of: dict[PodShape, int] = {}
@@ -195,7 +222,9 @@ def _shapes(
             rule, notice = latency_rule(activity.step, cluster, options.latency_ruled_types)
             if notice is not None:
                 notices.setdefault((notice.code, notice.step), notice)
-            shape = step_shape(graph, activity.step, rule)
+            keys = volumes.keys[activity.run]
+            claims = tuple(keys[use.claim] for use in activity.step.claims)
+            shape = step_shape(runs[activity.run].graph, activity.step, rule, claims)
         class_of[number] = index_of.setdefault(shape, len(index_of))
     return list(index_of), class_of, list(notices.values())
 
@@ -205,23 +234,41 @@ def _class_requests(shapes: Sequence[PodShape], resources: Sequence[str]) -> Int
 
 
 def _arrays(
-    graph: RunGraph,
+    runs: Sequence[ActiveRun],
     cluster: Cluster,
     options: LoweringOptions,
     activities: list[Activity],
+    running: Running,
     classes: tuple[list[PodShape], Integers, Integers],
     nodes: NodeTables,
     tables: ClassTables,
     genes: Genes,
 ) -> ProblemArrays:
     shapes, class_of, class_requests = classes
-    work = work_of(graph, activities, options.assumptions)
+    graphs = [run.graph for run in runs]
     images = image_table(cluster, shapes, options.assumptions)
+    work, images = with_remaining_work(
+        work_of(graphs, activities, options.assumptions),
+        images,
+        class_of,
+        activities,
+        running,
+        nodes,
+        options.assumptions,
+    )
     predecessors = [activity.predecessors for activity in activities]
     predecessors_start, predecessor_values = edge_arrays(predecessors)
     successors_start, successors = edge_arrays(reversed_edges(predecessors))
     claims_start, claims = edge_arrays(genes.claims)
-    limits = limited_iterations(graph.groups, activities)
+    run_of = np.array([activity.run for activity in activities], np.int64)
+    bounds = np.searchsorted(run_of, np.arange(len(runs) + 1)).tolist()
+    limits = joined_iterations(
+        [
+            limited_iterations(graph.groups, activities[first:last])
+            for graph, (first, last) in zip(graphs, itertools.pairwise(bounds), strict=True)
+        ]
+    )
+    release = np.array([max(0.0, run.release_seconds) for run in runs])
     no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
     scored = np.array([shape.scored_requests for shape in shapes], np.int64)
     arrays = ProblemArrays(
@@ -229,17 +276,19 @@ def _arrays(
         scored_requests=scored[class_of],
         duration_seconds=np.where(no_pod, 0.0, work.duration_seconds),
         scales=work.scales,
-        virtual=no_pod | genes.unplaceable,
+        virtual=no_pod | genes.unplaceable | running.elsewhere,
         gene=genes.gene,
         class_of=class_of,
         image=np.where(work.pulls, images.of_class[class_of], -1),
         download_bytes=work.download_bytes,
         upload_bytes=work.upload_bytes,
-        release_seconds=np.zeros(len(activities)),
-        run=np.zeros(len(activities), np.int64),
+        release_seconds=np.where(running.running, 0.0, release[run_of]),
+        run=run_of,
+        fixed_node=running.fixed_node,
+        is_running=running.fixed_node >= 0,
         predecessors_start=predecessors_start,
         predecessors=predecessor_values,
-        transfer_bytes=transfer_edges(graph, activities, options.assumptions),
+        transfer_bytes=transfer_edges(graphs, activities, options.assumptions),
         successors_start=successors_start,
         successors=successors,
         claims_start=claims_start,
@@ -250,6 +299,7 @@ def _arrays(
         iteration_parent=limits.parent,
         iteration_loop=limits.loop,
         iteration_size=limits.size,
+        iteration_started=limits.started,
         loop_parallelism=limits.parallelism,
         free=nodes.free,
         allocatable=nodes.allocatable,
@@ -269,7 +319,7 @@ def _arrays(
         sticky=genes.sticky,
         image_bytes=images.size_bytes,
         image_present=images.present,
-        run_weight=np.ones(1),
+        run_weight=np.array([run.weight for run in runs], np.float64),
     )
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays._asdict().items()}
     return arrays._replace(**contiguous)

@@ -1,5 +1,6 @@
 """Genes: the placement decisions. Steps that must share a node share one; others have their own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,7 @@ def assign_genes(
     tables: ClassTables,
     volumes: VolumeRules,
     planned: Booleans,
+    held: Mapping[int, int],
 ) -> Genes:
     """Give every planned activity its gene.
 
@@ -50,15 +52,18 @@ def assign_genes(
         tables: the class tables.
         volumes: the volume rules.
         planned: [A] the plan decides.
+        held: activity -> index of the node that it keeps.
     """
     names = sorted(volumes.binding)
     number = {name: index for index, name in enumerate(names)}
-    claims = [_binding_claims(activity, number) for activity in activities]
+    claims = [_binding_claims(activity, volumes, number) for activity in activities]
     allowed_of = tables.usable & tables.within_limit
     unplaceable = np.where(
         planned, ~allowed_of[class_of].any(axis=1), ~tables.usable[class_of].any(axis=1)
     )
-    unplaceable &= np.array([needs_pod(activity) for activity in activities], np.bool_)
+    unplaceable &= np.array(
+        [needs_pod(activity) and not activity.running for activity in activities], np.bool_
+    )
     deciders = [int(index) for index in np.flatnonzero(planned & ~unplaceable)]
     claim_names = [tuple(names[claim] for claim in claims[index]) for index in deciders]
     gene = np.full(len(activities), -1, np.int64)
@@ -70,11 +75,12 @@ def assign_genes(
         common = common_nodes([allowed_of[class_of[index]] for index in together])
         parts = [together] if common.any() else [[index] for index in together]
         if len(parts) > 1:
-            notices.append(_split_notice(activities, together, claims, names))
+            notices.append(_split_notice(activities, together, claims, volumes))
         for part in parts:
             gene[part] = len(members)
             members.append(tuple(part))
-            allowed.append(common_nodes([allowed_of[class_of[index]] for index in part]))
+            open_nodes = common_nodes([allowed_of[class_of[index]] for index in part])
+            allowed.append(_kept(open_nodes, [held[index] for index in part if index in held]))
     node_count = tables.usable.shape[1]
     return Genes(
         gene=gene,
@@ -88,16 +94,34 @@ def assign_genes(
     )
 
 
-def _binding_claims(activity: Activity, number: dict[str, int]) -> tuple[int, ...]:
+def _kept(allowed: Booleans, held: list[int]) -> Booleans:
+    """The first of the held nodes alone, if it is allowed at all."""
+    for node in held:
+        if allowed[node]:
+            alone = np.zeros_like(allowed)
+            alone[node] = True
+            return alone
+    return allowed
+
+
+def _binding_claims(
+    activity: Activity, volumes: VolumeRules, number: Mapping[str, int]
+) -> tuple[int, ...]:
     if activity.step is None:
         return ()
-    return tuple(sorted({number[use.claim] for use in activity.step.claims if use.claim in number}))
+    keys = volumes.keys[activity.run]
+    mounted = {keys[use.claim] for use in activity.step.claims}
+    return tuple(sorted({number[key] for key in mounted if key in number}))
 
 
 def _split_notice(
-    activities: list[Activity], together: list[int], claims: list[tuple[int, ...]], names: list[str]
+    activities: list[Activity],
+    together: list[int],
+    claims: list[tuple[int, ...]],
+    volumes: VolumeRules,
 ) -> Notice:
-    shared = sorted({names[claim] for index in together for claim in claims[index]})
+    names = sorted(volumes.binding)
+    shared = sorted({volumes.names[names[claim]] for index in together for claim in claims[index]})
     steps = ", ".join(activities[index].name for index in together[:4])
     return Notice(
         "volume-split",

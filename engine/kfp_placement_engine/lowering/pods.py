@@ -41,7 +41,7 @@ class PodShape:
         location: the location whose round trip matters, or "".
         nearest: the pod goes to the node of least round trip.
         max_latency_ms: its hard limit.
-        claims: names of the volume claims mounted.
+        claims: keys of the volume claims mounted (`volumes.VolumeRules`).
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -78,11 +78,11 @@ def driver_shape() -> PodShape:
     return PodShape(_frozen(DRIVER_REQUESTS), _scored(DRIVER_REQUESTS, 1), containers=3)
 
 
-def step_shape(graph: RunGraph, step: Step, rule: LatencyRule) -> PodShape:
-    """The shape of the step's pod under its latency rule."""
+def step_shape(graph: RunGraph, step: Step, rule: LatencyRule, claims: tuple[str, ...]) -> PodShape:
+    """The shape of the step's pod under its latency rule, with the keys of its volume claims."""
     requests = requests_of(graph, step)
     if step.kind is not StepKind.CONTAINER:
-        return PodShape(_frozen(requests), _scored(requests, 1), containers=3, claims=_claims(step))
+        return PodShape(_frozen(requests), _scored(requests, 1), containers=3, claims=claims)
     on_argo = graph.source != "wfformat"
     containers = _KFP_CONTAINERS if is_kfp(graph) else _ARGO_CONTAINERS if on_argo else 1
     return PodShape(
@@ -96,12 +96,8 @@ def step_shape(graph: RunGraph, step: Step, rule: LatencyRule) -> PodShape:
         location=rule.location,
         nearest=rule.nearest,
         max_latency_ms=step.max_latency_ms if rule.location else None,
-        claims=_claims(step),
+        claims=claims,
     )
-
-
-def _claims(step: Step) -> tuple[str, ...]:
-    return tuple(use.claim for use in step.claims)
 
 
 def _frozen(requests: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

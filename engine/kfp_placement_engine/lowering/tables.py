@@ -7,7 +7,11 @@ import numpy as np
 
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.constraints import preferred_weight, untolerated_preferred_taints, why_not
+from kfp_placement_engine.constraints import (
+    objection,
+    preferred_weight,
+    untolerated_preferred_taints,
+)
 from kfp_placement_engine.lowering.latency import excess_ms, round_trips
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.problem import Booleans, Floats, Integers
@@ -138,7 +142,7 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
     selector = dict(shape.node_selector)
     rows = [
         (
-            why_not(selector, shape.affinity, shape.tolerations, node) is None,
+            objection(selector, shape.affinity, shape.tolerations, node) is None,
             untolerated_preferred_taints(shape.tolerations, node),
             preferred_weight(shape.affinity, node),
         )
@@ -159,4 +163,5 @@ def _assignment_gain(
         for image in {shape.image for shape in shapes}
     }
     locality = np.array([holders[shape.image] for shape in shapes], np.float64)
+    locality = locality.reshape(utilisation.shape)
     return np.asarray(utilisation + locality, np.float64)

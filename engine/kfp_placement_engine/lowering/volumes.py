@@ -1,9 +1,14 @@
-"""ReadWriteOnce volumes: which steps must share a node, and which nodes a volume allows."""
+"""ReadWriteOnce volumes: which steps must share a node, and which nodes a volume allows.
+
+Claims are told apart by keys: runs of one namespace may mount the same claim, and claims that runs
+make for themselves may have the same name. A run that is planned alone has names as keys.
+"""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from kfp_placement_engine.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.cluster import Claim, Cluster
 from kfp_placement_engine.constraints import matches_any_term
 from kfp_placement_engine.problem import Booleans
@@ -14,27 +19,76 @@ _SHARED_MODES = ("ReadWriteMany", "ReadOnlyMany")
 
 @dataclass(frozen=True)
 class VolumeRules:
-    """What the volumes of a run demand.
+    """What the volumes of the runs demand.
 
     Attributes:
-        binding: names of the claims that tie their users to one node.
+        binding: keys of the claims that tie their users to one node.
         exclusive: those of them that one pod at a time may have.
-        pinned: claim name -> names of the nodes its volume or its running users allow.
+        pinned: key -> names of the nodes that its volume or its running users allow.
         notices: what to tell people.
+        keys: by run, claim name -> key.
+        names: key -> claim name.
     """
 
     binding: frozenset[str]
     exclusive: frozenset[str]
     pinned: dict[str, frozenset[str]]
     notices: tuple[Notice, ...]
+    keys: tuple[Mapping[str, str], ...]
+    names: Mapping[str, str]
 
 
-def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
-    """Work out the rules from the run's claims and those of the cluster."""
-    binding: set[str] = set()
-    exclusive: set[str] = set()
-    pinned: dict[str, frozenset[str]] = {}
-    notices: list[Notice] = []
+def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
+    """Work out the rules from the runs' claims, their running steps and the cluster's claims."""
+    keys = tuple(_claim_keys(run, alone=len(runs) == 1) for run in runs)
+    rules = VolumeRules(
+        binding=frozenset(),
+        exclusive=frozenset(),
+        pinned={},
+        notices=(),
+        keys=keys,
+        names={key: name for row in keys for name, key in row.items()},
+    )
+    for run, names in zip(runs, keys, strict=True):
+        rules = _with_run(rules, run.graph, names, cluster)
+    rules.pinned.update(_running_users(runs, rules, {node.name for node in cluster.nodes}))
+    return rules
+
+
+def _claim_keys(run: ActiveRun, *, alone: bool) -> Mapping[str, str]:
+    own = {claim.name for claim in run.graph.claims if claim.created_by or claim.is_workspace}
+    mounted = {use.claim for step in run.graph.steps for use in step.claims}
+    names = sorted(mounted | {claim.name for claim in run.graph.claims})
+    if alone:
+        return {name: name for name in names}
+    return {
+        name: f"{run.key}: {name}" if name in own else f"{run.graph.namespace}/{name}"
+        for name in names
+    }
+
+
+def _running_users(
+    runs: Sequence[ActiveRun], rules: VolumeRules, nodes: set[str]
+) -> dict[str, frozenset[str]]:
+    """Key of each binding claim that running steps mount -> their nodes."""
+    used: defaultdict[str, set[str]] = defaultdict(set)
+    for run, keys in zip(runs, rules.keys, strict=True):
+        for step in run.graph.steps if run.progress else ():
+            progress = run.progress.get(step.name)
+            if progress is None or progress.state is not ProgressState.RUNNING:
+                continue
+            for use in step.claims:
+                if keys[use.claim] in rules.binding and progress.node in nodes:
+                    used[keys[use.claim]].add(progress.node)
+    return {key: frozenset(names) for key, names in used.items()}
+
+
+def _with_run(
+    rules: VolumeRules, graph: RunGraph, keys: Mapping[str, str], cluster: Cluster
+) -> VolumeRules:
+    """The rules with those of one more run."""
+    binding, exclusive = set(rules.binding), set(rules.exclusive)
+    pinned, notices = dict(rules.pinned), list(rules.notices)
     users: defaultdict[str, int] = defaultdict(int)
     for step in graph.steps:
         for use in step.claims:
@@ -48,14 +102,20 @@ def volume_rules(graph: RunGraph, cluster: Cluster) -> VolumeRules:
         notices += _mode_notices(claim.name, modes, users[claim.name])
         is_binding = not any(mode in _SHARED_MODES for mode in modes)
         if is_binding:
-            binding.add(claim.name)
+            binding.add(keys[claim.name])
             if "ReadWriteOncePod" in modes:
-                exclusive.add(claim.name)
+                exclusive.add(keys[claim.name])
         if existing is not None:
             nodes = _allowed_nodes(existing, cluster, is_binding)
             if nodes is not None:
-                pinned[claim.name] = nodes
-    return VolumeRules(frozenset(binding), frozenset(exclusive), pinned, tuple(notices))
+                pinned[keys[claim.name]] = nodes
+    return replace(
+        rules,
+        binding=frozenset(binding),
+        exclusive=frozenset(exclusive),
+        pinned=pinned,
+        notices=tuple(dict.fromkeys(notices)),
+    )
 
 
 def _mode_notices(name: str, modes: tuple[str, ...], users: int) -> list[Notice]:

@@ -52,14 +52,16 @@ def input_bytes(graph: RunGraph, step: Step, assumptions: Assumptions) -> int:
     )
 
 
-def work_of(graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions) -> Work:
-    """Lower durations and store transfers."""
+def work_of(
+    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
+) -> Work:
+    """Lower durations and store transfers, with one graph for each run."""
     count = len(activities)
     duration = np.full(count, assumptions.driver_seconds)
     scales, pulls = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     download, upload = np.zeros(count), np.zeros(count)
     for index, activity in enumerate(activities):
-        step = activity.step
+        step, graph = activity.step, graphs[activity.run]
         if step is None:
             continue
         duration[index] = duration_of(step, assumptions)
@@ -70,13 +72,13 @@ def work_of(graph: RunGraph, activities: Sequence[Activity], assumptions: Assump
 
 
 def transfer_edges(
-    graph: RunGraph, activities: Sequence[Activity], assumptions: Assumptions
+    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
 ) -> Floats:
     """[E] bytes moved directly along each edge (predecessor, activity), in the edges' order."""
     transfers: list[float] = []
     for activity in activities:
         moved: dict[str, int] = {}
-        if graph.direct_transfers and activity.step is not None:
+        if graphs[activity.run].direct_transfers and activity.step is not None:
             for each in activity.step.inputs:
                 size = assumptions.output_bytes if each.size_bytes is None else each.size_bytes
                 moved[each.producer] = moved.get(each.producer, 0) + size

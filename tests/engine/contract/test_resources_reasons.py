@@ -113,6 +113,9 @@ SENTENCES = [
     ),
     (Reason("no-room", (1,)), "no room on edge when the step was ready"),
     (Reason("no-room", (1, 2)), "no room on edge or gpu when the step was ready"),
+    (Reason("started"), "runs there already"),
+    (Reason("ended"), "has ended"),
+    (Reason("kept"), "keeps the node it was planned on; only steps of other runs move"),
 ]
 PATTERNS = [
     re.compile(re.sub(r"\\\{[0-9]:[a-z]+\\\}", ".*", re.escape(template)))

@@ -14,7 +14,8 @@ from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.genetic import GeneticParams
 from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.planning import PlanOptions, figures_of, plan_run
+from kfp_placement_engine.plan_parts import figures_of
+from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.priorities import priority_rules
 from kfp_placement_engine.run_graph import Group, GroupKind
 from kfp_placement_engine.simulation import simulate_list, simulate_planned

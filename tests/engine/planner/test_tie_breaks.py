@@ -9,7 +9,8 @@ from kfp_placement_engine.baselines import schedules_of
 from kfp_placement_engine.baselines.tie_breaks import MOST_TIE_BREAKS, tie_breaks
 from kfp_placement_engine.fitness import better
 from kfp_placement_engine.genetic import GeneticParams, seeds_of
-from kfp_placement_engine.planning import PlanOptions, mean_figures, plan_run
+from kfp_placement_engine.plan_parts import mean_figures
+from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.solve import solve
 from kfp_placement_engine.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases

@@ -1,0 +1,96 @@
+"""What is left of a run that has begun: the pods that run and those still to come."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kfp_placement_engine.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.lowering.activities import Activity, activities_of
+
+_WAITING = StepProgress()
+_DONE = StepProgress(ProgressState.DONE)
+
+
+def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
+    """The activities of all runs that have not ended, run after run.
+
+    Pods that run wait for nothing any more.
+
+    Raises:
+        PlanningError: a step depends on one that does not exist.
+    """
+    result: list[Activity] = []
+    for number, run in enumerate(runs):
+        everything = activities_of(run.graph)
+        states = _states(run, everything)
+        position: dict[int, int] = {}
+        for index, state in enumerate(states):
+            if state.state is not ProgressState.DONE:
+                position[index] = len(result) + len(position)
+        for index in position:
+            activity, state = everything[index], states[index]
+            runs_now = state.state is ProgressState.RUNNING
+            before = () if runs_now else activity.predecessors
+            result.append(
+                replace(
+                    activity,
+                    predecessors=tuple(position[each] for each in before if each in position),
+                    run=number,
+                    running=state if runs_now else None,
+                )
+            )
+    return result
+
+
+def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
+    """What became of each activity; drivers are done when what they start has started."""
+    if not run.progress and not run.group_progress:
+        return [_WAITING] * len(activities)
+    states = [_WAITING] * len(activities)
+    entered = _entered_groups(run)
+    for index, activity in enumerate(activities):
+        if activity.step is not None:
+            states[index] = run.progress.get(activity.name, _WAITING)
+        elif activity.entered_group >= 0:
+            name = run.graph.groups[activity.entered_group].name
+            given = run.group_progress.get(name, _WAITING)
+            states[index] = _DONE if name in entered else given
+        elif not activity.is_join:
+            states[index] = _driver_state(run.progress.get(activity.name, _WAITING))
+    for index, activity in enumerate(activities):
+        if activity.is_join:
+            done = all(states[each].state is ProgressState.DONE for each in activity.predecessors)
+            states[index] = _DONE if done else _WAITING
+    return states
+
+
+def _driver_state(step: StepProgress) -> StepProgress:
+    """What became of a step's driver."""
+    if step.state is not ProgressState.WAITING:
+        return _DONE
+    return step.driver or _WAITING
+
+
+def _entered_groups(run: ActiveRun) -> set[str]:
+    """Groups inside which something has started, be it a driver pod."""
+    parent = {group.name: group.parent for group in run.graph.groups}
+    started = {step.group for step in run.graph.steps if _has_begun(run.progress.get(step.name))}
+    started |= {
+        parent[name]
+        for name, progress in run.group_progress.items()
+        if name and name in parent and progress.state is not ProgressState.WAITING
+    }
+    entered: set[str] = set()
+    for name in started:
+        while name in parent and name not in entered:
+            entered.add(name)
+            name = parent[name]
+    return entered
+
+
+def _has_begun(progress: StepProgress | None) -> bool:
+    if progress is None:
+        return False
+    return (
+        progress.state is not ProgressState.WAITING
+        or _driver_state(progress).state is not ProgressState.WAITING
+    )
