@@ -178,7 +178,11 @@ class ExtendProcess:
         gc.collect()
         gc.freeze()
         while not self._stopping.wait(TICK_SECONDS):
-            self._guard.tick()
+            try:
+                self._guard.tick()
+            except Exception:
+                # Nobody else may be left to take gates off: a defect ends one round, not all.
+                _LOG.exception("defect in the guard")
 
     def _is_synced(self) -> bool:
         return all(watcher.synced.is_set() for watcher in self._watchers)

@@ -178,3 +178,14 @@ def test_pods_are_placed_while_extend_stalls_and_while_it_is_dead(extender, api,
         extender.start()
     api.create(extender.pod("again", namespace, "train"))
     assert extender.node_of("again", namespace) == nodes[1]
+
+
+def test_it_ends_when_it_is_asked_to(extender):
+    """Within a pod's grace period, so that a rollout waits for nobody."""
+    asked = extender.process._process
+    os.killpg(extender.process.pid, signal.SIGTERM)
+    try:
+        assert asked.wait(timeout=15) == 0, extender.process.last_lines()
+    finally:
+        extender.process.kill()
+        extender.start()

@@ -1,0 +1,136 @@
+"""CPU time of one answer, with a large cluster in memory; prints a table.
+
+`python -m tests.controller.extender.measure`: 1,000 nodes, 10,000 pods, 100 plans of 50 steps, the
+recorded pod of kube-scheduler's own question. CPU time of the thread, since wall time on a busy
+machine says more of the machine.
+"""
+
+import copy
+import gc
+import json
+import platform
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kfp_placement.bench.data import data_folder
+from kfp_placement_controller.extender.answers import Answer, Answers
+from kfp_placement_controller.extender.elsewhere import ElsewhereNotes
+from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
+from kfp_placement_controller.kube.pods import observe_pod
+from kfp_placement_controller.kube.watch import Change
+from tests.controller.extender.known import node_object
+
+NODES, PODS, PLANS, STEPS = 1_000, 10_000, 100, 50
+QUESTIONS, ROUNDS = 50, 20
+NAMES = [f"node-{number:04d}" for number in range(NODES)]
+RULED = {"OurLocation": "HOME-EDGE", "typeOfComponent": "Predict"}
+
+
+def recorded_pod() -> dict[str, Any]:
+    """The pod of the recorded question, 12.7 kB."""
+    path = data_folder().joinpath("labelled/extender/filter-taxi-predict.json")
+    pod: dict[str, Any] = json.loads(path.read_text())["Pod"]
+    return pod
+
+
+def filled(pod: dict[str, Any], rng: random.Random) -> Memory:
+    """A memory of a large cluster."""
+    memory = Memory()
+    for name in NAMES:
+        labels = {"HOME-EDGE": f"{rng.random() * 50:.3f}", "kubernetes.io/hostname": name}
+        node = read_bare_node(node_object(name, labels))
+        memory.node_changed(Change(("", name), None, node))
+    for number in range(PODS):
+        raw = copy.deepcopy(pod)
+        raw["metadata"]["name"] = f"pod-{number}"
+        raw["spec"]["nodeName"] = rng.choice(NAMES)
+        observed = observe_pod(raw)
+        memory.pod_changed(Change((observed.namespace, observed.name), None, observed))
+    for number in range(PLANS):
+        plan = read_plan(plan_object(f"run-{number}", rng))
+        memory.plan_changed(Change((pod["metadata"]["namespace"], f"run-{number}"), None, plan))
+    return memory
+
+
+def plan_object(name: str, rng: random.Random) -> dict[str, Any]:
+    """A plan over 200 of the nodes, with three alternatives for each step."""
+    rows = [
+        [f"step-{number}", rng.randrange(200), 0, 60, [], [[rng.randrange(200), 9]] * 3]
+        for number in range(STEPS)
+    ]
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "workflowUID": "uid",
+            "revision": 1,
+            "submittedAt": "2026-11-20T10:00:00Z",
+            "plannedAt": "2026-11-20T10:00:02Z",
+            "nodes": rng.sample(NAMES, 200),
+            "steps": rows,
+        },
+    }
+
+
+def question(
+    pod: dict[str, Any], run: str, step: str, labels: dict[str, str], names: list[str]
+) -> bytes:
+    """What kube-scheduler asks of a step's pod."""
+    asked = copy.deepcopy(pod)
+    metadata = asked["metadata"]
+    for label in RULED:
+        metadata["labels"].pop(label, None)
+    metadata["labels"] |= {"workflows.argoproj.io/workflow": run, **labels}
+    metadata["annotations"]["workflows.argoproj.io/node-name"] = f"{run}.root.{step}.executor"
+    metadata["ownerReferences"] = [{"kind": "Workflow", "name": run, "uid": "uid"}]
+    return json.dumps({"Pod": asked, "Nodes": None, "NodeNames": names}).encode()
+
+
+def cases(
+    pod: dict[str, Any], memory: Memory, answers: Answers
+) -> Iterator[tuple[str, Callable[[bytes], Answer], list[bytes]]]:
+    """Name, verb and questions of each row."""
+    steps = [f"step-{number}" for number in range(QUESTIONS)]
+    plan = memory.known.plans[pod["metadata"]["namespace"], "run-7"].steps
+
+    def asked(run: str, labels: dict[str, str], names: list[str] = NAMES) -> list[bytes]:
+        return [question(pod, run, step, labels, names) for step in steps]
+
+    without = [
+        question(pod, "run-7", step, {}, [name for name in NAMES if name != plan[step].node])
+        for step in steps
+    ]
+    yield "`filter`, planned node offered", answers.filter, asked("run-7", {})
+    yield "`filter`, planned node not offered", answers.filter, without
+    yield "`filter`, ruled by latency", answers.filter, asked("another", RULED)
+    yield "`filter`, nothing known", answers.filter, asked("another", {})
+    yield "`prioritize`, 4 nodes", answers.prioritize, asked("run-7", {}, NAMES[:4])
+    yield "`prioritize`, all nodes", answers.prioritize, asked("run-7", {})
+
+
+def main() -> None:
+    """Measure and print."""
+    pod = recorded_pod()
+    memory = filled(pod, random.Random(0))
+    answers = Answers(lambda: memory.known, ElsewhereNotes(lambda *_: None).decided)
+    gc.collect()
+    # As the process does once it knows everything.
+    gc.freeze()
+    print(f"Python {platform.python_version()}, {platform.machine()}\n")
+    print("| answer | p50 ms | p99 ms |\n|---|---|---|")
+    for name, verb, questions in cases(pod, memory, answers):
+        for each in questions:
+            verb(each)
+        taken = []
+        for each in questions * ROUNDS:
+            began = time.thread_time()
+            verb(each)
+            taken.append(1000 * (time.thread_time() - began))
+        taken.sort()
+        middle, late = taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+        print(f"| {name} | {middle:.2f} | {late:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
