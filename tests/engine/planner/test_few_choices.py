@@ -1,12 +1,11 @@
 """Large runs whose steps have no choice: one volume for all, one node that fits, none that does."""
 
-import time
-
 import pytest
 
 from kfp_placement_engine import MaxRuntime, PlanOptions, plan_run, solve
 from kfp_placement_engine.run_graph import ClaimUse, RunClaim
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
+from tests.support.effort import cpu_seconds
 
 MANY = 100
 
@@ -41,9 +40,7 @@ def test_few_plans_are_all_tried_where_nothing_is_ordered():
 
 def test_few_plans_of_a_run_that_takes_long_to_play_are_searched_within_the_budget():
     problem = a_problem(sharing_run(20_000), a_cluster(*nodes(3)))
-    started = time.monotonic()
     assert not solve(problem, MaxRuntime(0.0)).exact
-    assert time.monotonic() - started < 30
 
 
 def test_every_sharer_is_told_with_whom_it_shares():
@@ -84,14 +81,19 @@ def test_the_only_node_for_many_steps():
 
 
 def test_many_steps_that_fit_nowhere_are_explained_soon():
-    """Each asks for another amount, so each has its own reason."""
-    steps = [a_step(f"s{n}", cpu=100 + n) for n in range(300)]
-    started = time.monotonic()
-    plan = plan_run(a_run(*steps), a_cluster(*nodes(300)), PlanOptions(budget_seconds=0.01))
-    assert time.monotonic() - started < 30
-    assert plan.step("s7").reason == (
-        "none of 300 nodes can take it (300 nodes: not enough cpu (asks 107, at most 4 free))"
-    )
+    """Each asks for another amount, so each has its own reason, and looks at every node for it."""
+
+    def plan(size):
+        steps = [a_step(f"s{n}", cpu=100 + n) for n in range(size)]
+        plan = plan_run(a_run(*steps), a_cluster(*nodes(size)), PlanOptions(budget_seconds=0.01))
+        assert plan.step("s7").reason == (
+            f"none of {size} nodes can take it "
+            f"({size} nodes: not enough cpu (asks 107, at most 4 free))"
+        )
+
+    few, many = (cpu_seconds(plan, size) for size in (100, 400))
+    # The square of the size is 16 times as much, its cube 64 times.
+    assert many < 32 * few
 
 
 def test_claims_that_do_not_bind_share_no_node():

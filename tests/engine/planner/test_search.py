@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from itertools import count, pairwise
 
@@ -164,13 +163,13 @@ def test_no_time_at_all_still_gives_a_whole_plan(case, dispatch):
 
 
 def test_a_budget_is_kept():
-    """Far less than it takes to notice, also on a busy machine."""
+    """The clock is a second further whenever somebody looks: two looks too many at the most."""
     problem = a_wide_problem(steps=300)
-    for budget, limit in ((0.05, 3.0), (0.5, 4.0)):
-        began = time.monotonic()
-        result = solve(problem, MaxRuntime(budget), 0, SEARCH)
-        assert time.monotonic() - began < limit
+    for budget in (1, 5, 20):
+        ticks = count(0.0)
+        result = solve(problem, MaxRuntime(budget, clock=ticks.__next__), 0, SEARCH)
         assert result.schedule.finished.all()
+        assert next(ticks) <= budget + 3
 
 
 @settings(max_examples=80, deadline=None)
