@@ -16,7 +16,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports test test-cluster controlplane verify \
+.PHONY: help setup kernel demo format lint typecheck imports regenerate test test-cluster controlplane verify \
 	bench bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
@@ -55,16 +55,21 @@ imports: setup ## check who may import whom
 	@$(BIN)/lint-imports
 
 test: setup ## set up, then run all tests this machine can run and say what was skipped
-	@$(BIN)/python -m pytest -ra -n $(WORKERS) $(PYTEST_ARGS)
+	@WORKERS=$(WORKERS) scripts/run_tests.sh $(PYTEST_ARGS)
 
 # One process: every one would start a control plane of its own.
-test-cluster: setup ## run the tests that need a real control plane (Go builds it once: minutes)
+test-cluster: setup ## run only the tests that need a real control plane (Go builds it once: minutes)
 	@$(BIN)/python -m pytest -ra --cluster -m cluster $(PYTEST_ARGS)
 
 controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
 	@$(BIN)/python -m tests.controlplane start
 
-verify: lint typecheck imports test ## all checks; nothing may be left uncommitted
+regenerate: setup ## write anew what is made from code: the samples' packages and the demo's copies
+	@REGENERATE=1 $(BIN)/python -m pytest -q tests/samples/test_golden_packages.py
+
+# One after the other, so that what is wrong is seen soonest, and in what was just made.
+verify: ## make generated files again, run all checks; nothing may be left uncommitted
+	@for target in regenerate lint typecheck imports test; do $(MAKE) --no-print-directory $$target || exit; done
 	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }
 
 # Committed tables: benchmarks/README.md says what they show. SEEDS and BUDGET make a run shorter.

@@ -211,9 +211,13 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
     ) as running:
         assert running.stdout is not None
         lines = []
-        for line in map(str.rstrip, running.stdout):
-            lines.append(line)
-            progress(line)
+        try:
+            for line in map(str.rstrip, running.stdout):
+                lines.append(line)
+                progress(line)
+        except KeyboardInterrupt:
+            running.terminate()
+            raise
     if running.returncode != 0:
         last = "\n".join(lines[-_LINES_SHOWN:])
         raise BuildError(

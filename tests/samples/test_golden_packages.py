@@ -1,4 +1,4 @@
-"""Every sample compiles to the package beside it; `REGENERATE=1` writes the packages anew."""
+"""Every sample compiles to the package beside it; `make regenerate` writes the packages anew."""
 
 import os
 from importlib import resources
@@ -25,7 +25,7 @@ def compare(pipeline, golden, folder):
     version = f"sdkVersion: kfp-{kfp.__version__}\n"
     if version not in expected:
         pytest.skip(f"the golden packages are not made with kfp {kfp.__version__}")
-    assert compiled.read_text() == expected, f"REGENERATE=1 writes {golden.name} anew"
+    assert compiled.read_text() == expected, f"`make regenerate` writes {golden.name} anew"
 
 
 def test_every_sample_is_known_here():

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Runs all tests this machine can run; `make test` is this script. Arguments are pytest's and choose
+# among the tests; without any, the share of the code that the tests reach is judged too.
+#
+# WORKERS: how many processes for the tests without a control plane (default: 2).
+set -u
+cd "$(dirname "$0")/.."
+
+python=.venv/bin/python
+failed=0
+build=
+reader=
+log=$(mktemp)
+
+finish() {
+    for process in $build $reader; do
+        kill "$process" 2>/dev/null
+    done
+    rm -f "$log"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+run_pytest() { # ARGS
+    "$python" -m pytest -ra "$@" && return
+    # 5: none of the tests was chosen.
+    [ $? -eq 5 ] || failed=1
+}
+
+# The share of all code is judged by pytest itself (`fail_under` in pyproject.toml). What plans and
+# clusters rest on is tested in full.
+judge_coverage() {
+    engine=engine/kfp_placement_engine
+    "$python" -m coverage report --fail-under 100 --show-missing --skip-covered \
+        --include "$engine/contract/*,$engine/fitness.py,$engine/simulation.py" || failed=1
+}
+
+# The control plane's programs take minutes where they were never built: meanwhile the others run.
+# Where they cannot be built, the tests that need them say why.
+if [ $# -eq 0 ]; then
+    "$python" -m tests.controlplane build >/dev/null 2>"$log" &
+    build=$!
+    run_pytest -n "${WORKERS:-2}" -m "not cluster" --cov --cov-report=
+    judge_coverage
+else
+    run_pytest -n "${WORKERS:-2}" -m "not cluster" "$@"
+fi
+
+# In one process, for every process would start a control plane of its own. The first test that needs
+# the programs waits for them; until then the builder's news are shown.
+tail -n +1 -f "$log" &
+reader=$!
+run_pytest "$@" -n 0 --cluster -m cluster
+exit "$failed"
