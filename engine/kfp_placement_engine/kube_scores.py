@@ -17,9 +17,6 @@ from kfp_placement_engine.request_defaults import (
     DEFAULT_MEMORY_REQUEST_BYTES as DEFAULT_MEMORY_REQUEST_BYTES,
 )
 
-MAX_SCORE = 100
-"""What the best node gets from a plugin before the plugin's weight (MaxNodeScore)."""
-
 TAINT_TOLERATION_WEIGHT = 3
 NODE_AFFINITY_WEIGHT = 2
 TOPOLOGY_SPREAD_WEIGHT = 2

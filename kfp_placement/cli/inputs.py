@@ -1,10 +1,9 @@
 """RUN and CLUSTER as named on the command line -> the engine's nouns."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -84,21 +83,6 @@ def read_cluster_source(cluster: str, progress: "Progress") -> "Cluster":
     progress(0.0, f"reading {cluster}")
     data = read_file(Path(cluster), max_bytes=CLUSTER_MAX_BYTES)
     return read_cluster(data, name=cluster, progress=progress)
-
-
-def read_durations(path: Path) -> dict[str, Any]:
-    """A file of run times by step.
-
-    Raises:
-        EngineError: it is not there, or is no mapping of names to durations.
-    """
-    from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, load_documents, read_file
-
-    data = read_file(path, max_bytes=RUN_MAX_BYTES)
-    documents = load_documents(data, name=str(path), max_bytes=RUN_MAX_BYTES)
-    if len(documents) != 1 or not isinstance(documents[0], Mapping):
-        raise InputError(f"{path}: must be one mapping of steps to durations, such as `train: 20m`")
-    return {str(name): value for name, value in documents[0].items()}
 
 
 def _stdin(max_bytes: int) -> bytes:

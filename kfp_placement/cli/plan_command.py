@@ -227,10 +227,11 @@ def make_plan(request: PlanRequest) -> "Plan":
 
 
 def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunGraph":
-    from kfp_placement.cli.inputs import read_durations, read_package
+    from kfp_placement.cli.inputs import read_package
     from kfp_placement_engine.exceptions import ArgumentError, UnknownLoopError
     from kfp_placement_engine.overrides import in_namespace, with_durations
     from kfp_placement_engine.readers import read_run
+    from kfp_placement_engine.readers.durations import read_durations_file
     from kfp_placement_engine.readers.options import ReadOptions
 
     package = read_package(request.run)
@@ -245,7 +246,7 @@ def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunG
         raise click.UsageError(visible(str(error))) from error
     graph = in_namespace(graph, request.namespace)
     if request.durations_file is not None:
-        graph = with_durations(graph, read_durations(request.durations_file))
+        graph = with_durations(graph, read_durations_file(request.durations_file))
     return _overridden(graph, request)
 
 
