@@ -69,7 +69,9 @@ regenerate: setup ## write anew what is made from code: the samples' packages an
 
 # One after the other, so that what is wrong is seen soonest, and in what was just made.
 verify: ## make generated files again, run all checks; nothing may be left uncommitted
-	@for target in regenerate lint typecheck imports test; do $(MAKE) --no-print-directory $$target || exit; done
+	@for target in regenerate lint typecheck imports test; do \
+		COVERAGE=all $(MAKE) --no-print-directory $$target || exit; \
+	done
 	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }
 
 # Committed tables: benchmarks/README.md says what they show. SEEDS and BUDGET make a run shorter.

@@ -51,16 +51,21 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv("COVERAGE", "core")
+    monkeypatch.delenv("WORKERS", raising=False)
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
     return Checkout(tmp_path)
 
 
-def test_all_tests_are_run_and_the_coverage_judged(checkout):
+@pytest.mark.parametrize(("coverage", "options"), [("all", 1), ("core", 3)])
+def test_all_tests_are_run_and_the_coverage_judged(checkout, monkeypatch, coverage, options):
+    monkeypatch.setenv("COVERAGE", coverage)
     assert checkout.run() == 0
     unit, coverage, cluster = checkout.calls()
-    assert unit == "-m pytest -ra -n 2 -m not cluster --cov --cov-report="
+    assert unit.startswith("-m pytest -ra -n 2 -m not cluster --cov ")
+    assert unit.count("--cov ") == options
     assert coverage.startswith("-m coverage report --fail-under 100")
     assert cluster == "-m pytest -ra -n 0 --cluster -m cluster"
 
