@@ -70,7 +70,7 @@ regenerate: setup ## write anew what is made from code: the samples' packages an
 # One after the other, so that what is wrong is seen soonest, and in what was just made.
 verify: ## make generated files again, run all checks; nothing may be left uncommitted
 	@for target in regenerate lint typecheck imports test; do \
-		COVERAGE=all $(MAKE) --no-print-directory $$target || exit; \
+		COVERAGE=yes $(MAKE) --no-print-directory $$target || exit; \
 	done
 	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }
 

@@ -3,8 +3,8 @@
 # among the tests; without any, the share of the code that the tests reach is judged too.
 #
 # WORKERS: how many processes for the tests without a control plane (default: 2).
-# COVERAGE: `all` code is judged, or the `core` that plans and clusters rest on. Before Python 3.14
-# measuring all more than doubles the tests' time: `core` is the default there, else `all`.
+# COVERAGE: `yes` judges it, `no` does not. Before Python 3.14 measuring more than doubles the tests'
+# time: there the default is `no`.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -15,9 +15,9 @@ reader=
 log=$(mktemp)
 
 finish() {
-    for process in $build $reader; do
-        kill "$process" 2>/dev/null
-    done
+    [ -z "$build" ] || kill "$build" 2>/dev/null
+    # Nothing less: a gentler signal is lost while the reader is not yet tail but a copy of this shell.
+    [ -z "$reader" ] || kill -9 "$reader" 2>/dev/null
     rm -f "$log"
 }
 trap finish EXIT
@@ -29,26 +29,20 @@ run_pytest() { # ARGS
     [ $? -eq 5 ] || failed=1
 }
 
-default_coverage() {
-    "$python" -c 'import sys; print("all" if sys.version_info >= (3, 14) else "core")'
+judge_coverage_here() {
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 14))'
 }
 
-# Sets $measured to pytest's options. The share of all code is judged by pytest itself (`fail_under`
-# in pyproject.toml).
-choose_measured() {
-    measured=--cov
-    [ "${COVERAGE:-$(default_coverage)}" = all ] && return
-    measured=
-    for module in contract fitness simulation; do
-        measured="$measured --cov kfp_placement_engine.$module"
-    done
-}
-
-# The core is tested in full.
+# The share of all code is judged by pytest itself (`fail_under` in pyproject.toml). What plans and
+# clusters rest on is tested in full.
 judge_core() {
     engine=engine/kfp_placement_engine
     "$python" -m coverage report --fail-under 100 --show-missing --skip-covered \
         --include "$engine/contract/*,$engine/fitness.py,$engine/simulation.py" || failed=1
+}
+
+run_unit_tests() { # ARGS
+    run_pytest -n "${WORKERS:-2}" -m "not cluster" "$@"
 }
 
 # The control plane's programs take minutes where they were never built: meanwhile the others run.
@@ -56,12 +50,14 @@ judge_core() {
 if [ $# -eq 0 ]; then
     "$python" -m tests.controlplane build >/dev/null 2>"$log" &
     build=$!
-    choose_measured
-    # shellcheck disable=SC2086 # several options
-    run_pytest -n "${WORKERS:-2}" -m "not cluster" $measured --cov-report=
-    judge_core
+    if [ "${COVERAGE:-}" = yes ] || { [ -z "${COVERAGE:-}" ] && judge_coverage_here; }; then
+        run_unit_tests --cov --cov-report=
+        judge_core
+    else
+        run_unit_tests
+    fi
 else
-    run_pytest -n "${WORKERS:-2}" -m "not cluster" "$@"
+    run_unit_tests "$@"
 fi
 
 # In one process, for every process would start a control plane of its own. The first test that needs

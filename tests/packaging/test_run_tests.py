@@ -52,20 +52,25 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    monkeypatch.setenv("COVERAGE", "core")
+    monkeypatch.setenv("COVERAGE", "yes")
     monkeypatch.delenv("WORKERS", raising=False)
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
     return Checkout(tmp_path)
 
 
-@pytest.mark.parametrize(("coverage", "options"), [("all", 1), ("core", 3)])
-def test_all_tests_are_run_and_the_coverage_judged(checkout, monkeypatch, coverage, options):
-    monkeypatch.setenv("COVERAGE", coverage)
+def test_all_tests_are_run_without_coverage_where_it_costs_much(checkout, monkeypatch):
+    monkeypatch.setenv("COVERAGE", "no")
+    assert checkout.run() == 0
+    unit, cluster = checkout.calls()
+    assert unit == "-m pytest -ra -n 2 -m not cluster"
+    assert cluster == "-m pytest -ra -n 0 --cluster -m cluster"
+
+
+def test_all_tests_are_run_and_the_coverage_judged(checkout):
     assert checkout.run() == 0
     unit, coverage, cluster = checkout.calls()
-    assert unit.startswith("-m pytest -ra -n 2 -m not cluster --cov ")
-    assert unit.count("--cov ") == options
+    assert unit == "-m pytest -ra -n 2 -m not cluster --cov --cov-report="
     assert coverage.startswith("-m coverage report --fail-under 100")
     assert cluster == "-m pytest -ra -n 0 --cluster -m cluster"
 
