@@ -1,6 +1,7 @@
 """What the shipped accounts may do on a real API server: all that is listed here, and no more."""
 
 import itertools
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from kfp_placement_controller import extend_process
 from kfp_placement_controller.kube.access import check_access
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.settings import ExtendSettings, Settings
+from kfp_placement_controller.release import release
+from kfp_placement_controller.settings import ExtendSettings, ReleaseSettings, Settings
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
@@ -311,6 +313,19 @@ def test_the_last_resort_takes_gates_off(installed, account, namespace):
     ):
         with pytest.raises(ApiError, match="Forbidden"):
             call()
+
+
+def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, installed, namespace):
+    pod = gated_pod(installed, namespace)
+    token = housekeeping.account_token(installed, NAMESPACE, "release")
+    kubeconfig = control_plane.kubeconfig_for("rights-of-release", token)
+    client = KubeClient.from_settings(Settings(kubeconfig=kubeconfig))
+    later = datetime.now(UTC) + timedelta(minutes=2)
+    said: list[str] = []
+    assert release(client, later, said.append, ReleaseSettings(overdue=True)) == 0, said
+    assert f"freed {namespace}/p" in said
+    found = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
+    assert "schedulingGates" not in found["spec"]
 
 
 def in_(namespace: str) -> dict[str, str]:
