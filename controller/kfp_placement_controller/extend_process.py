@@ -32,6 +32,7 @@ from kfp_placement_controller.extender.memory import (
     read_plan,
     read_policy,
 )
+from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.kube.access import Need, check_access
 from kfp_placement_controller.kube.claims import observe_claim
 from kfp_placement_controller.kube.client import KubeClient
@@ -149,6 +150,7 @@ class ExtendProcess:
         self._memory.pod_changed(change)
         self._notes.pod_changed(change)
         self._guard.pod_changed(change)
+        count_rejection(change, self._memory.known.rules.scheduler_names)
 
     def _tell(self, pod: ObservedPod, reason: str, message: str) -> None:
         self._events.record(Regarding(PODS, pod.name, pod.namespace, pod.uid), reason, message)

@@ -59,6 +59,12 @@ PLACED_ELSEWHERE = Counter(
     "Pods that were bound to another node than the planned one, by what decided.",
     ["ground"],
 )
+PODS_REJECTED = Counter(
+    f"{PREFIX}_pods_rejected",
+    "Pods that a kubelet refused for want of room, by who had placed them: `ours` or `another`."
+    " Two schedulers booked the same room; headroom makes it rare, gates impossible.",
+    ["scheduler"],
+)
 GATES_OVERDUE = Counter(
     f"{PREFIX}_gates_overdue",
     "Gates that were still there past their deadline and that this process took off.",

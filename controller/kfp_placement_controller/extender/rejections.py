@@ -1,0 +1,29 @@
+"""Counts pods that the kubelet refused because their room had been taken: booked twice."""
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.metrics import PODS_REJECTED
+
+_NO_ROOM = "OutOf"
+"""What the kubelet's reasons begin with: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""
+
+
+def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...]) -> None:
+    """Count a pod when it turns out to have been refused.
+
+    Two schedulers that share nodes can book the same room; headroom makes it rare, gates make it
+    impossible.
+
+    Args:
+        change: of any pod.
+        scheduler_names: schedulers of ours.
+    """
+    old, new = change.old, change.new
+    if old is None or new is None or _is_refused(old) or not _is_refused(new):
+        return
+    scheduler = "ours" if new.scheduler_name in scheduler_names else "another"
+    PODS_REJECTED.labels(scheduler).inc()
+
+
+def _is_refused(pod: ObservedPod) -> bool:
+    return pod.failure is not None and pod.failure.reason.startswith(_NO_ROOM)

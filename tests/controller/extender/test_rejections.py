@@ -1,0 +1,42 @@
+"""Pods that a kubelet refused for want of room are counted, once each."""
+
+import dataclasses
+
+import pytest
+from prometheus_client import REGISTRY
+
+from kfp_placement_controller.extender.rejections import count_rejection
+from kfp_placement_controller.kube.pods import Said
+from kfp_placement_controller.kube.watch import Change
+from tests.controller.extender.known import observed
+
+OURS = ("kfp-placement",)
+
+
+def counted(scheduler: str) -> float:
+    labels = {"scheduler": scheduler}
+    return REGISTRY.get_sample_value("kfp_placement_pods_rejected_total", labels) or 0.0
+
+
+def failed(reason: str, scheduler: str = "kfp-placement"):
+    pod = observed(node="a", phase="Failed")
+    return dataclasses.replace(pod, failure=Said(reason, "no"), scheduler_name=scheduler)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "scheduler", "expected"),
+    [
+        (observed(node="a"), failed("OutOfcpu"), "ours", 1),
+        (observed(node="a"), failed("OutOfmemory", "default-scheduler"), "another", 1),
+        (observed(node="a"), failed("Evicted"), "ours", 0),
+        (failed("OutOfcpu"), failed("OutOfcpu"), "ours", 0),
+        (observed(node="a"), observed(node="a", phase="Succeeded"), "ours", 0),
+        # What had happened before we came is not counted again after every restart.
+        (None, failed("OutOfcpu"), "ours", 0),
+        (failed("OutOfcpu"), None, "ours", 0),
+    ],
+)
+def test_refused_pods(old, new, scheduler, expected):
+    before = counted(scheduler)
+    count_rejection(Change(("team-a", "pod"), old, new), OURS)
+    assert counted(scheduler) - before == expected
