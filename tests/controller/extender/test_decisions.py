@@ -13,7 +13,14 @@ from kfp_placement_controller.extender.decisions import (
     prioritize_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
-from tests.controller.extender.known import WORKFLOW, Cluster, asked, observed, predict
+from tests.controller.extender.known import (
+    WORKFLOW,
+    Cluster,
+    asked,
+    at_any_speed,
+    observed,
+    predict,
+)
 
 NODES = ["a", "b", "c", "d", "e"]
 PLANNED_ON_B = ["train", 1, 0, 100, ["chosen", 5], [[3, 10], [2, 30], [0, 60]]]
@@ -359,6 +366,7 @@ pods = st.builds(
 )
 
 
+@at_any_speed
 @given(clusters(), pods, st.lists(names, unique=True))
 def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
     found = filter_nodes(cluster.known, pod, offered)
@@ -382,6 +390,7 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
         assert best.host == found.planned
 
 
+@at_any_speed
 @given(pods, st.lists(names, unique=True))
 def test_who_knows_nothing_changes_nothing(pod, offered):
     assert filter_nodes(Knowledge(), pod, offered).nodes == tuple(offered)

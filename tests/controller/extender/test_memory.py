@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kfp_placement_controller.extender.memory import read_plan
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_engine.exceptions import InputError
-from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, plan_object
+from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, at_any_speed, plan_object
 
 GIB = 2**30
 
@@ -28,6 +28,7 @@ def test_bound_pods_take_room_until_they_have_ended():
     assert not any(cluster.known.used["a"].values())
 
 
+@at_any_speed
 @given(st.randoms(use_true_random=False))
 def test_room_is_what_the_pods_of_the_moment_take(rng: random.Random):
     cluster = Cluster("a", "b")
