@@ -18,7 +18,7 @@ from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.ports import LOOPBACK
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
-from tests.support.manifests import of_kind
+from tests.support.manifests import NAMESPACE, of_kind
 
 pytestmark = pytest.mark.cluster
 
@@ -115,8 +115,11 @@ def admitted(webhook, api):
 @pytest.fixture(scope="module")
 def own_namespace(control_plane):
     """The namespace of the controller."""
-    with temporary_namespace(control_plane.api, "kfp-placement"):
+    api = control_plane.api
+    with temporary_namespace(api, NAMESPACE):
         yield
+    # Other tests install everything there.
+    wait_until(lambda: api.find("v1", "Namespace", NAMESPACE) is None, "the namespace to be gone")
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
