@@ -1,0 +1,60 @@
+"""Pods as the real Argo made them from labelled pipelines: each is led to its planned node."""
+
+import json
+
+import pytest
+
+from kfp_placement_controller.extender.asked_pod import read_asked_pod
+from kfp_placement_controller.extender.decisions import Ground, filter_nodes
+from kfp_placement_controller.extender.memory import read_plan
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.readers import read_run_file
+from tests.controller.extender.known import Cluster, plan_object
+from tests.support.data import data_path
+
+NODES = [f"node-{number}" for number in range(7)]
+
+
+def planned(name: str):
+    """A recording, its pods that bear our mark, and a plan that spreads its steps."""
+    recording = json.loads(data_path("labelled/recordings", f"{name}.json").read_text())
+    graph = read_run_file(data_path("labelled/workflows", f"{name}.yaml"))
+    rows = [[step.name, number % len(NODES), 0, 60] for number, step in enumerate(graph.steps)]
+    plan = read_plan(plan_object(*rows, nodes=NODES, uid="recorded"))
+    pods = [pod for pod in recording["pods"] if SCHEDULER_LABEL in pod["metadata"]["labels"]]
+    return recording["workflow"], pods, plan
+
+
+@pytest.mark.parametrize("name", ["control_flow", "fan_out", "shared_volume", "taxi"])
+def test_every_marked_pod_goes_where_its_step_is_planned(name):
+    workflow, pods, plan = planned(name)
+    cluster = Cluster(*NODES)
+    cluster.memory.plan_changed(Change(("kubeflow", workflow), None, plan))
+    asked = set()
+    for pod in pods:
+        raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
+        raw["metadata"].pop("ownerReferences", None)
+        found = filter_nodes(cluster.known, read_asked_pod(raw), NODES)
+        if found.ground is Ground.NOTHING_KNOWN:
+            # Loops whose width a plan can only assume.
+            assert "iteration-iterations" in str(pod["metadata"]["annotations"])
+            continue
+        assert found.ground is Ground.PLAN
+        asked.add(found.nodes[0])
+    assert len(pods) >= 3
+    assert len(asked) > 1
+
+
+def test_a_recorded_prediction_follows_a_label_that_moves():
+    workflow, pods, plan = planned("taxi")
+    cluster = Cluster(*NODES)
+    cluster.memory.plan_changed(Change(("kubeflow", workflow), None, plan))
+    (pod,) = (each for each in pods if each["metadata"]["labels"].get("OurLocation"))
+    raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
+    raw["metadata"].pop("ownerReferences", None)
+    place = raw["metadata"]["labels"]["OurLocation"]
+    for name in ("node-5", "node-2", "node-6"):
+        for node in NODES:
+            cluster.node(node, {place: "0.3" if node == name else "9.8"})
+        assert filter_nodes(cluster.known, read_asked_pod(raw), NODES).nodes == (name,)
