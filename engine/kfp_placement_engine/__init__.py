@@ -5,6 +5,9 @@
 >>> plan = plan_run(graph, cluster, PlanOptions(budget_seconds=2.0))
 >>> plan.figures.makespan_seconds, plan.step("train").node
 
+`plan_runs` plans all active runs together, with what has already happened to each (`ActiveRun`) and
+with the room of others that keep their plans (`reserved_run`).
+
 `plan_run` is made of parts that compose by themselves: `lower` makes a `PlacementProblem`, `solve`
 searches it until a stopping criterion says so, `simulate` plays any `Placement` of it.
 
@@ -19,6 +22,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kfp_placement_engine.active_runs import (
+        ActiveRun,
+        ProgressState,
+        ReservedRoom,
+        ReservedRun,
+        StepProgress,
+    )
     from kfp_placement_engine.assumptions import Assumptions
     from kfp_placement_engine.baselines import BASELINES
     from kfp_placement_engine.cluster import Claim, Cluster, Node, Taint
@@ -26,8 +36,8 @@ if TYPE_CHECKING:
     from kfp_placement_engine.lower_bound import lower_bound
     from kfp_placement_engine.lowering import LoweringOptions, lower
     from kfp_placement_engine.placement import Placement
-    from kfp_placement_engine.plan import Plan, PlannedStep
-    from kfp_placement_engine.planning import PlanOptions, plan_run
+    from kfp_placement_engine.plan import Plan, PlannedStep, RunsPlan, reserved_run
+    from kfp_placement_engine.planning import PlanOptions, plan_run, plan_runs
     from kfp_placement_engine.problem import PlacementProblem
     from kfp_placement_engine.readers import (
         ReadOptions,
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASELINES",
+    "ActiveRun",
     "AnyOf",
     "Assumptions",
     "Claim",
@@ -59,19 +70,26 @@ __all__ = [
     "Plan",
     "PlanOptions",
     "PlannedStep",
+    "ProgressState",
     "ReadOptions",
+    "ReservedRoom",
+    "ReservedRun",
     "Result",
     "RunGraph",
+    "RunsPlan",
     "Schedule",
     "Step",
+    "StepProgress",
     "Taint",
     "lower",
     "lower_bound",
     "plan_run",
+    "plan_runs",
     "read_cluster",
     "read_cluster_file",
     "read_run",
     "read_run_file",
+    "reserved_run",
     "simulate",
     "solve",
 ]
@@ -79,6 +97,7 @@ __all__ = [
 # A module that needs only the contract should not pay for numpy and the kernel: names are imported
 # when they are first asked for (PEP 562).
 _HOME = {
+    "active_runs": ("ActiveRun", "ProgressState", "ReservedRoom", "ReservedRun", "StepProgress"),
     "assumptions": ("Assumptions",),
     "baselines": ("BASELINES",),
     "cluster": ("Claim", "Cluster", "Node", "Taint"),
@@ -86,8 +105,8 @@ _HOME = {
     "lower_bound": ("lower_bound",),
     "lowering": ("LoweringOptions", "lower"),
     "placement": ("Placement",),
-    "plan": ("Plan", "PlannedStep"),
-    "planning": ("PlanOptions", "plan_run"),
+    "plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
+    "planning": ("PlanOptions", "plan_run", "plan_runs"),
     "problem": ("PlacementProblem",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),
     "result": ("Result",),

@@ -40,7 +40,7 @@ def priority_rules(problem: PlacementProblem) -> dict[str, Floats]:
     """The rules by name, best first as a rule of thumb."""
     rank, cpu = upward_ranks(problem), cpu_share(problem)
     duration = problem.arrays.duration_seconds
-    horizon = max(1.0, float(rank.max()))
+    horizon = float(rank.max(initial=1.0))
     ruled = problem.ruled[problem.arrays.class_of]
     near_users_first = {"near-users-first": -rank - 2 * horizon * ruled} if ruled.any() else {}
     return {

@@ -1,6 +1,7 @@
-"""Run graph and cluster to a placement problem: the one place where nouns become arrays."""
+"""Runs and cluster to a placement problem: the one place where nouns become arrays."""
 
-from kfp_placement_engine.lowering.build import Lowered, LoweringOptions, lower, lower_runs
+from kfp_placement_engine.lowering.build import lower, lower_runs
+from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.reservations import with_reservations
 
 __all__ = ["Lowered", "LoweringOptions", "lower", "lower_runs", "with_reservations"]

@@ -2,13 +2,10 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from kfp_placement_engine.active_runs import ActiveRun
-from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.lowering.activities import (
     Activity,
@@ -22,6 +19,7 @@ from kfp_placement_engine.lowering.activities import (
 from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.genes import Genes, assign_genes
 from kfp_placement_engine.lowering.latency import latency_rule
+from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.pods import PodShape, driver_shape, resource_names, step_shape
 from kfp_placement_engine.lowering.remaining import remaining_activities
 from kfp_placement_engine.lowering.running import Running, running_pods, with_remaining_work
@@ -36,51 +34,6 @@ from kfp_placement_engine.lowering.volumes import VolumeRules, volume_rules
 from kfp_placement_engine.lowering.work import image_table, transfer_edges, work_of
 from kfp_placement_engine.problem import Integers, PlacementProblem, ProblemArrays
 from kfp_placement_engine.run_graph import Notice, RunGraph, StepKind
-
-
-@dataclass(frozen=True)
-class LoweringOptions:
-    """How runs become a problem; fields as in `planning.PlanOptions`."""
-
-    assumptions: Assumptions = field(default_factory=Assumptions)
-    dispatch: str = "ready"
-    objective: str = "completion"
-    kube_version: tuple[int, int] = (1, 36)
-    marked_only: bool = False
-    latency_ruled_types: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A problem and what is needed to explain it.
-
-    Attributes:
-        problem: the problem.
-        runs: what it was made from.
-        activities: the pods that have not ended, run after run; behind them the problem has the
-            reserved rooms.
-        shapes: [K] the shapes of pods.
-        tables: the class tables.
-        volumes: the volume rules.
-        notices: what to tell people.
-    """
-
-    problem: PlacementProblem
-    runs: tuple[ActiveRun, ...]
-    activities: tuple[Activity, ...]
-    shapes: tuple[PodShape, ...]
-    tables: ClassTables
-    volumes: VolumeRules
-    notices: tuple[Notice, ...]
-
-    @cached_property
-    def step_activities(self) -> tuple[dict[str, int], ...]:
-        """By run: step name -> its activity; steps that have ended have none."""
-        result: tuple[dict[str, int], ...] = tuple({} for _ in self.runs)
-        for index, activity in enumerate(self.activities):
-            if activity.step is not None:
-                result[activity.run][activity.step.name] = index
-        return result
 
 
 def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = None) -> Lowered:
@@ -270,7 +223,7 @@ def _arrays(
     )
     release = np.array([max(0.0, run.release_seconds) for run in runs])
     no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
-    scored = np.array([shape.scored_requests for shape in shapes], np.int64)
+    scored = np.array([shape.scored_requests for shape in shapes], np.int64).reshape(-1, 2)
     arrays = ProblemArrays(
         requests=class_requests[class_of],
         scored_requests=scored[class_of],

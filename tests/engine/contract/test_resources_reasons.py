@@ -138,7 +138,13 @@ def test_every_code_has_a_sentence_and_an_example():
 def assert_said_in_codes(run, cluster):
     found = plan_run(run, cluster, PlanOptions(generations=1, compare=(), threads=1))
     for step in found.steps:
+        assert step.why is not None
         assert any(each.fullmatch(step.reason) for each in PATTERNS), step.reason
+        row = read_planned_row(
+            planned_row(PlannedRow("x", reason=step.why)), len(found.cluster_nodes)
+        )
+        assert row.reason is not None
+        assert reason_text(row.reason, found.cluster_nodes) == step.reason
 
 
 def test_every_sentence_of_the_sample_can_be_said_in_codes():

@@ -14,14 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine import native
+from kfp_placement_engine.active_runs import ActiveRun, ReservedRoom, ReservedRun
 from kfp_placement_engine.baselines import BASELINES
 from kfp_placement_engine.baselines.brute_force import count_plans
 from kfp_placement_engine.genetic import GeneticParams, seeds_of
 from kfp_placement_engine.kube_scores import balanced_allocation, image_locality, least_allocated
+from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
 from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.simulation import simulate_planned
 from kfp_placement_engine.solve import solve
 from kfp_placement_engine.stop import MaxGenerations
+from tests.engine.planner.begun_runs import begun_cases
 from tests.engine.planner.random_runs import Case, cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
 
@@ -55,6 +58,26 @@ def random_cases(case: Case, dispatch: str) -> None:
     play_everything(lowered(case.run, case.cluster, dispatch=dispatch).problem)
 
 
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(drawn=begun_cases(), dispatch=st.sampled_from(["ready", "ordered"]))
+def begun_runs(drawn: tuple[Case, ActiveRun], dispatch: str) -> None:
+    """Running pods, loops under way, rooms reserved by others."""
+    case, run = drawn
+    problem = lower_runs([run], case.cluster, LoweringOptions(dispatch=dispatch)).problem
+    rooms = tuple(
+        ReservedRoom(node.name, start, start + 7, {"cpu": 1500})
+        for node in case.cluster.nodes
+        for start in (-2.0, 1.0, 3.0)
+    )
+    play_everything(with_reservations(problem, [ReservedRun("other", rooms)]))
+
+
 def edges() -> None:
     """No time, one node, many classes of pods, amounts at the end of what fits."""
     nothing = a_run(*(a_step(f"s{n}", *([f"s{n - 1}"] if n else []), seconds=0) for n in range(9)))
@@ -80,5 +103,6 @@ if __name__ == "__main__":
     kernel = Path(native.KERNEL._name).resolve()
     assert kernel.is_relative_to(Path(sys.argv[1]).resolve()), f"{kernel} is not the one to try"
     random_cases()
+    begun_runs()
     edges()
     sys.stdout.write("no error found\n")

@@ -199,6 +199,9 @@ def test_a_run_that_has_ended_is_an_empty_plan():
         plan = planned(run, a_cluster(), options, progress={"a": done(), "b": done()})
         assert plan.figures.makespan_seconds == plan.lower_bound.seconds == 0
         assert plan.drivers == ()
+    beside = ReservedRun("other", (ReservedRoom("n1", 0, 9, {"cpu": 1000}),))
+    active = ActiveRun("run", run, progress={"a": done(), "b": done()})
+    assert plan_runs([active], a_cluster(), OPTIONS, reserved=[beside]).completion_seconds == 9
 
 
 def test_a_step_on_a_node_we_do_not_know_takes_time_but_no_room():
@@ -439,3 +442,36 @@ def test_heft_waits_for_running_pods_and_reserved_rooms():
 def test_what_cannot_be_planned_is_refused(make, message):
     with pytest.raises(PlanningError, match=message):
         make()
+
+
+# Next best nodes
+
+
+def test_next_best_nodes_come_with_what_they_cost():
+    """The loss is how much later the run ends with that one step there."""
+    cluster = a_cluster(a_node("slow", speed=0.5), a_node("best", speed=2), a_node("plain"))
+    run = a_run(a_step("a", seconds=10), a_step("b", "a", seconds=4))
+    plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
+    named = {
+        step.name: [
+            (plan.cluster_nodes[each.node], each.loss_seconds) for each in step.alternatives
+        ]
+        for step in plan.steps
+    }
+    assert named == {"a": [("plain", 5), ("slow", 15)], "b": [("plain", 2), ("slow", 6)]}
+    assert planned(run, cluster).steps[0].alternatives == ()
+
+
+def test_at_most_three_are_named_and_volume_sharers_have_none():
+    claims = (RunClaim("disk", ("ReadWriteOnce",)),)
+    sharers = (a_step("b", claims=["disk"]), a_step("c", claims=["disk"]))
+    run = a_run(a_step("a"), *sharers, claims=claims)
+    plan = planned(run, a_cluster(*nodes(9)), replace(OPTIONS, alternatives=True))
+    assert [len(step.alternatives) for step in plan.steps] == [3, 0, 0]
+
+
+def test_where_trying_would_take_too_long_losses_are_estimated(monkeypatch):
+    monkeypatch.setattr("kfp_placement_engine.next_best.WHAT_IF_WORK", 0)
+    cluster = a_cluster(a_node("best", speed=2), a_node("plain"))
+    plan = planned(a_run(a_step("a")), cluster, replace(OPTIONS, alternatives=True))
+    assert [(each.node, each.loss_seconds) for each in plan.step("a").alternatives] == [(1, 5)]

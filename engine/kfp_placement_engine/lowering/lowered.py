@@ -1,0 +1,58 @@
+"""What lowering takes besides runs and cluster, and what it gives."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kfp_placement_engine.active_runs import ActiveRun
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.lowering.tables import ClassTables
+from kfp_placement_engine.lowering.volumes import VolumeRules
+from kfp_placement_engine.problem import PlacementProblem
+from kfp_placement_engine.run_graph import Notice
+
+
+@dataclass(frozen=True)
+class LoweringOptions:
+    """How runs become a problem; fields as in `planning.PlanOptions`."""
+
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    dispatch: str = "ready"
+    objective: str = "completion"
+    kube_version: tuple[int, int] = (1, 36)
+    marked_only: bool = False
+    latency_ruled_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A problem and what is needed to explain it.
+
+    Attributes:
+        problem: the problem.
+        runs: what it was made from.
+        activities: the pods that have not ended, run after run; behind them the problem has the
+            reserved rooms.
+        shapes: [K] the shapes of pods.
+        tables: the class tables.
+        volumes: the volume rules.
+        notices: what to tell people.
+    """
+
+    problem: PlacementProblem
+    runs: tuple[ActiveRun, ...]
+    activities: tuple[Activity, ...]
+    shapes: tuple[PodShape, ...]
+    tables: ClassTables
+    volumes: VolumeRules
+    notices: tuple[Notice, ...]
+
+    @cached_property
+    def step_activities(self) -> tuple[dict[str, int], ...]:
+        """By run: step name -> its activity; steps that have ended have none."""
+        result: tuple[dict[str, int], ...] = tuple({} for _ in self.runs)
+        for index, activity in enumerate(self.activities):
+            if activity.step is not None:
+                result[activity.run][activity.step.name] = index
+        return result
