@@ -69,3 +69,39 @@ GATES_OVERDUE = Counter(
     f"{PREFIX}_gates_overdue",
     "Gates that were still there past their deadline and that this process took off.",
 )
+RUNS = Gauge(
+    f"{PREFIX}_runs",
+    "Marked runs that the planner knows, by phase.",
+    ["phase"],
+)
+PLANS_AT_ONCE = Counter(
+    f"{PREFIX}_plans_at_once",
+    "Plans made by list scheduling, for new runs and loops of another width.",
+)
+PLANNING_ROUNDS = Counter(
+    f"{PREFIX}_planning_rounds",
+    "Improvements of plans, by outcome: improved, failed (refused by the engine) or died.",
+    ["outcome"],
+)
+PLANNING_ROUND_SECONDS = Histogram(
+    f"{PREFIX}_planning_round_seconds",
+    "Time from the start of a round to its outcome.",
+)
+PLANNER_TICK_SECONDS = Histogram(
+    f"{PREFIX}_planner_tick_seconds",
+    "Time that the planner takes to decide, plans made at once included.",
+)
+GATES_OPENED = Counter(
+    f"{PREFIX}_gates_opened",
+    "Gates taken off pods, by reason: turn, or overdue.",
+    ["reason"],
+)
+STRANDED_PODS_DELETED = Counter(
+    f"{PREFIX}_stranded_pods_deleted",
+    "Pods of a dead scheduler that were deleted, so that Argo makes them again.",
+)
+LEARNED_SECONDS = Gauge(
+    f"{PREFIX}_learned_seconds",
+    "Overheads as learned from finished pods: driver (one, with Argo's delays), start (of a pod).",
+    ["what"],
+)

@@ -84,6 +84,10 @@ class ConditionReason(StrEnum):
     LATENCY_RULE_UNSATISFIED = "LatencyRuleUnsatisfied"
     TOO_LARGE = "TooLarge"
     COMPLETE = "Complete"
+    STATUS_UNREADABLE = "StatusUnreadable"
+    """Of RowsComplete: Argo's nodes cannot be read, rows follow pods alone."""
+    SEARCH_FAILED = "SearchFailed"
+    """Of Planned: a search ended abnormally; the plan is the one made at once."""
 
 
 class PipelinePlacementSpec(ResourceModel):

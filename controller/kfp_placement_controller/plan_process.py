@@ -1,0 +1,270 @@
+"""The process `plan`: watches, lets the coordinator decide, writes. Wiring only."""
+
+import logging
+import queue
+import signal
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from kfp_placement_controller.exceptions import KubernetesError
+from kfp_placement_controller.kube.access import Need, check_access
+from kfp_placement_controller.kube.claims import observe_claim, observe_volume
+from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.events import EventRecorder
+from kfp_placement_controller.kube.kinds import (
+    CLAIMS,
+    LEASES,
+    LOCATIONS,
+    NAMESPACES,
+    NODES,
+    PLACEMENTS,
+    PODS,
+    POLICIES,
+    VOLUMES,
+    WORKFLOWS,
+    Kind,
+)
+from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
+from kfp_placement_controller.kube.nodes import observe_node
+from kfp_placement_controller.kube.pods import observe_pod
+from kfp_placement_controller.kube.watch import Change, Watcher
+from kfp_placement_controller.kube.workflows import observe_workflow
+from kfp_placement_controller.metrics import PLANNER_TICK_SECONDS, WATCH_AGE_SECONDS
+from kfp_placement_controller.plan_actions import ActionRunner
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.search_worker import SearchWorker
+from kfp_placement_controller.probes import ProbeServer
+from kfp_placement_controller.settings import PlanSettings
+from kfp_placement_engine.contract.keys import ENABLED_LABEL
+from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+
+_LOG = logging.getLogger(__name__)
+
+ELECTION_TIMEOUT_SECONDS = 5.0
+"""Of a request for the Lease: well within the ten seconds after which we lead no longer."""
+
+STALE_STREAM_SECONDS = 180.0
+"""A stream is resumed every minute; one that brought nothing for so long hangs."""
+
+LEAST_PAUSE_SECONDS = 0.05
+"""Between two looks: changes come in bursts."""
+
+STUCK_SECONDS = 120.0
+"""A loop that has not come round for so long hangs; a look takes a second at most."""
+
+MAX_BATCH = 5000
+"""Changes taken in between two looks."""
+
+READ: dict[Kind, Callable[[JsonObject], Any]] = {
+    NODES: observe_node,
+    PODS: observe_pod,
+    CLAIMS: observe_claim,
+    VOLUMES: observe_volume,
+    WORKFLOWS: observe_workflow,
+    LOCATIONS: lambda raw: read_resource(Location, raw),
+    POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
+    NAMESPACES: lambda raw: _opted_out(raw) or None,
+}
+"""What is watched, and what is kept of it."""
+
+NEEDS = (
+    *(Need(kind) for kind in READ),
+    Need(PLACEMENTS, ("get", "list", "create", "patch", "delete")),
+    Need(PLACEMENTS, ("patch",), subresource="status"),
+    Need(POLICIES, ("get", "create")),
+    Need(POLICIES, ("patch",), subresource="status"),
+)
+
+Message = Callable[[Coordinator, datetime], None]
+
+
+def run(settings: PlanSettings) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        ControllerError: the settings, the cluster or our rights will not do.
+    """
+    client = KubeClient.from_settings(settings)
+    check_access(client, needs(settings))
+    process = PlanProcess(settings, client)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.stop())
+    return process.run()
+
+
+def needs(settings: PlanSettings) -> tuple[Need, ...]:
+    """What the process does with the API server, but for gates."""
+    namespace = settings.own_namespace
+    return (
+        *NEEDS,
+        Need(LEASES, ("get", "list", "watch", "create"), namespace),
+        Need(LEASES, ("update",), namespace, name=settings.planner_lease_name),
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class _Part(Protocol):
+    """Something that works in a thread of its own."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class PlanProcess:
+    """Threads that bring changes, and one that decides and writes."""
+
+    def __init__(
+        self,
+        settings: PlanSettings,
+        client: KubeClient,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        """Start nothing yet."""
+        self._settings = settings
+        self._clock = clock
+        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._came_round_at = clock()
+        self.coordinator = Coordinator(settings.own_namespace)
+        self._watchers = [self._watcher(client, kind) for kind in READ]
+        self._watchers.append(self._lease_watcher(client))
+        self._events = EventRecorder(client, settings.identity, clock=clock)
+        self._worker = SearchWorker(self._round_ended)
+        self._runner = ActionRunner(client, self._events, self._worker, clock)
+        self._election = LeaderElection(
+            KubeClient.from_settings(settings, timeout_seconds=ELECTION_TIMEOUT_SECONDS),
+            settings.own_namespace,
+            settings.planner_lease_name,
+            settings.identity,
+            clock=clock,
+            changed=lambda _epoch: self._inbox.put(_nothing),
+        )
+        self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
+
+    def stop(self) -> None:
+        """Let it end; from any thread, or a signal."""
+        self._stopping.set()
+        self._inbox.put(_nothing)
+
+    def run(self) -> int:
+        """Work until `stop`; returns the exit code."""
+        parts: list[_Part] = [
+            self._probes,
+            self._events,
+            self._worker,
+            *self._watchers,
+            self._election,
+        ]
+        for part in parts:
+            part.start()
+        _LOG.info("plan %s listens on port %d", self._settings.identity, self._probes.port)
+        try:
+            self._work()
+        finally:
+            for part in reversed(parts):
+                part.stop()
+        return 0
+
+    def unready(self) -> str:
+        """What has not been seen yet; "" = everything has."""
+        missing = [each.kind.plural for each in self._watchers if not each.synced.is_set()]
+        return f"not seen yet: {', '.join(missing)}" if missing else ""
+
+    def unhealthy(self) -> str:
+        """What hangs; "" = nothing."""
+        wrong = []
+        for watcher in self._watchers:
+            age = watcher.age_seconds()
+            WATCH_AGE_SECONDS.labels(watcher.kind.kind).set(age)
+            if age > STALE_STREAM_SECONDS:
+                wrong.append(f"{watcher.kind.plural}: nothing heard for {age:.0f} s")
+        stuck = (self._clock() - self._came_round_at).total_seconds()
+        if stuck > STUCK_SECONDS:
+            wrong.append(f"the planner's loop has not come round for {stuck:.0f} s")
+        if not self._worker.alive():
+            wrong.append("the search thread has ended")
+        if not self._election.alive():
+            wrong.append("the election thread has ended")
+        return "; ".join(wrong)
+
+    def _watcher(self, client: KubeClient, kind: Kind) -> Watcher[Any]:
+        def changed(change: Change[Any]) -> None:
+            self._inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
+
+        return Watcher(client, kind, READ[kind], changed, listed=lambda: self._inbox.put(_nothing))
+
+    def _lease_watcher(self, client: KubeClient) -> Watcher[Any]:
+        """Our scheduler's Lease, and no other."""
+
+        def changed(change: Change[Any]) -> None:
+            self._inbox.put(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))
+
+        return Watcher(
+            client,
+            LEASES,
+            observe_lease,
+            changed,
+            namespace=self._settings.own_namespace,
+            field_selector=f"metadata.name={self._settings.scheduler_lease_name}",
+            listed=lambda: self._inbox.put(_nothing),
+        )
+
+    def _round_ended(self, outcome: RoundResult | RoundFailure) -> None:
+        self._inbox.put(lambda coordinator, now: coordinator.round_outcome(outcome, now))
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            self._came_round_at = self._clock()
+            self._take()
+            if self.unready() or self._stopping.is_set():
+                continue
+            self._follow_election()
+            with PLANNER_TICK_SECONDS.time():
+                actions = self.coordinator.tick(self._clock())
+            for action in actions:
+                if self._stopping.is_set():
+                    return
+                self._runner.run(action, self.coordinator)
+            self._stopping.wait(LEAST_PAUSE_SECONDS)
+
+    def _take(self) -> None:
+        """Take in what has come, or wait until it is time to look."""
+        now = self._clock()
+        pause = max(0.0, (self.coordinator.next_at(now) - now).total_seconds())
+        try:
+            message = self._inbox.get(timeout=pause)
+            for _ in range(MAX_BATCH):
+                message(self.coordinator, self._clock())
+                message = self._inbox.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _follow_election(self) -> None:
+        epoch = self._election.epoch
+        if epoch == self.coordinator.epoch:
+            return
+        if epoch is None:
+            self.coordinator.follow()
+            return
+        try:
+            placements = self._runner.read_placements()
+        except KubernetesError as error:
+            _LOG.warning("cannot lead yet: %s", error)
+            return
+        self.coordinator.lead(epoch, placements, self._clock())
+
+
+def _nothing(_coordinator: Coordinator, _now: datetime) -> None:
+    """Only wakes the coordinator."""
+
+
+def _opted_out(raw: JsonObject) -> bool:
+    labels = raw["metadata"].get("labels")
+    return isinstance(labels, dict) and labels.get(ENABLED_LABEL) == "false"

@@ -1,0 +1,78 @@
+"""What the coordinator has decided and others do: plain data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.policies import Finding
+from kfp_placement_controller.planning.gates import Release
+from kfp_placement_controller.planning.rounds import PlanningRound
+from kfp_placement_controller.planning.tracked_run import RunKey
+from kfp_placement_engine.contract.resources import PipelinePlacement
+
+
+@dataclass(frozen=True)
+class WritePlacement:
+    """Write a run's PipelinePlacement.
+
+    Attributes:
+        key: of the run.
+        placement: whole.
+        plan: the plan has changed, or there is no object yet.
+        status: what became of the run has changed.
+    """
+
+    key: RunKey
+    placement: PipelinePlacement
+    plan: bool
+    status: bool
+
+
+@dataclass(frozen=True)
+class Announce:
+    """Say something about a Workflow in an event.
+
+    Attributes:
+        key, uid: of the Workflow.
+        reason: one word.
+        note: for people.
+        type: `Normal` or `Warning`.
+    """
+
+    key: RunKey
+    uid: str
+    reason: str
+    note: str
+    type: Literal["Normal", "Warning"] = "Normal"
+
+
+@dataclass(frozen=True)
+class OpenGate:
+    """Take our gate off a pod."""
+
+    release: Release
+
+
+@dataclass(frozen=True)
+class DeletePod:
+    """Delete a pod that waits for a dead scheduler."""
+
+    pod: ObservedPod
+
+
+@dataclass(frozen=True)
+class SayFindings:
+    """Say in the policy's status what was found."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(frozen=True)
+class StartRound:
+    """Let a search begin in the other process."""
+
+    round: PlanningRound
+
+
+Action = WritePlacement | Announce | OpenGate | DeletePod | SayFindings | StartRound

@@ -1,0 +1,109 @@
+"""The cluster as it is now: nodes, load, claims and places -> the engine's `Cluster`."""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kfp_placement_controller.kube.claims import ObservedClaim, ObservedVolume
+from kfp_placement_controller.kube.nodes import ObservedNode
+from kfp_placement_controller.planning.load import Load, NodeLoad, Owner
+from kfp_placement_engine.cluster import Claim, Cluster, Node
+from kfp_placement_engine.contract.resources import Location
+from kfp_placement_engine.readers.node_objects import latencies_from_labels
+
+ClaimKey = tuple[str, str]
+
+
+@dataclass
+class ClusterState:
+    """What is known of the cluster besides runs.
+
+    Attributes:
+        nodes, volumes: by name.
+        claims: by namespace and name.
+        locations: by object name.
+        load: room that pods take.
+    """
+
+    nodes: dict[str, ObservedNode] = field(default_factory=dict)
+    claims: dict[ClaimKey, ObservedClaim] = field(default_factory=dict)
+    volumes: dict[str, ObservedVolume] = field(default_factory=dict)
+    locations: dict[str, Location] = field(default_factory=dict)
+    load: Load = field(default_factory=Load)
+
+    def snapshot(self, planned: Container[Owner], namespaces: Container[str]) -> Cluster:
+        """The cluster for the engine.
+
+        Args:
+            planned: runs whose pods are no load.
+            namespaces: of those runs; claims elsewhere cannot matter.
+        """
+        load = self.load.by_node(planned)
+        nodes = tuple(self.with_load(name, load) for name in sorted(self.nodes))
+        return Cluster(
+            nodes=nodes,
+            latencies=latencies(self.locations, nodes),
+            claims=tuple(self._claims(namespaces)),
+            source="cluster",
+        )
+
+    def with_load(self, name: str, load: Mapping[str, NodeLoad]) -> Node:
+        """A node with what is taken on it.
+
+        Args:
+            name: of a node that is known.
+            load: by node.
+        """
+        return _loaded(self.nodes[name].node, load.get(name))
+
+    def _claims(self, namespaces: Container[str]) -> Iterable[Claim]:
+        for key, claim in self.claims.items():
+            if key[0] in namespaces:
+                yield claim.known_with(self.volumes, self.load.claim_users(key))
+
+
+def latencies(
+    locations: Mapping[str, Location], nodes: tuple[Node, ...]
+) -> Mapping[str, Mapping[str, float]]:
+    """Round trips: place -> node -> milliseconds.
+
+    A Location goes before a node label of the same name in any case; of two Locations of one place
+    the one whose object name comes first counts.
+    """
+    places: dict[str, Mapping[str, float]] = {}
+    for _, location in sorted(locations.items()):
+        if location.place not in places:
+            trips = {node.name: location.latency_ms(node.labels) for node in nodes}
+            places[location.place] = {node: ms for node, ms in trips.items() if ms is not None}
+    labels = latencies_from_labels(nodes)
+    return {**{name: each for name, each in labels.items() if name.lower() not in places}, **places}
+
+
+def matters(old: ObservedNode | None, new: ObservedNode | None) -> bool:
+    """Whether plans may depend on what has changed about a node; its images alone do not count."""
+    if old is None or new is None:
+        return True
+    return replace(old.node, images={}) != replace(new.node, images={})
+
+
+def takes_less(old: ObservedNode | None, new: ObservedNode | None) -> bool:
+    """Whether steps that were planned on the node may not fit there any more."""
+    if old is None:
+        return False
+    if new is None:
+        return True
+    before, after = old.node, new.node
+    shrunk = any(
+        after.allocatable.get(name, 0) < amount for name, amount in before.allocatable.items()
+    )
+    return (
+        shrunk
+        or (after.unschedulable and not before.unschedulable)
+        or bool(set(after.taints) - set(before.taints))
+        or any(after.labels.get(key) != value for key, value in before.labels.items())
+    )
+
+
+def _loaded(node: Node, load: NodeLoad | None) -> Node:
+    if load is None:
+        return node
+    return replace(node, used=load.used, scored_used=load.scored_used)

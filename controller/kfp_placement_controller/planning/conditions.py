@@ -1,0 +1,144 @@
+"""Conditions of a run's PipelinePlacement, in Kueue's words where the meaning is the same."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.contract.resources_placement import (
+    ConditionReason,
+    ConditionType,
+    Phase,
+)
+from kfp_placement_engine.contract.resources_rows import StepState
+
+MAX_NAMED_STEPS = 5
+MAX_MESSAGE_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A condition before it has a time."""
+
+    type: ConditionType
+    holds: bool
+    reason: ConditionReason
+    message: str = ""
+
+
+def conditions(
+    findings: Iterable[Finding], before: Iterable[Condition], now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with their times: a transition is a change of the status alone."""
+    known = {condition.type: condition for condition in before}
+    return tuple(_condition(finding, known.get(finding.type), now) for finding in findings)
+
+
+def findings(run: TrackedRun, planning_problem: str, rows_problem: str) -> list[Finding]:
+    """What there is to say of a run.
+
+    Args:
+        run: as of its last look.
+        planning_problem: why there is no plan, or no better one, or "".
+        rows_problem: why rows are missing, or "".
+    """
+    found = [_planned(run, planning_problem)]
+    if run.plan is not None and not run.refused:
+        found += [_schedulable(run), _latency(run), _rows(run, rows_problem)]
+    if run.workflow.ended:
+        well = run.workflow.phase == "Succeeded"
+        reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
+        found.append(Finding(ConditionType.FINISHED, True, reason, _failures(run)))
+    return found
+
+
+def phase(run: TrackedRun) -> Phase:
+    """Where the run is."""
+    if run.refused:
+        return Phase.REFUSED
+    if run.workflow.ended:
+        return Phase.SUCCEEDED if run.workflow.phase == "Succeeded" else Phase.FAILED
+    if run.plan is None:
+        return Phase.PLANNING
+    begun = any(status.started_at is not None or status.ended for status in run.statuses.values())
+    return Phase.RUNNING if begun else Phase.PLANNED
+
+
+def _planned(run: TrackedRun, problem: str) -> Finding:
+    kind = ConditionType.PLANNED
+    if run.refused:
+        return Finding(kind, False, ConditionReason.MISCONFIGURED, run.refused)
+    if run.plan is None:
+        return Finding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
+    if run.workflow.suspended and not run.statuses:
+        return Finding(kind, True, ConditionReason.SUSPENDED)
+    if problem:
+        return Finding(kind, True, ConditionReason.SEARCH_FAILED, problem)
+    reason = ConditionReason.PLANNED if run.plan.revision == 1 else ConditionReason.REPLANNED
+    return Finding(kind, True, reason)
+
+
+def _schedulable(run: TrackedRun) -> Finding:
+    assert run.plan is not None
+    kind = ConditionType.SCHEDULABLE
+    missing = {
+        name: why
+        for name, why in run.plan.unschedulable.items()
+        if name in run.statuses and not run.statuses[name].ended
+    }
+    if not missing:
+        return Finding(kind, True, ConditionReason.PLANNED)
+    texts = [f"{name}: {why}" for name, why in list(missing.items())[:MAX_NAMED_STEPS]]
+    message = "; ".join([*texts, *_more(len(missing))])
+    return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
+
+
+def _latency(run: TrackedRun) -> Finding:
+    assert run.plan is not None
+    kind, missed = ConditionType.LATENCY_SATISFIED, run.plan.latency_missed
+    if not missed:
+        return Finding(kind, True, ConditionReason.PLANNED)
+    message = ", ".join([*missed[:MAX_NAMED_STEPS], *_more(len(missed))])
+    return Finding(kind, False, ConditionReason.LATENCY_RULE_UNSATISFIED, message)
+
+
+def _rows(run: TrackedRun, problem: str) -> Finding:
+    kind = ConditionType.ROWS_COMPLETE
+    if problem:
+        return Finding(kind, False, ConditionReason.TOO_LARGE, problem)
+    if run.workflow.nodes_problem:
+        return Finding(kind, False, ConditionReason.STATUS_UNREADABLE, run.workflow.nodes_problem)
+    return Finding(kind, True, ConditionReason.COMPLETE)
+
+
+def _failures(run: TrackedRun) -> str:
+    failed = {
+        name: status.message
+        for name, status in run.statuses.items()
+        if status.state is StepState.FAILED
+    }
+    texts = [
+        f"{name} failed: {why}" if why else f"{name} failed"
+        for name, why in list(failed.items())[:MAX_NAMED_STEPS]
+    ]
+    return "; ".join([*texts, *_more(len(failed))])
+
+
+def _more(number: int) -> list[str]:
+    return [f"and {number - MAX_NAMED_STEPS} more"] if number > MAX_NAMED_STEPS else []
+
+
+def _condition(finding: Finding, before: Condition | None, now: datetime) -> Condition:
+    status = "True" if finding.holds else "False"
+    since = now if before is None or before.status != status else before.last_transition_time
+    message = "".join(letter if letter.isprintable() else " " for letter in finding.message)[
+        :MAX_MESSAGE_CHARACTERS
+    ]
+    return Condition(
+        type=str(finding.type),
+        status=status,
+        reason=str(finding.reason),
+        message=message,
+        last_transition_time=since.replace(microsecond=0),
+    )

@@ -1,0 +1,266 @@
+"""The heart of `plan`: changes and the time in, decisions out. Decide, then write.
+
+One thread owns all of this. It calls no API, starts no thread and reads no clock, so that tests
+drive it through whole recordings.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from kfp_placement_controller.kube.claims import ObservedClaim
+from kfp_placement_controller.kube.kinds import (
+    CLAIMS,
+    LOCATIONS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    POLICIES,
+    VOLUMES,
+    WORKFLOWS,
+    Kind,
+)
+from kfp_placement_controller.kube.leases import ObservedLease
+from kfp_placement_controller.kube.nodes import ObservedNode
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.planning.actions import Action, OpenGate, StartRound, WritePlacement
+from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
+from kfp_placement_controller.planning.gate_keeper import GateKeeper
+from kfp_placement_controller.planning.guard import Guard
+from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.placement_desk import PlacementDesk
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.contract.resources_policy import (
+    POLICY_NAME,
+    PlacementPolicySpec,
+    PlacementPolicyStatus,
+)
+
+
+@dataclass
+class Coordinator:
+    """All that is known, and what follows from it.
+
+    Attributes:
+        own_namespace: the controller's.
+        params: times and thresholds.
+        policy: in force.
+        epoch: of our Lease while we lead; None = we only follow.
+        learned: overheads seen.
+    """
+
+    own_namespace: str = ""
+    params: PlanningParams = field(default_factory=PlanningParams)
+    policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
+    epoch: int | None = None
+    learned: LearnedOverheads = field(default_factory=LearnedOverheads)
+
+    def __post_init__(self) -> None:
+        """Make the parts."""
+        self.cluster = ClusterState()
+        self.book = RunBook(lambda: self.policy, self.own_namespace)
+        self.planner = Planner(self.book, self.cluster, self.learned, self.params)
+        self.gates = GateKeeper(self.book, self.cluster, self.params.retry_seconds)
+        self.desk = PlacementDesk(self.params)
+        self.guard = Guard(self.params.retry_seconds)
+        self._looked_at: datetime | None = None
+        self._policy_status = PlacementPolicyStatus()
+        self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
+            NODES: self._node,
+            PODS: self._pod,
+            CLAIMS: self._claim,
+            VOLUMES: self._volume,
+            LOCATIONS: self._location,
+            NAMESPACES: self._namespace,
+            POLICIES: self._policy,
+            WORKFLOWS: self._workflow,
+        }
+
+    # What comes in.
+
+    def handle(self, kind: Kind, change: Change[Any], now: datetime) -> None:
+        """An object is new, has changed or is gone."""
+        self._handlers[kind](change, now)
+
+    def lead(self, epoch: int, placements: Iterable[PipelinePlacement], now: datetime) -> None:
+        """We lead from now on.
+
+        Args:
+            epoch: of our Lease.
+            placements: all there are, as the API server has them now.
+            now: the time.
+        """
+        self.epoch = epoch
+        self.desk.forget_all()
+        for placement in placements:
+            key = (placement.metadata.namespace or "", placement.metadata.name or "")
+            run = self.book.runs.get(key)
+            if run is None:
+                continue
+            run.look(self.policy, now, self.params)
+            self.desk.adopt(run, placement)
+            self.planner.trigger(run, {Trigger.NODE} if run.active else (), now)
+
+    def follow(self) -> None:
+        """Another leads from now on."""
+        self.epoch = None
+
+    def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
+        """A search has ended."""
+        if isinstance(outcome, RoundResult):
+            self.planner.round_ended(outcome, now)
+        else:
+            self.planner.round_failed(outcome, now)
+
+    def scheduler_lease(self, lease: ObservedLease | None, now: datetime) -> None:
+        """Our scheduler's Lease has changed."""
+        held = lease is not None and bool(lease.holder)
+        self.guard.lease.observe(lease.renewed_at if lease is not None and held else None, now)
+
+    def written(self, write: WritePlacement, now: datetime) -> None:
+        """A placement has been written."""
+        self.desk.written(write, now)
+
+    def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
+        """A placement could not be written."""
+        self.desk.failed(write, why, now)
+
+    # What follows.
+
+    def tick(self, now: datetime) -> list[Action]:
+        """What is to be done now; call it after changes, and when `next_at` says so."""
+        if self.epoch is None:
+            return [OpenGate(release) for release in self.gates.overdue(self.policy, now)]
+        actions: list[Action] = []
+        for run in self._due_runs(now):
+            self._look(run, now)
+        for run in list(self.book.active()):
+            if not run.plan_is_whole:
+                self.planner.plan_at_once(run, self.policy, now)
+        asked = self.planner.next_round(self.policy, now)
+        if asked is not None:
+            actions.append(StartRound(asked))
+        for run in list(self.book.runs.values()):
+            problem = self.planner.problems.get(run.key, "")
+            actions += self.desk.due(run, self.epoch, problem, now)
+        actions += [OpenGate(release) for release in self.gates.due(self.policy, now)]
+        actions += self.guard.due(self.policy, self._policy_status, self.book.workflow_pods(), now)
+        return actions
+
+    def next_at(self, now: datetime) -> datetime:
+        """When to tick again if nothing changes before."""
+        moments = [now + timedelta(seconds=self.params.look_seconds)]
+        moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
+        deadline = self.gates.next_deadline(self.policy)
+        if deadline is not None:
+            moments.append(max(deadline, now + timedelta(milliseconds=100)))
+        return min(moments)
+
+    def _due_runs(self, now: datetime) -> list[TrackedRun]:
+        """Runs that have changed, and from time to time all active ones."""
+        pause = timedelta(seconds=self.params.look_seconds)
+        everything = self._looked_at is None or now - self._looked_at >= pause
+        if everything:
+            self._looked_at = now
+        return [
+            run for run in self.book.runs.values() if run.changed or (everything and run.active)
+        ]
+
+    def _look(self, run: TrackedRun, now: datetime) -> None:
+        self.planner.trigger(run, run.look(self.policy, now, self.params), now)
+        if run.graph is not None and not run.refused:
+            pulls = run.plan.pull_seconds if run.plan is not None else {}
+            self.learned.learn(run.graph, run.pods, run.statuses, run.workflow.created_at, pulls)
+
+    # What comes in, by kind.
+
+    def _workflow(self, change: Change[ObservedWorkflow], now: datetime) -> None:
+        if change.new is None:
+            gone = self.book.runs.get(change.key)
+            if gone is not None:
+                self.learned.forget(gone.pods)
+            self.desk.forget(change.key)
+            self.planner.problems.pop(change.key, None)
+        self.book.workflow_changed(change, now)
+
+    def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
+        self.cluster.load.change(change.old, change.new)
+        self.book.pod_changed(change, now)
+        self.gates.pod_changed(change.old, change.new)
+
+    def _node(self, change: Change[ObservedNode], now: datetime) -> None:
+        name = change.key[1]
+        if change.new is None:
+            self.cluster.nodes.pop(name, None)
+        else:
+            self.cluster.nodes[name] = change.new
+        if not matters(change.old, change.new):
+            return
+        if takes_less(change.old, change.new):
+            for run in self.book.active():
+                if run.waits_on([name]):
+                    self.planner.trigger(run, {Trigger.NODE}, now)
+        else:
+            self.planner.may_gain(now)
+
+    def _claim(self, change: Change[ObservedClaim], now: datetime) -> None:
+        if change.new is None:
+            self.cluster.claims.pop(change.key, None)
+        else:
+            self.cluster.claims[change.key] = change.new
+        if change.new is None or change.old == change.new:
+            return
+        for run in self.book.active():
+            assert run.graph is not None
+            names = {claim.name for claim in run.graph.claims}
+            if run.key[0] == change.key[0] and change.key[1] in names:
+                self.planner.trigger(run, {Trigger.CLAIM}, now)
+
+    def _volume(self, change: Change[Any], _now: datetime) -> None:
+        if change.new is None:
+            self.cluster.volumes.pop(change.key[1], None)
+        else:
+            self.cluster.volumes[change.key[1]] = change.new
+
+    def _location(self, change: Change[Any], now: datetime) -> None:
+        if change.new is None:
+            self.cluster.locations.pop(change.key[1], None)
+        else:
+            self.cluster.locations[change.key[1]] = change.new
+        self._all_anew(Trigger.POLICY, now)
+
+    def _namespace(self, change: Change[bool], _now: datetime) -> None:
+        """A namespace that has opted out; its runs are left alone from the next one on."""
+        name = change.key[1]
+        if change.new:
+            self.book.left_alone.add(name)
+        else:
+            self.book.left_alone.discard(name)
+
+    def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
+        if change.key[1] != POLICY_NAME:
+            return
+        status = change.new.status if change.new is not None else None
+        self._policy_status = status or PlacementPolicyStatus()
+        before = self.policy
+        self.policy = change.new.spec if change.new is not None else PlacementPolicySpec()
+        if before.defaults != self.policy.defaults:
+            for run in self.book.active():
+                run.read(self.policy)
+                run.changed = True
+        if before != self.policy:
+            self._all_anew(Trigger.POLICY, now)
+
+    def _all_anew(self, why: Trigger, now: datetime) -> None:
+        for run in self.book.active():
+            if run.plan is not None and run.unstarted():
+                self.planner.trigger(run, {why}, now)

@@ -1,0 +1,185 @@
+"""The plan of a run that is in force, as its PipelinePlacement holds it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kfp_placement_engine.active_runs import ProgressState
+from kfp_placement_engine.contract.reason_nodes import renumbered_row
+from kfp_placement_engine.contract.reason_texts import ReasonCode
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.resources_rows import PlannedRow
+from kfp_placement_engine.plan import Plan, PlannedStep
+
+_MISSED = (ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED)
+
+MAX_NAMED_NODES = 5000
+"""Nodes that a PipelinePlacement names, at most."""
+
+
+@dataclass(frozen=True)
+class CurrentPlan:
+    """A plan in force.
+
+    Attributes:
+        revision: counts the plans of the run.
+        planned_at: when.
+        rows: by step name; of steps that have ended, what was planned for them last.
+        nodes: what the rows' positions mean.
+        dispatch: `ready` or `ordered`.
+        seed, generations: replay the search.
+        makespan_seconds: end of the last step, since the submission; None = nothing can be placed.
+        unschedulable: step -> why no node takes it.
+        latency_missed: steps planned beyond their latency rule.
+        pull_seconds: step -> time for its image.
+        quick: list scheduling only; a search has not improved it yet.
+    """
+
+    revision: int
+    planned_at: datetime
+    rows: Mapping[str, PlannedRow]
+    nodes: tuple[str, ...]
+    dispatch: str = "ready"
+    seed: int = 0
+    generations: int = 0
+    makespan_seconds: float | None = None
+    unschedulable: Mapping[str, str] = field(default_factory=dict)
+    latency_missed: tuple[str, ...] = ()
+    pull_seconds: Mapping[str, float] = field(default_factory=dict)
+    quick: bool = False
+
+    def node_of(self, step: str) -> str | None:
+        """Where a step is planned."""
+        row = self.rows.get(step)
+        return None if row is None or row.node is None else self.nodes[row.node]
+
+    def start_of(self, step: str) -> float | None:
+        """When its pod is to be bound, since the submission."""
+        row = self.rows.get(step)
+        return None if row is None else row.start_seconds
+
+    def finish_of(self, step: str) -> float | None:
+        """When it is to end, since the submission."""
+        row = self.rows.get(step)
+        return None if row is None else row.finish_seconds
+
+
+def plan_in_force(
+    plan: Plan,
+    before: CurrentPlan | None,
+    revision: int,
+    planned_at: datetime,
+    begun: frozenset[str] = frozenset(),
+    *,
+    quick: bool,
+) -> CurrentPlan:
+    """A fresh plan of the engine; steps that it did not plan keep what was planned for them.
+
+    Args:
+        plan: of the engine; its times count from the moment of planning.
+        before: the plan until now.
+        revision: of the new one.
+        planned_at: that moment.
+        begun: steps that have started or ended by now, be it while the plan was made.
+        quick: no search has improved it.
+    """
+    table = _NodeTable()
+    rows: dict[str, PlannedRow] = {}
+    positions = {name: position for position, name in enumerate(plan.cluster_nodes)}
+    to_new = table.translation(plan.cluster_nodes)
+    to_old = table.translation(before.nodes) if before is not None else None
+    for step in plan.steps:
+        known = before.rows.get(step.name) if before is not None else None
+        fresh = _row(step, plan, positions)
+        waits = step.progress is ProgressState.WAITING and step.name not in begun
+        if known is None or to_old is None or waits:
+            rows[step.name] = renumbered_row(fresh, to_new)
+        else:
+            rows[step.name] = _begun_row(renumbered_row(known, to_old), fresh, step)
+    ends = [row.finish_seconds for row in rows.values() if row.finish_seconds is not None]
+    return CurrentPlan(
+        revision=revision,
+        planned_at=planned_at,
+        rows=rows,
+        nodes=tuple(table.names),
+        dispatch=plan.dispatch,
+        seed=plan.seed,
+        generations=plan.generations,
+        makespan_seconds=max(ends, default=None),
+        unschedulable=dict(plan.unschedulable),
+        latency_missed=_latency_missed(plan),
+        pull_seconds={
+            step.name: step.image_pull_seconds for step in plan.steps if step.image_pull_seconds
+        },
+        quick=quick,
+    )
+
+
+def plan_of_placement(placement: PipelinePlacement) -> CurrentPlan:
+    """The plan that a PipelinePlacement holds; rows that cannot be read are left out."""
+    spec = placement.spec
+    return CurrentPlan(
+        revision=spec.revision,
+        planned_at=spec.planned_at,
+        rows={row.name: row for row in placement.planned_rows().rows if row is not None},
+        nodes=spec.nodes,
+        dispatch=spec.dispatch,
+        seed=spec.seed,
+        generations=spec.generations,
+        makespan_seconds=spec.makespan_seconds,
+    )
+
+
+def with_named_nodes(plan: CurrentPlan, names: Sequence[str]) -> CurrentPlan:
+    """The plan with these nodes in its list too: pods of the run are on them."""
+    new = [name for name in dict.fromkeys(names) if name and name not in plan.nodes]
+    if not new:
+        return plan
+    return replace(plan, nodes=(*plan.nodes, *new)[:MAX_NAMED_NODES])
+
+
+class _NodeTable:
+    """The nodes that rows name, each once."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._positions: dict[str, int] = {}
+
+    def translation(self, nodes: Sequence[str]) -> Callable[[int], int]:
+        """Positions in that list to positions in this one."""
+
+        def translate(position: int) -> int:
+            name = nodes[position] if 0 <= position < len(nodes) else ""
+            if name not in self._positions:
+                self._positions[name] = len(self.names)
+                self.names.append(name)
+            return self._positions[name]
+
+        return translate
+
+
+def _row(step: PlannedStep, plan: Plan, positions: Mapping[str, int]) -> PlannedRow:
+    """A row of the engine's; its nodes are positions in the cluster's list."""
+    return PlannedRow(
+        name=step.name,
+        node=positions.get(step.node or ""),
+        start_seconds=_since_submission(step.start_seconds, plan),
+        finish_seconds=_since_submission(step.finish_seconds, plan),
+        reason=step.why,
+        alternatives=step.alternatives,
+    )
+
+
+def _begun_row(known: PlannedRow, fresh: PlannedRow, step: PlannedStep) -> PlannedRow:
+    """What was planned for a step that has begun; while it runs, with its end as expected now."""
+    if step.progress is ProgressState.RUNNING:
+        return replace(known, finish_seconds=fresh.finish_seconds)
+    return known
+
+
+def _since_submission(seconds: float | None, plan: Plan) -> float | None:
+    return None if seconds is None else max(0.0, seconds - plan.release_seconds)
+
+
+def _latency_missed(plan: Plan) -> tuple[str, ...]:
+    return tuple(step.name for step in plan.steps if step.why and step.why.code in _MISSED)

@@ -1,0 +1,115 @@
+"""Gated pods and the turns of planned runs, out of the book; remembers what is being opened."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.gates import GatedPod, Release, Turn, is_overdue, releases
+from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.run_graph import Step
+
+
+@dataclass
+class GateKeeper:
+    """Decides which gates come off.
+
+    Attributes:
+        book: the runs.
+        cluster: where they run.
+        retry_seconds: after this an opening that was not seen to work is tried again.
+    """
+
+    book: RunBook
+    cluster: ClusterState
+    retry_seconds: float = 2.0
+    _opened_at: dict[str, datetime] = field(default_factory=dict)
+    _gated: dict[str, ObservedPod] = field(default_factory=dict)
+
+    def pod_changed(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        """A pod is new, has changed or is gone."""
+        if new is not None and PLAN_GATE in new.gates:
+            self._gated[new.uid] = new
+            return
+        for pod in (old, new):
+            if pod is not None:
+                self._gated.pop(pod.uid, None)
+                self._opened_at.pop(pod.uid, None)
+
+    def overdue(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
+        """Gates past their deadline: every replica takes them off, whoever leads."""
+        deadline = policy.gate_deadline_seconds
+        late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
+        return self._new((Release(pod, overdue=True) for pod in late), now)
+
+    def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
+        """Gates that come off now; while the policy is paused all of them."""
+        if not self._gated:
+            return []
+        if policy.paused:
+            return self._new((Release(pod) for pod in self._gated.values()), now)
+        runs = [run for run in self.book.active() if run.plan is not None]
+        used = self.cluster.load.by_node()
+        nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
+        hard = frozenset(
+            (run.key, step.name)
+            for run in runs
+            for step in _steps(run)
+            if step.max_latency_ms is not None and step.location
+        )
+        gated = [self._identified(pod) for pod in self._gated.values()]
+        turns = [turn for run in runs for turn in _turns(run)]
+        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, hard)
+        return self._new(found, now)
+
+    def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
+        """When the next gate is overdue."""
+        created = [pod.created_at for pod in self._gated.values() if pod.created_at is not None]
+        if not created:
+            return None
+        return min(created) + timedelta(seconds=policy.gate_deadline_seconds)
+
+    def _new(self, found: Iterable[Release], now: datetime) -> list[Release]:
+        """Those that are not being opened already."""
+        retry = timedelta(seconds=self.retry_seconds)
+        due = [
+            release
+            for release in found
+            if (opened_at := self._opened_at.get(release.pod.uid)) is None
+            or now - opened_at >= retry
+        ]
+        for release in due:
+            self._opened_at[release.pod.uid] = now
+        return due
+
+    def _identified(self, pod: ObservedPod) -> GatedPod:
+        key = (pod.namespace, pod.workflow)
+        run = self.book.runs.get(key)
+        if run is None or not run.active or run.plan is None or run.pods.index is None:
+            return GatedPod(pod, key)
+        identity = run.pods.index.identify(pod.argo_node_name)
+        name = identity.name if identity is not None else ""
+        return GatedPod(pod, key, name if run.plan.node_of(name) else "")
+
+
+def _steps(run: TrackedRun) -> tuple[Step, ...]:
+    return run.graph.steps if run.graph is not None else ()
+
+
+def _turns(run: TrackedRun) -> Iterable[Turn]:
+    """Steps of a run that are not bound yet, in seconds of one clock for all runs."""
+    assert run.plan is not None
+    assert run.graph is not None
+    submitted = run.workflow.created_at.timestamp()
+    for step in run.graph.steps:
+        status = run.statuses.get(step.name)
+        node, start = run.plan.node_of(step.name), run.plan.start_of(step.name)
+        begun = status is not None and (status.ended or status.started_at is not None)
+        if begun or node is None or start is None:
+            continue
+        yield Turn(run.key, step.name, node, submitted + start, requests_of(run.graph, step))

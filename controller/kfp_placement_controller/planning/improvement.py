@@ -1,0 +1,89 @@
+"""Plans for a round: runs that must be planned anew, others that may move for a gain."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundResult, WarmStart
+from kfp_placement_engine.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.plan import Plan, RunsPlan
+from kfp_placement_engine.planning import PlanOptions, plan_runs
+
+
+def plan_round(asked: PlanningRound) -> RoundResult:
+    """Plan; whatever is in `may` moves only if all runs together gain enough.
+
+    Raises:
+        PlanningError: what was asked cannot be planned with.
+    """
+    if not asked.may:
+        alone = plan_runs(
+            asked.must,
+            asked.cluster,
+            asked.options,
+            warm_start=asked.warm_start,
+            reserved=asked.others,
+        )
+        return RoundResult(asked.number, alone.plans, alone.planning_seconds)
+    half = replace(asked.options, budget_seconds=asked.options.budget_seconds / 2)
+    stayed = _with_others_staying(asked, half)
+    warm = {**asked.warm_start, **_nodes_of(stayed.plans)}
+    moved = plan_runs(
+        (*asked.must, *asked.may),
+        asked.cluster,
+        half,
+        warm_start=warm,
+        reserved=asked.others,
+    )
+    seconds = stayed.planning_seconds + moved.planning_seconds
+    if _gains(stayed, moved, asked.gain_percent):
+        return RoundResult(asked.number, moved.plans, seconds)
+    kept = {run.key: stayed.plans[run.key] for run in asked.must}
+    return RoundResult(asked.number, kept, seconds)
+
+
+def _with_others_staying(asked: PlanningRound, options: PlanOptions) -> RunsPlan:
+    """The plans if nobody of `may` moves."""
+    if asked.must:
+        reserved = (*asked.others, *asked.reserved)
+        return plan_runs(
+            asked.must,
+            asked.cluster,
+            options,
+            warm_start=asked.warm_start,
+            reserved=reserved,
+        )
+    held = tuple(_held(run, asked.warm_start) for run in asked.may)
+    return plan_runs(held, asked.cluster, replace(options, quick=True), reserved=asked.others)
+
+
+def _held(run: ActiveRun, nodes: WarmStart) -> ActiveRun:
+    """The run with every step on its planned node."""
+    held = {
+        step.name: node
+        for step in run.graph.steps
+        if run.state_of(step.name) is ProgressState.WAITING
+        and (node := nodes.get((run.key, step.name)))
+    }
+    return replace(run, held=held)
+
+
+def _nodes_of(plans: Mapping[str, Plan]) -> WarmStart:
+    return {
+        (key, step.name): step.node
+        for key, plan in plans.items()
+        for step in plan.steps
+        if step.node is not None
+    }
+
+
+def _gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
+    """Whether moving is worth it: fewer steps without a node, nearer to users, or much sooner."""
+    before, after = _first_terms(stayed.terms), _first_terms(moved.terms)
+    if before != after:
+        return after < before
+    return moved.completion_seconds < stayed.completion_seconds * (1 - gain_percent / 100)
+
+
+def _first_terms(terms: Sequence[float]) -> tuple[float, ...]:
+    """Steps unplaced and round trips beyond the tolerance; what differs less is equal."""
+    return tuple(round(term, 6) for term in terms[:2])

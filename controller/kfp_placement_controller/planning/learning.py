@@ -1,0 +1,139 @@
+"""What a cluster has shown of times that no hint tells: drivers, and the start of a pod.
+
+Every figure is the median of the last values seen, so that a driver that waited for room, or a node
+that was asleep, does not count. Until there are enough of them the policy's or the planner's own
+value holds.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+
+from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_engine.run_graph import Group, RunGraph, Step
+
+MAX_OVERHEAD_SECONDS = 600.0
+"""A driver that took longer waited for something; such values are not learned from."""
+
+
+@dataclass
+class RunningMedian:
+    """The median of the last values.
+
+    Attributes:
+        window: how many values count; a change of the cluster is learned after half as many.
+        least: values without which nothing is known.
+    """
+
+    window: int = 101
+    least: int = 3
+    _values: deque[float] = field(default_factory=deque)
+
+    def add(self, value: float) -> None:
+        """Another value was seen."""
+        if not 0 <= value <= MAX_OVERHEAD_SECONDS:
+            return
+        self._values.append(value)
+        if len(self._values) > self.window:
+            self._values.popleft()
+
+    @property
+    def value(self) -> float | None:
+        """The median, or None while too little was seen."""
+        return median(self._values) if len(self._values) >= self.least else None
+
+
+@dataclass
+class LearnedOverheads:
+    """What finished pods have shown; one for the whole cluster.
+
+    Attributes:
+        driver: from the moment at which a step could begin (its dependencies and the drivers of its
+            groups have ended) until its pod is created, by each driver in between: Argo's own
+            delay, the driver pod, and Argo's delay again.
+        start: from a pod's bind to the start of its main container, pulls by plan not counted.
+    """
+
+    driver: RunningMedian = field(default_factory=RunningMedian)
+    start: RunningMedian = field(default_factory=RunningMedian)
+    _learned: set[str] = field(default_factory=set)
+
+    @property
+    def driver_seconds(self) -> float | None:
+        """What a driver and the start of the pod behind it take together; None = not known yet.
+
+        The planner has no time of its own for the start of a pod. Before every step of KFP is a
+        driver, so that it stands there moves nothing but the bind, by a second or two.
+        """
+        if self.driver.value is None:
+            return None
+        return self.driver.value + (self.start.value or 0.0)
+
+    def learn(
+        self,
+        graph: RunGraph,
+        pods: RunPods,
+        statuses: Mapping[str, StepStatus],
+        submitted_at: datetime,
+        pulls: Mapping[str, float],
+    ) -> None:
+        """Learn from the steps of a run that have started; every pod counts once.
+
+        Args:
+            graph: the run.
+            pods: its pods.
+            statuses: of its steps.
+            submitted_at: when it was submitted.
+            pulls: step -> seconds that its plan has for its image.
+        """
+        groups = {group.name: group for group in graph.groups}
+        for step in graph.steps:
+            pod = pods.executor(step.name)
+            if pod is None or pod.running_at is None or pod.bound_at is None:
+                continue
+            if pod.pod.uid in self._learned:
+                continue
+            self._learned.add(pod.pod.uid)
+            waited = (pod.running_at - pod.bound_at).total_seconds()
+            self.start.add(max(0.0, waited - pulls.get(step.name, 0.0)))
+            if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
+                self._learn_driver(step, groups, statuses, submitted_at, pod.created_at)
+
+    def forget(self, pods: RunPods) -> None:
+        """A run is gone: its pods will not be seen again."""
+        self._learned -= {pod.pod.uid for pod in pods}
+
+    def _learn_driver(
+        self,
+        step: Step,
+        groups: Mapping[str, Group],
+        statuses: Mapping[str, StepStatus],
+        submitted_at: datetime,
+        created_at: datetime,
+    ) -> None:
+        """The step's own driver, and those of groups that could only begin when it could."""
+        ready = _ready(step.depends_on, statuses, submitted_at)
+        if ready is None:
+            return
+        drivers, name = 1, step.group
+        while name in groups:
+            group = groups[name]
+            if _ready(group.depends_on, statuses, submitted_at) != ready:
+                break
+            drivers += 1
+            if not name:
+                break
+            name = group.parent
+        self.driver.add((created_at - ready).total_seconds() / drivers)
+
+
+def _ready(
+    before: tuple[str, ...], statuses: Mapping[str, StepStatus], submitted_at: datetime
+) -> datetime | None:
+    """When the last of these steps had ended; None = not known."""
+    ends = [status.ended_at for name in before if (status := statuses.get(name)) is not None]
+    known = [end for end in ends if end is not None]
+    return max(known, default=submitted_at) if len(known) == len(before) else None

@@ -1,0 +1,108 @@
+"""Room that pods take on nodes, kept by whom they belong to, so that no snapshot looks at all pods.
+
+Pods of runs that are being planned are no load: the plan has them as its own steps, running.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_engine.contract.quantities import MAX_QUANTITY
+
+Owner = tuple[str, str]
+"""Namespace and name of a pod's Workflow; the name is "" for pods of none."""
+
+ClaimKey = tuple[str, str]
+
+
+@dataclass
+class _Room:
+    """What the pods of one owner take on one node."""
+
+    real: dict[str, int] = field(default_factory=dict)
+    scored: dict[str, int] = field(default_factory=dict)
+
+    def change(self, pod: ObservedPod, sign: int) -> None:
+        _add(self.real, pod.requests, sign)
+        _add(self.real, {"pods": 1}, sign)
+        _add(self.scored, pod.scored_requests, sign)
+
+
+@dataclass(frozen=True)
+class NodeLoad:
+    """What is taken on a node.
+
+    Attributes:
+        used: requests by resource, `pods` included.
+        scored_used: CPU and memory as kube-scheduler's scores count them.
+    """
+
+    used: Mapping[str, int] = field(default_factory=dict)
+    scored_used: Mapping[str, int] = field(default_factory=dict)
+
+
+class Load:
+    """The room that bound pods take."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[Owner, dict[str, _Room]] = {}
+        self._users: dict[ClaimKey, dict[str, tuple[Owner, str]]] = {}
+
+    def change(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        """A pod is new, has changed or is gone."""
+        if old is not None and old.holds_room:
+            self._change(old, -1)
+        if new is not None and new.holds_room:
+            self._change(new, 1)
+
+    def by_node(self, without: Container[Owner] = ()) -> Mapping[str, NodeLoad]:
+        """What is taken, by node.
+
+        Args:
+            without: Workflows whose pods do not count.
+        """
+        real: dict[str, dict[str, int]] = {}
+        scored: dict[str, dict[str, int]] = {}
+        for owner, rooms in self._rooms.items():
+            if owner[1] and owner in without:
+                continue
+            for node, room in rooms.items():
+                _add(real.setdefault(node, {}), room.real, 1)
+                _add(scored.setdefault(node, {}), room.scored, 1)
+        return {
+            node: NodeLoad(_positive(amounts), _positive(scored[node]))
+            for node, amounts in real.items()
+        }
+
+    def claim_users(self, claim: ClaimKey, without: Container[Owner] = ()) -> Iterable[str]:
+        """Nodes on which pods mount a claim."""
+        users = self._users.get(claim, {})
+        return {node for owner, node in users.values() if not (owner[1] and owner in without)}
+
+    def _change(self, pod: ObservedPod, sign: int) -> None:
+        owner = (pod.namespace, pod.workflow)
+        rooms = self._rooms.setdefault(owner, {})
+        room = rooms.setdefault(pod.node_name, _Room())
+        room.change(pod, sign)
+        if not room.real.get("pods"):
+            del rooms[pod.node_name]
+            if not rooms:
+                del self._rooms[owner]
+        for name in pod.claims:
+            users = self._users.setdefault((pod.namespace, name), {})
+            if sign > 0:
+                users[pod.uid] = (owner, pod.node_name)
+            else:
+                users.pop(pod.uid, None)
+                if not users:
+                    del self._users[pod.namespace, name]
+
+
+def _add(total: dict[str, int], amounts: Mapping[str, int], sign: int) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + sign * amount
+
+
+def _positive(amounts: Mapping[str, int]) -> Mapping[str, int]:
+    # Beyond half of int64 nothing fits anyway, and the planner can still add to it.
+    return {name: min(amount, MAX_QUANTITY // 2) for name, amount in amounts.items() if amount > 0}

@@ -1,0 +1,218 @@
+"""A tracked run -> its PipelinePlacement: the plan in force and what became of the steps."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kfp_placement_controller.planning.conditions import conditions, findings, phase
+from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
+from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
+from kfp_placement_engine.contract.resources_fields import OwnerReference
+from kfp_placement_engine.contract.resources_placement import (
+    PipelinePlacementSpec,
+    PipelinePlacementStatus,
+    StepCounts,
+)
+from kfp_placement_engine.contract.resources_rows import (
+    ENDED_STATES,
+    PlannedRow,
+    StateRow,
+    StepState,
+    Waiting,
+    planned_row,
+    state_counts,
+    state_row,
+)
+from kfp_placement_engine.contract.resources_size import (
+    HARD_LIMIT_BYTES,
+    fit_rows,
+    json_bytes,
+)
+
+OTHER_BYTES = 30_000
+"""Room for what is neither rows nor node names: metadata, conditions, counts."""
+
+_WORKFLOW_VERSION = "argoproj.io/v1alpha1"
+
+
+@dataclass
+class PlacementState:
+    """What was written of a run, so that only changes are.
+
+    Attributes:
+        folded: steps whose rows have been left out, as they have ended.
+        without_alternatives: these have been left out too.
+        rows_problem: what is missing, in words, or "".
+        conditions: as last written.
+    """
+
+    folded: frozenset[str] = frozenset()
+    without_alternatives: bool = False
+    rows_problem: str = ""
+    conditions: tuple[Condition, ...] = field(default=())
+
+
+def placement_of(
+    run: TrackedRun,
+    state: PlacementState,
+    epoch: int,
+    now: datetime,
+    planning_problem: str = "",
+) -> PipelinePlacement:
+    """The object of a run; rows that do not fit are left out, which makes a plan of its own.
+
+    Args:
+        run: as of its last look.
+        state: of the object; what is left out is noted in it.
+        epoch: of the planner's Lease.
+        now: the time.
+        planning_problem: why there is no plan, or no better one, or "".
+
+    Raises:
+        LimitError: the steps that have not ended are too many.
+    """
+    if run.plan is not None:
+        run.plan = with_named_nodes(run.plan, [each.node for each in run.statuses.values()])
+    planned, states = _fitted(run, state)
+    state.conditions = conditions(
+        findings(run, planning_problem, state.rows_problem), state.conditions, now
+    )
+    return PipelinePlacement(
+        metadata=_metadata(run),
+        spec=_spec(run, planned, epoch, now),
+        status=_status(run, state, states),
+    )
+
+
+def _metadata(run: TrackedRun) -> ObjectMetadata:
+    owner = OwnerReference(
+        api_version=_WORKFLOW_VERSION,
+        kind="Workflow",
+        name=run.workflow.name,
+        uid=run.workflow.uid,
+        block_owner_deletion=False,
+    )
+    return ObjectMetadata(
+        name=run.workflow.name, namespace=run.workflow.namespace, owner_references=(owner,)
+    )
+
+
+def _fitted(
+    run: TrackedRun, state: PlacementState
+) -> tuple[tuple[PlannedRow, ...], tuple[StateRow, ...]]:
+    """The rows that fit; leaving some out counts as another plan, since rows are by position."""
+    plan = run.plan
+    if plan is None or run.graph is None or run.refused:
+        return (), ()
+    names = [step.name for step in run.graph.steps if step.name not in state.folded]
+    positions = {name: position for position, name in enumerate(plan.nodes)}
+    planned = [_planned(plan, name, state) for name in names]
+    states = [_state(run, run.statuses.get(name), positions) for name in names]
+    limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
+    fitted = fit_rows(planned, states, limit)
+    if fitted.folded_steps or fitted.without_alternatives != state.without_alternatives:
+        kept = {row.name for row in fitted.planned}
+        state.folded |= {name for name in names if name not in kept}
+        state.without_alternatives |= fitted.without_alternatives
+        run.plan = replace(plan, revision=plan.revision + 1)
+    if state.folded or state.without_alternatives:
+        state.rows_problem = _left_out(state)
+    return fitted.planned, fitted.states
+
+
+def _left_out(state: PlacementState) -> str:
+    texts = [f"{len(state.folded)} ended steps are only counted"] if state.folded else []
+    texts += ["alternatives are left out"] if state.without_alternatives else []
+    return f"the object would be too large: {', '.join(texts)}"
+
+
+def _planned(plan: CurrentPlan, name: str, state: PlacementState) -> PlannedRow:
+    row = plan.rows.get(name, PlannedRow(name))
+    return replace(row, alternatives=()) if state.without_alternatives else row
+
+
+def _state(run: TrackedRun, status: StepStatus | None, positions: Mapping[str, int]) -> StateRow:
+    if status is None:
+        return StateRow()
+    waiting = status.waiting
+    return StateRow(
+        state=str(status.state),
+        node=positions.get(status.node),
+        start_seconds=_since(run, status.started_at),
+        end_seconds=_since(run, status.ended_at),
+        waiting=None
+        if waiting is None
+        else Waiting(
+            what=str(waiting.what),
+            since_seconds=_since(run, waiting.since) or 0.0,
+            until_seconds=_since(run, waiting.until),
+            detail=waiting.detail,
+        ),
+    )
+
+
+def _since(run: TrackedRun, moment: datetime | None) -> float | None:
+    if moment is None:
+        return None
+    return max(0.0, (moment - run.workflow.created_at).total_seconds())
+
+
+def _spec(
+    run: TrackedRun, planned: Iterable[PlannedRow], epoch: int, now: datetime
+) -> PipelinePlacementSpec:
+    plan = run.plan
+    bare = PipelinePlacementSpec(
+        workflow_uid=run.workflow.uid,
+        submitted_at=run.workflow.created_at,
+        epoch=epoch,
+        first_makespan_seconds=run.first_makespan_seconds,
+        revision=1 if plan is None else plan.revision,
+        planned_at=now.replace(microsecond=0),
+    )
+    if plan is None or run.refused:
+        return bare
+    return bare.model_copy(
+        update={
+            "planned_at": plan.planned_at.replace(microsecond=0),
+            "dispatch": plan.dispatch,
+            "seed": plan.seed,
+            "generations": plan.generations,
+            "makespan_seconds": plan.makespan_seconds,
+            "nodes": plan.nodes,
+            "steps": tuple(tuple(planned_row(row)) for row in planned),
+        }
+    )
+
+
+def _status(
+    run: TrackedRun, state: PlacementState, states: Iterable[StateRow]
+) -> PipelinePlacementStatus:
+    plan = run.plan
+    every = [StateRow(state=str(each.state)) for each in run.statuses.values()]
+    counts = state_counts(every)
+    ended = sum(counts[each] for each in ENDED_STATES)
+    return PipelinePlacementStatus(
+        conditions=state.conditions,
+        phase=str(phase(run)),
+        progress=f"{ended}/{len(every)}" if every else None,
+        counts=StepCounts(**{str(key): number for key, number in counts.items()}),
+        folded_steps=len(state.folded) or None,
+        revision=1 if plan is None else plan.revision,
+        makespan_seconds=actual_makespan_seconds(run),
+        steps=tuple(tuple(state_row(row)) for row in states),
+    )
+
+
+def actual_makespan_seconds(run: TrackedRun) -> float | None:
+    """End of the last step, once the run has ended; None = it goes on, or no step has run."""
+    if not run.workflow.ended:
+        return None
+    ran = (StepState.SUCCEEDED, StepState.FAILED)
+    ends = [
+        end
+        for status in run.statuses.values()
+        if status.state in ran and (end := _since(run, status.ended_at)) is not None
+    ]
+    return max(ends, default=None)

@@ -1,0 +1,276 @@
+"""Plans of all runs: one at once for each new run, then improvements one after the other."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.metrics import (
+    PLANNING_ROUND_SECONDS,
+    PLANNING_ROUNDS,
+    PLANS_AT_ONCE,
+)
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_force
+from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_options import plan_options
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun, key_text
+from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.plan import Plan
+from kfp_placement_engine.planning import PlanOptions
+
+_LOG = logging.getLogger(__name__)
+
+MAX_CRASHES = 2
+"""Searches of one run that may end a worker; then the run is refused."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A round under way."""
+
+    round: PlanningRound
+    must: tuple[RunKey, ...]
+    may: tuple[RunKey, ...]
+    started_at: datetime
+
+
+@dataclass
+class Planner:
+    """Decides when which runs are planned, and which plans come into force.
+
+    Attributes:
+        book: the runs.
+        cluster: where they run.
+        learned: overheads seen.
+        params: times and thresholds.
+        problems: what there is to say of a run's planning, by run.
+    """
+
+    book: RunBook
+    cluster: ClusterState
+    learned: LearnedOverheads
+    params: PlanningParams
+    problems: dict[RunKey, str] = field(default_factory=dict)
+    _asked: _Asked | None = None
+    _rounds: int = 0
+    _first_trigger_at: datetime | None = None
+    _last_trigger_at: datetime | None = None
+    _may_gain: bool = False
+    _alone: bool = False
+
+    def trigger(self, run: TrackedRun, why: Iterable[Trigger], now: datetime) -> None:
+        """A run is to be planned anew."""
+        new = set(why)
+        if new:
+            run.pending |= new
+            self._note(now)
+
+    def may_gain(self, now: datetime) -> None:
+        """There is more room than before: runs may be better off elsewhere."""
+        if any(run.plan is not None for run in self.book.active()):
+            self._may_gain = True
+            self._note(now)
+
+    def plan_at_once(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> bool:
+        """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
+        others = [other for other in self.book.active() if other is not run and other.plan]
+        asked = self._round([run], [], others, policy, now, self._options(policy, quick=True))
+        try:
+            plan = plan_round(asked).plans[key_text(run.key)]
+        except PlanningError as error:
+            self.problems[run.key] = str(error)
+            return False
+        PLANS_AT_ONCE.inc()
+        self.problems.pop(run.key, None)
+        self._enforce(run, plan, now, quick=True)
+        self.trigger(run, {Trigger.NEW_RUN}, now)
+        return True
+
+    def due_at(self) -> datetime | None:
+        """When the next round is to begin; None = nothing asks for one, or one is under way."""
+        if self._asked is not None or self._first_trigger_at is None:
+            return None
+        assert self._last_trigger_at is not None
+        return min(
+            self._last_trigger_at + timedelta(seconds=self.params.debounce_seconds),
+            self._first_trigger_at + timedelta(seconds=self.params.debounce_limit_seconds),
+        )
+
+    def next_round(self, policy: PlacementPolicySpec, now: datetime) -> PlanningRound | None:
+        """The next round if it is time for one."""
+        due_at = self.due_at()
+        if due_at is None or now < due_at:
+            return None
+        planned = [run for run in self.book.active() if run.plan is not None]
+        runs = [run for run in planned if run.unstarted()]
+        most = 1 if self._alone else policy.replanning.runs_per_round
+        asking = [run for run in runs if run.pending]
+        must = asking[:most]
+        may = [] if self._alone else [run for run in runs if run not in asking][: most - len(must)]
+        if not must and not (may and self._may_gain):
+            self._rest()
+            return None
+        others = [run for run in planned if run not in must and run not in may]
+        options = self._options(policy, budget_seconds=self._budget(must, now))
+        asked = self._round(must, may, others, policy, now, options)
+        for run in must:
+            run.pending.clear()
+        self._asked = _Asked(
+            asked, tuple(run.key for run in must), tuple(run.key for run in may), now
+        )
+        self._rest()
+        if len(asking) > len(must):
+            self._note(now)
+        return asked
+
+    def round_ended(self, result: RoundResult, now: datetime) -> list[RunKey]:
+        """Put the plans of a round into force; returns the runs whose plans have changed."""
+        asked = self._finish(result.number)
+        if asked is None:
+            return []
+        self._alone = False
+        PLANNING_ROUNDS.labels("improved").inc()
+        PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
+        changed: list[RunKey] = []
+        for key in (*asked.must, *asked.may):
+            run, plan = self.book.runs.get(key), result.plans.get(key_text(key))
+            if run is None or plan is None or not run.active:
+                continue
+            if key in asked.must:
+                run.crashes = 0
+                self.problems.pop(key, None)
+            if not _fits(run, plan):
+                self.trigger(run, {Trigger.WIDTH}, now)
+            elif key in asked.must or _moves(run, plan):
+                self._enforce(run, plan, asked.started_at, quick=False)
+                changed.append(key)
+        return changed
+
+    def round_failed(self, failure: RoundFailure, now: datetime) -> None:
+        """A round brought nothing; after a death runs are tried one at a time."""
+        asked = self._finish(failure.number)
+        if asked is None:
+            return
+        names = ", ".join(map(key_text, asked.must)) or "others"
+        _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
+        PLANNING_ROUNDS.labels("died" if failure.died else "failed").inc()
+        for key in asked.must:
+            run = self.book.runs.get(key)
+            if run is not None:
+                text = f"the search failed, the plan made at once holds: {failure.why}"
+                self.problems[key] = text
+                if failure.died:
+                    self._died(run, asked, failure.why, now)
+        self._alone = failure.died
+
+    def _died(self, run: TrackedRun, asked: _Asked, why: str, now: datetime) -> None:
+        """A search of the run ended its process: once more, alone, then never again."""
+        run.crashes += 1
+        if run.crashes >= MAX_CRASHES and len(asked.must) == 1:
+            run.refused = f"planning this run failed {run.crashes} times: {why}"
+        else:
+            self.trigger(run, {Trigger.NEW_RUN}, now)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no round is under way."""
+        return self._asked is None
+
+    def _finish(self, number: int) -> _Asked | None:
+        asked = self._asked
+        if asked is None or asked.round.number != number:
+            return None
+        self._asked = None
+        return asked
+
+    def _note(self, now: datetime) -> None:
+        self._first_trigger_at = self._first_trigger_at or now
+        self._last_trigger_at = now
+
+    def _rest(self) -> None:
+        self._first_trigger_at = self._last_trigger_at = None
+        self._may_gain = False
+
+    def _options(
+        self,
+        policy: PlacementPolicySpec,
+        *,
+        quick: bool = False,
+        budget_seconds: float | None = None,
+    ) -> PlanOptions:
+        return plan_options(
+            policy, self.learned.driver_seconds, quick=quick, budget_seconds=budget_seconds
+        )
+
+    def _budget(self, must: Iterable[TrackedRun], now: datetime) -> float | None:
+        """Time until the first executor of a run that has not begun; None = no such limit."""
+        left = [
+            start - (now - run.workflow.created_at).total_seconds()
+            for run in must
+            if all(status.started_at is None for status in run.statuses.values())
+            and (start := run.first_start()) is not None
+        ]
+        return max(self.params.least_budget_seconds, min(left)) if left else None
+
+    def _round(
+        self,
+        must: Sequence[TrackedRun],
+        may: Sequence[TrackedRun],
+        others: Iterable[TrackedRun],
+        policy: PlacementPolicySpec,
+        now: datetime,
+        options: PlanOptions,
+    ) -> PlanningRound:
+        self._rounds += 1
+        planned = {run.key for run in self.book.active() if run.plan is not None}
+        planned |= {run.key for run in must}
+        return PlanningRound(
+            number=self._rounds,
+            must=tuple(run.active_run(now) for run in must),
+            may=tuple(run.active_run(now) for run in may),
+            reserved=tuple(run.reserved(now) for run in may),
+            others=tuple(run.reserved(now) for run in others),
+            cluster=self.cluster.snapshot(planned, {key[0] for key in planned}),
+            options=options,
+            warm_start={
+                (key_text(run.key), name): run.plan.node_of(name)
+                for run in (*must, *may)
+                if run.plan is not None
+                for name in run.plan.rows
+            },
+            gain_percent=policy.replanning.gain_percent,
+        )
+
+    def _enforce(self, run: TrackedRun, plan: Plan, planned_at: datetime, *, quick: bool) -> None:
+        before: CurrentPlan | None = run.plan
+        revision = 1 if before is None else before.revision + 1
+        begun = frozenset(
+            name
+            for name, status in run.statuses.items()
+            if status.started_at is not None or status.ended
+        )
+        run.put_into_force(plan_in_force(plan, before, revision, planned_at, begun, quick=quick))
+
+
+def _fits(run: TrackedRun, plan: Plan) -> bool:
+    """Whether the plan is of the graph as it is now; loops may have got another width."""
+    assert run.graph is not None
+    return {step.name for step in plan.steps} == {step.name for step in run.graph.steps}
+
+
+def _moves(run: TrackedRun, plan: Plan) -> bool:
+    """Whether any step that has not begun goes elsewhere."""
+    assert run.plan is not None
+    return any(
+        step.node != run.plan.node_of(step.name)
+        for step in plan.steps
+        if (status := run.statuses.get(step.name)) is None
+        or (status.started_at is None and not status.ended)
+    )

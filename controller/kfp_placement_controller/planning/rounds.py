@@ -1,0 +1,69 @@
+"""One round of planning, as asked and as answered: plain data that goes between processes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.active_runs import ActiveRun, ReservedRun
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.plan import Plan
+from kfp_placement_engine.planning import PlanOptions
+
+WarmStart = Mapping[tuple[str, str], str | None]
+"""(run key, step name) -> node name."""
+
+
+@dataclass(frozen=True)
+class PlanningRound:
+    """What one round is asked.
+
+    Attributes:
+        number: tells rounds apart.
+        must: runs to plan anew.
+        may: runs whose unstarted steps move only for a gain.
+        reserved: the room that the plans of `may` take, by run, if they stay.
+        others: the room of all further runs, which stay.
+        cluster: as it is now.
+        options: how to plan; the budget is for the whole round.
+        warm_start: plans in force.
+        gain_percent: that a move of `may` must bring, of all completions.
+    """
+
+    number: int
+    must: tuple[ActiveRun, ...]
+    may: tuple[ActiveRun, ...]
+    reserved: tuple[ReservedRun, ...]
+    others: tuple[ReservedRun, ...]
+    cluster: Cluster
+    options: PlanOptions
+    warm_start: WarmStart = field(default_factory=dict)
+    gain_percent: float = 2.0
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What a round found.
+
+    Attributes:
+        number: of the round.
+        plans: by run; runs that keep their plans are not in it.
+        seconds: of search.
+    """
+
+    number: int
+    plans: Mapping[str, Plan]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class RoundFailure:
+    """A round that brought nothing.
+
+    Attributes:
+        number: of the round.
+        why: in words.
+        died: the process that searched ended or was killed.
+    """
+
+    number: int
+    why: str
+    died: bool

@@ -1,0 +1,154 @@
+"""The process that searches, so that a search cannot hold up or take down what watches and writes.
+
+One process, spawned; plain data goes in and out by a pipe. One that ends or overruns is killed and
+made anew. A thread waits for the answer, so that nobody else has to.
+"""
+
+import logging
+import multiprocessing
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+from kfp_placement_engine.exceptions import EngineError
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+_LOG = logging.getLogger(__name__)
+
+Plan = Callable[[PlanningRound], RoundResult]
+
+
+@dataclass(frozen=True)
+class WorkerParams:
+    """How long a search may take.
+
+    Attributes:
+        grace_seconds: beyond its budget, for making the problem and the explanations.
+        grace_factor: likewise, times the budget.
+        stop_seconds: for a process to end by itself.
+    """
+
+    grace_seconds: float = 30.0
+    grace_factor: float = 2.0
+    stop_seconds: float = 2.0
+
+
+class SearchWorker:
+    """Searches, one round after the other."""
+
+    def __init__(
+        self,
+        ended: Callable[[RoundResult | RoundFailure], None],
+        plan: Plan = plan_round,
+        params: WorkerParams = WorkerParams(),
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            ended: is told the outcome of every round, in this worker's thread.
+            plan: what the process does; importable there.
+            params: how long it may take.
+        """
+        self._ended = ended
+        self._plan = plan
+        self._params = params
+        self._context = multiprocessing.get_context("spawn")
+        self._rounds: queue.SimpleQueue[PlanningRound | None] = queue.SimpleQueue()
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._thread = threading.Thread(target=self._work, name="search", daemon=True)
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Kill the process and end the thread."""
+        self._rounds.put(None)
+        process = self._process
+        if process is not None:
+            process.kill()
+        if self._thread.is_alive():
+            self._thread.join(self._params.stop_seconds)
+
+    def submit(self, asked: PlanningRound) -> None:
+        """Let a round begin as soon as those before it have ended."""
+        self._rounds.put(asked)
+
+    def alive(self) -> bool:
+        """Whether the thread works."""
+        return self._thread.is_alive()
+
+    def _work(self) -> None:
+        self._spawn()
+        while (asked := self._rounds.get()) is not None:
+            self._ended(self._search(asked))
+        self._kill()
+
+    def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
+        if self._process is None or not self._process.is_alive():
+            self._spawn()
+        budget = asked.options.budget_seconds
+        limit = budget * (1 + self._params.grace_factor) + self._params.grace_seconds
+        started = time.monotonic()
+        try:
+            assert self._pipe is not None
+            self._pipe.send(asked)
+            if self._pipe.poll(limit):
+                answer: RoundResult | RoundFailure = self._pipe.recv()
+                return answer
+        except (OSError, EOFError) as error:
+            code = self._kill()
+            why = f"the search process ended by itself (exit code {code}): {error!s:.100}"
+            return RoundFailure(asked.number, why.rstrip(": "), died=True)
+        self._kill()
+        seconds = time.monotonic() - started
+        return RoundFailure(asked.number, f"the search was killed after {seconds:.0f} s", died=True)
+
+    def _spawn(self) -> None:
+        self._kill()
+        ours, theirs = self._context.Pipe()
+        self._process = self._context.Process(
+            target=_serve, args=(theirs, self._plan), name="search", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._pipe = ours
+
+    def _kill(self) -> int | None:
+        """End the process if there is one; returns its exit code."""
+        process, self._process = self._process, None
+        pipe, self._pipe = self._pipe, None
+        if pipe is not None:
+            pipe.close()
+        if process is None:
+            return None
+        if process.is_alive():
+            process.kill()
+        process.join(self._params.stop_seconds)
+        return process.exitcode
+
+
+def _serve(pipe: Connection, plan: Plan) -> None:
+    """In the process: answer rounds until the other end of the pipe is gone."""
+    while True:
+        try:
+            asked = pipe.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+        pipe.send(_answer(asked, plan))
+
+
+def _answer(asked: PlanningRound, plan: Plan) -> RoundResult | RoundFailure:
+    try:
+        return plan(asked)
+    except EngineError as error:
+        return RoundFailure(asked.number, str(error), died=False)

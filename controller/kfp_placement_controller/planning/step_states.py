@@ -1,0 +1,187 @@
+"""What became of each step: its pods say where and when, the Workflow says how it ended.
+
+Ends, cache hits and branches not taken come from the Workflow's nodes; where Argo keeps these in
+its database, from pods alone. What a pod that does not run waits for stands in `waiting`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.planning.run_pods import RunPod, RunPods
+from kfp_placement_controller.planning.waiting import WaitsFor, waits_for
+from kfp_placement_engine.active_runs import ProgressState, StepProgress
+from kfp_placement_engine.contract.resources_rows import ENDED_STATES, StepState
+from kfp_placement_engine.readers.workflow_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.run_graph import RunGraph, Step
+
+
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """What became of a step.
+
+    Attributes:
+        state: so far.
+        node: name of the node that its pod is or was bound to, or "".
+        started_at: when that pod was bound.
+        ended_at: when it ended.
+        waiting: what its pod waits for.
+        message: of a step that failed, or "".
+        driver: the driver pod before it, for the planner.
+    """
+
+    state: StepState = StepState.PENDING
+    node: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    waiting: WaitsFor | None = None
+    message: str = ""
+    driver: StepProgress | None = field(default=None, compare=False)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.state in ENDED_STATES
+
+    @property
+    def bound(self) -> bool:
+        """Whether its pod takes room on a node."""
+        return not self.ended and bool(self.node)
+
+
+@dataclass(frozen=True)
+class RunSituation:
+    """What there is to know of a run besides its pods.
+
+    Attributes:
+        outcome: of the Workflow's nodes.
+        nodes_known: Argo's nodes could be read.
+        phase: of the Workflow.
+        finished_at: when it ended.
+        gate_deadline_seconds: after this a gate of ours comes off.
+    """
+
+    outcome: RunOutcome = field(default_factory=RunOutcome)
+    nodes_known: bool = True
+    phase: str = ""
+    finished_at: datetime | None = None
+    gate_deadline_seconds: float = 60.0
+
+
+def step_statuses(
+    graph: RunGraph, pods: RunPods, situation: RunSituation, now: datetime
+) -> Mapping[str, StepStatus]:
+    """What became of every step of a run, by name."""
+    return {step.name: _status(step, pods, situation, now) for step in graph.steps}
+
+
+def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str, StepProgress]:
+    """The driver pods of groups, by the group's name."""
+    found = {group.name: pods.driver(group.name, group=True) for group in graph.groups}
+    return {name: driver_progress(pod, now) for name, pod in found.items() if pod is not None}
+
+
+def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
+    """A driver pod as the planner sees it; if it failed, Argo makes another or ends the run."""
+    if pod.ended:
+        return StepProgress(ProgressState.DONE)
+    if pod.bound_at is None:
+        return StepProgress()
+    return StepProgress(ProgressState.RUNNING, pod.pod.node_name, _seconds(now - pod.bound_at))
+
+
+def step_progress(status: StepStatus, now: datetime) -> StepProgress:
+    """A step as the planner sees it."""
+    if status.ended:
+        return StepProgress(ProgressState.DONE, status.node or None)
+    if status.bound and status.started_at is not None:
+        since = _seconds(now - status.started_at)
+        return StepProgress(ProgressState.RUNNING, status.node, since)
+    return StepProgress(driver=status.driver)
+
+
+def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -> StepStatus:
+    outcome = situation.outcome.steps.get(step.name)
+    pod = pods.executor(step.name)
+    ended = _end(step, outcome, pod, situation)
+    if ended is not None:
+        return _ended(ended, outcome, pod)
+    if situation.phase in ("Succeeded", "Failed", "Error"):
+        return _cut_off(pod, situation)
+    if pod is None or pod.ended:
+        # The next attempt has no pod yet.
+        message = outcome.message if outcome is not None else ""
+        since = outcome.started_at if outcome is not None else None
+        waiting = waits_for(None, message, since or now, situation.gate_deadline_seconds)
+        state = StepState.PENDING if waiting is None else StepState.WAITING
+        driver = pods.driver(step.name, group=False)
+        progress = None if driver is None else driver_progress(driver, now)
+        if pod is not None:
+            progress = StepProgress(ProgressState.DONE)
+        return StepStatus(state, waiting=waiting, driver=progress)
+    return _open(pod, now, situation.gate_deadline_seconds)
+
+
+def _end(
+    step: Step, outcome: StepOutcome | None, pod: RunPod | None, situation: RunSituation
+) -> StepState | None:
+    """How the step ended, or None if it has not."""
+    if outcome is not None and outcome.state in ENDED_STATES:
+        if outcome.state is StepState.FAILED and pod is not None and not pod.ended:
+            return None  # an attempt that the Workflow does not show yet
+        return outcome.state
+    if pod is None or not pod.ended:
+        return None
+    if pod.pod.phase == "Succeeded":
+        return StepState.SUCCEEDED
+    # Argo may try again; where its nodes can be read it says so, else this was the end.
+    known = situation.nodes_known and outcome is not None
+    return None if known and step.attempt_limit > 1 else StepState.FAILED
+
+
+def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) -> StepStatus:
+    message = outcome.message if outcome is not None else ""
+    if state in (StepState.CACHED, StepState.SKIPPED):
+        ended_at = outcome.finished_at if outcome is not None else None
+        return StepStatus(state, ended_at=ended_at)
+    if pod is not None and pod.bound_at is not None:
+        ended_at = pod.ended_at or (outcome.finished_at if outcome is not None else None)
+        failure = pod.pod.failure.message if state is StepState.FAILED and pod.pod.failure else ""
+        return StepStatus(
+            state, pod.pod.node_name, pod.bound_at, ended_at, message=failure or message
+        )
+    if outcome is None:
+        return StepStatus(state)
+    message = message if state is StepState.FAILED else ""
+    return StepStatus(state, outcome.host, outcome.started_at, outcome.finished_at, message=message)
+
+
+def _cut_off(pod: RunPod | None, situation: RunSituation) -> StepStatus:
+    """A step that had not ended when its Workflow did."""
+    if pod is None or pod.bound_at is None:
+        return StepStatus(StepState.SKIPPED)
+    well = situation.phase == "Succeeded"
+    state = StepState.SUCCEEDED if well else StepState.FAILED
+    ended_at = pod.ended_at or situation.finished_at
+    return StepStatus(state, pod.pod.node_name, pod.bound_at, ended_at)
+
+
+def _open(pod: RunPod, now: datetime, gate_deadline_seconds: float) -> StepStatus:
+    """A step whose pod exists and has not ended."""
+    waiting = waits_for(pod, "", now, gate_deadline_seconds)
+    state = StepState.PENDING
+    if waiting is not None:
+        state = StepState.WAITING
+    elif pod.bound_at is not None:
+        state = StepState.RUNNING
+    return StepStatus(
+        state,
+        pod.pod.node_name,
+        pod.bound_at,
+        waiting=waiting,
+        driver=StepProgress(ProgressState.DONE),
+    )
+
+
+def _seconds(span: timedelta) -> float:
+    return max(0.0, span.total_seconds())

@@ -1,0 +1,264 @@
+"""One run: its Workflow, its pods, what became of its steps, and the plan in force."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_options import with_type_defaults
+from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.run_reading import new_widths, read_graph
+from kfp_placement_controller.planning.step_states import (
+    RunSituation,
+    StepStatus,
+    group_progress,
+    step_progress,
+    step_statuses,
+)
+from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
+from kfp_placement_engine.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.readers.pod_identity import PodIndex
+from kfp_placement_engine.readers.workflow_outcomes import OutcomeReader, RunOutcome
+from kfp_placement_engine.run_graph import RunGraph
+
+RunKey = tuple[str, str]
+"""Namespace and name of a Workflow."""
+
+
+@dataclass
+class TrackedRun:
+    """A run that carries our mark.
+
+    Attributes:
+        workflow: as last observed.
+        pods: of the run.
+        graph: what is planned; None = it cannot be read.
+        refused: why it is not planned, or "".
+        statuses: what became of its steps, as of the last look.
+        plan: in force, or None.
+        first_makespan_seconds: of its first plan.
+        pending: why it is to be planned anew.
+        crashes: searches of it that ended a worker.
+        changed: something has been observed since the last look.
+        plan_is_whole: the plan has a row for every step; loops may have become wider.
+    """
+
+    workflow: ObservedWorkflow
+    pods: RunPods = field(default_factory=RunPods)
+    graph: RunGraph | None = None
+    refused: str = ""
+    statuses: Mapping[str, StepStatus] = field(default_factory=dict)
+    plan: CurrentPlan | None = None
+    first_makespan_seconds: float | None = None
+    pending: set[Trigger] = field(default_factory=set)
+    crashes: int = 0
+    changed: bool = True
+    plan_is_whole: bool = False
+    _nodes_changed: bool = True
+    _outcomes: OutcomeReader | None = None
+    _outcome: RunOutcome = field(default_factory=RunOutcome)
+    _widths: Mapping[str, int] = field(default_factory=dict)
+    _drift: DriftWatch = field(default_factory=DriftWatch)
+
+    @property
+    def key(self) -> RunKey:
+        """Namespace and name of its Workflow."""
+        return self.workflow.key
+
+    @property
+    def active(self) -> bool:
+        """Whether there is something left to plan."""
+        return self.graph is not None and not self.refused and not self.workflow.ended
+
+    @property
+    def weight(self) -> float:
+        """Of its completion among other runs: by the highest priority of its steps."""
+        if self.graph is None:
+            return 1.0
+        return 1.0 + max((step.priority for step in self.graph.steps), default=0.0)
+
+    def read(self, policy: PlacementPolicySpec) -> bool:
+        """Read the graph; returns whether the run carries our mark on any step."""
+        try:
+            self._use(self._graph(policy))
+        except InputError as error:
+            self.refused = str(error)
+            return True
+        assert self.graph is not None
+        return any(step.scheduler for step in self.graph.steps)
+
+    def observe(self, workflow: ObservedWorkflow) -> None:
+        """The Workflow has changed."""
+        self._nodes_changed |= workflow.nodes != self.workflow.nodes
+        self.workflow = workflow
+        self.changed = True
+
+    def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None, now: datetime) -> None:
+        """A pod of the run is new, has changed or is gone."""
+        if new is not None:
+            self.pods.observe(new, now)
+        elif old is not None:
+            self.pods.forget(old)
+        self.changed = True
+
+    def look(
+        self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams
+    ) -> set[Trigger]:
+        """Work out what became of the steps; returns why the run is to be planned anew."""
+        if self.graph is None or self._outcomes is None:
+            self.changed = False
+            return set()
+        found = self._read_outcome(policy) if self._nodes_changed else set()
+        self.changed = self._nodes_changed = False
+        self.statuses = step_statuses(self.graph, self.pods, self._situation(policy), now)
+        if self.plan is not None and self.active:
+            attempts = {name: self.pods.attempts(name) for name in self.statuses}
+            found |= self._drift.look(
+                self.plan, self.statuses, attempts, self.workflow.created_at, now, params
+            )
+        return found if self.active else set()
+
+    def put_into_force(self, plan: CurrentPlan) -> None:
+        """This is the plan from now on; of the first one the makespan is kept."""
+        self.plan = plan
+        assert self.graph is not None
+        self.plan_is_whole = all(step.name in plan.rows for step in self.graph.steps)
+        if self.first_makespan_seconds is None:
+            self.first_makespan_seconds = plan.makespan_seconds
+
+    def waits_on(self, nodes: Sequence[str]) -> bool:
+        """Whether a step that has not started is planned on one of these nodes."""
+        if self.plan is None:
+            return False
+        wanted = set(nodes)
+        return any(
+            self.plan.node_of(name) in wanted
+            for name, status in self.statuses.items()
+            if status.started_at is None and not status.ended
+        )
+
+    def unstarted(self) -> bool:
+        """Whether any step has not started."""
+        return any(each.started_at is None and not each.ended for each in self.statuses.values())
+
+    def first_start(self) -> float | None:
+        """Planned start of the next step, since the submission; None = none is left."""
+        if self.plan is None:
+            return None
+        starts = [
+            start
+            for name, status in self.statuses.items()
+            if status.started_at is None
+            and not status.ended
+            and (start := self.plan.start_of(name)) is not None
+        ]
+        return min(starts, default=None)
+
+    def active_run(self, now: datetime) -> ActiveRun:
+        """The run as the engine plans it from now on."""
+        assert self.graph is not None
+        return ActiveRun(
+            key=key_text(self.key),
+            graph=self.graph,
+            release_seconds=-(now - self.workflow.created_at).total_seconds(),
+            weight=self.weight,
+            progress={name: step_progress(each, now) for name, each in self.statuses.items()},
+            group_progress=group_progress(self.graph, self.pods, now),
+        )
+
+    def reserved(
+        self, now: datetime, overrun_share: float = Assumptions().overrun_share
+    ) -> ReservedRun:
+        """The room that the plan in force takes from now on.
+
+        Args:
+            now: the time.
+            overrun_share: of its planned time that an overdue step is taken to need still.
+        """
+        assert self.graph is not None
+        rooms: list[ReservedRoom] = []
+        elapsed = (now - self.workflow.created_at).total_seconds()
+        for step in self.graph.steps:
+            status = self.statuses.get(step.name)
+            room = None if status is None else self._room(step.name, status, elapsed, overrun_share)
+            if room is not None:
+                node, start, end = room
+                rooms.append(ReservedRoom(node, start, end, requests_of(self.graph, step)))
+        return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
+
+    def _room(
+        self, name: str, status: StepStatus, elapsed: float, overrun_share: float
+    ) -> tuple[str, float, float] | None:
+        """Node, start and end from now of a step that has not ended."""
+        plan = self.plan
+        if plan is None or status.ended:
+            return None
+        start, finish = plan.start_of(name), plan.finish_of(name)
+        node = status.node or plan.node_of(name)
+        if not node or start is None or finish is None:
+            return None
+        seconds = finish - start
+        if status.started_at is None:
+            begin = max(0.0, start - elapsed)
+            return node, begin, begin + seconds
+        running = elapsed - (status.started_at - self.workflow.created_at).total_seconds()
+        return node, 0.0, max(seconds - running, overrun_share * seconds)
+
+    def _graph(self, policy: PlacementPolicySpec) -> RunGraph:
+        width = policy.defaults.loop_width or Assumptions().loop_width
+        graph = read_graph(self.workflow, width, self._widths)
+        return with_type_defaults(graph, policy.defaults)
+
+    def _use(self, graph: RunGraph) -> None:
+        self.graph = graph
+        self.plan_is_whole = self.plan is not None and all(
+            step.name in self.plan.rows for step in graph.steps
+        )
+        self._nodes_changed = True
+        index = PodIndex(graph, self.workflow.name)
+        self._outcomes = OutcomeReader(graph, index)
+        self.pods.use_index(index)
+
+    def _read_outcome(self, policy: PlacementPolicySpec) -> set[Trigger]:
+        """Read the Workflow's nodes, and the graph anew where a loop turns out otherwise."""
+        found: set[Trigger] = set()
+        for _ in range(_MAX_READINGS):
+            assert self._outcomes is not None
+            assert self.graph is not None
+            self._outcome = self._outcomes.read(self.workflow.nodes)
+            widths = new_widths(self.graph, self._widths, self._outcome)
+            if widths is None:
+                break
+            self._widths = widths
+            found.add(Trigger.WIDTH)
+            try:
+                self._use(self._graph(policy))
+            except InputError as error:
+                self.refused = str(error)
+                break
+        return found
+
+    def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
+        return RunSituation(
+            outcome=self._outcome,
+            nodes_known=not self.workflow.nodes_problem,
+            phase=self.workflow.phase,
+            finished_at=self.workflow.finished_at,
+            gate_deadline_seconds=policy.gate_deadline_seconds,
+        )
+
+
+_MAX_READINGS = 4
+"""Loops within loops: each reading shows the next level."""
+
+
+def key_text(key: RunKey) -> str:
+    """The key as the engine knows it."""
+    return f"{key[0]}/{key[1]}"

@@ -1,0 +1,107 @@
+"""Why plans are made anew, and when what happens is too far from what was planned."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_engine.contract.resources_rows import StepState
+
+
+class Trigger(StrEnum):
+    """What lets a run be planned anew."""
+
+    NEW_RUN = "new run"
+    DRIFT = "drift"
+    NODE = "node"
+    POLICY = "policy"
+    CLAIM = "claim"
+    WIDTH = "width"
+    RETRY = "retry"
+    CACHE = "cache"
+
+
+@dataclass
+class DriftWatch:
+    """Compares what happens to the steps of one run with its plan; everything is told once."""
+
+    _started: set[tuple[str, str]] = field(default_factory=set)
+    _ended: set[str] = field(default_factory=set)
+    _attempts: dict[str, int] = field(default_factory=dict)
+    _overdue_revision: int = 0
+
+    def look(
+        self,
+        plan: CurrentPlan,
+        statuses: Mapping[str, StepStatus],
+        attempts: Mapping[str, int],
+        submitted_at: datetime,
+        now: datetime,
+        params: PlanningParams,
+    ) -> set[Trigger]:
+        """What has come to be since the last look.
+
+        Args:
+            plan: in force.
+            statuses: of the steps.
+            attempts: pods made for the steps that have any.
+            submitted_at: time zero of the plan.
+            now: the time.
+            params: thresholds.
+        """
+        found: set[Trigger] = set()
+        limit = _limit(plan, params)
+        for name, status in statuses.items():
+            if status.started_at is not None and (name, status.node) not in self._started:
+                self._started.add((name, status.node))
+                start = (status.started_at - submitted_at).total_seconds()
+                if status.node != plan.node_of(name) or _apart(start, plan.start_of(name), limit):
+                    found.add(Trigger.DRIFT)
+            if status.ended and name not in self._ended:
+                self._ended.add(name)
+                found |= self._end(name, status, plan, submitted_at, limit)
+        for name, number in attempts.items():
+            if number > max(1, self._attempts.get(name, 1)):
+                found.add(Trigger.RETRY)
+            self._attempts[name] = number
+        if self._overdue_revision != plan.revision:
+            elapsed = (now - submitted_at).total_seconds()
+            if any(_overdue(name, each, plan, elapsed - limit) for name, each in statuses.items()):
+                self._overdue_revision = plan.revision
+                found.add(Trigger.DRIFT)
+        return found
+
+    def _end(
+        self,
+        name: str,
+        status: StepStatus,
+        plan: CurrentPlan,
+        submitted_at: datetime,
+        limit: float,
+    ) -> set[Trigger]:
+        if status.state in (StepState.CACHED, StepState.SKIPPED):
+            return {Trigger.CACHE}
+        if status.ended_at is None:
+            return set()
+        end = (status.ended_at - submitted_at).total_seconds()
+        return {Trigger.DRIFT} if _apart(end, plan.finish_of(name), limit) else set()
+
+
+def _limit(plan: CurrentPlan, params: PlanningParams) -> float:
+    makespan = plan.makespan_seconds or 0.0
+    return max(params.drift_seconds, makespan * params.drift_percent / 100)
+
+
+def _apart(actual: float, planned: float | None, limit: float) -> bool:
+    return planned is not None and abs(actual - planned) > limit
+
+
+def _overdue(name: str, status: StepStatus, plan: CurrentPlan, latest: float) -> bool:
+    """A step should have started, or ended, by then."""
+    if status.ended:
+        return False
+    planned = plan.finish_of(name) if status.started_at is not None else plan.start_of(name)
+    return planned is not None and planned < latest

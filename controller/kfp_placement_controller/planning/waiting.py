@@ -1,0 +1,86 @@
+"""What keeps a step's pod from running, in the words of the contract."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.planning.run_pods import RunPod
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.resources_rows import WaitingFor
+
+QUOTA_WORDS = "exceeded quota"
+"""Of the API server's refusal, as Argo repeats it on the node."""
+
+IMAGE_REASONS = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+     "ImageInspectError", "RegistryUnavailable"}
+)  # fmt: skip
+"""Reasons of a container that waits for its image (kubelet's `images` package)."""
+
+VOLUME_WORDS = ("persistentvolumeclaim", "volume node affinity", "volume(s)", "no available volume")
+"""Of kube-scheduler's messages where a volume keeps a pod from every node."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """What a step waits for.
+
+    Attributes:
+        what: the kind of thing.
+        since: since when.
+        until: until when at most; None = nobody ends it.
+        detail: what Kubernetes says.
+    """
+
+    what: WaitingFor
+    since: datetime
+    until: datetime | None = None
+    detail: str = ""
+
+
+def waits_for(
+    pod: RunPod | None, node_message: str, since: datetime, gate_deadline_seconds: float
+) -> WaitsFor | None:
+    """What a step waits for; None = it runs, or nobody says that it waits.
+
+    Args:
+        pod: of the step; None = there is none.
+        node_message: what Argo says where there is none.
+        since: when its node came to be, for waits that no pod dates.
+        gate_deadline_seconds: after this a gate of ours comes off.
+    """
+    if pod is None:
+        quota = QUOTA_WORDS in node_message
+        return WaitsFor(WaitingFor.QUOTA, since, detail=node_message) if quota else None
+    if pod.bound_at is not None:
+        return _image(pod)
+    return _gates(pod, gate_deadline_seconds) or _scheduler(pod)
+
+
+def _image(pod: RunPod) -> WaitsFor | None:
+    if pod.running_at is not None or pod.pod.waiting_reason not in IMAGE_REASONS:
+        return None
+    assert pod.bound_at is not None
+    return WaitsFor(WaitingFor.IMAGE, pod.bound_at, detail=pod.pod.waiting_reason)
+
+
+def _gates(pod: RunPod, gate_deadline_seconds: float) -> WaitsFor | None:
+    gates = pod.pod.gates
+    if PLAN_GATE in gates:
+        until = pod.created_at + timedelta(seconds=gate_deadline_seconds)
+        return WaitsFor(WaitingFor.PLAN, pod.created_at, until)
+    if gates:
+        # Somebody else's: Kueue's, above all, which holds pods until there is quota.
+        return WaitsFor(WaitingFor.QUOTA, pod.created_at, detail=f"gate {gates[0]}")
+    return None
+
+
+def _scheduler(pod: RunPod) -> WaitsFor | None:
+    if pod.pod.unscheduled is None:
+        return None
+    reason, message = pod.pod.unscheduled
+    if reason != "Unschedulable":
+        return None  # not looked at yet, or the scheduler's own error
+    lower = message.lower()
+    volume = any(words in lower for words in VOLUME_WORDS)
+    what = WaitingFor.VOLUME if volume else WaitingFor.NODE
+    return WaitsFor(what, pod.created_at, detail=message)

@@ -1,0 +1,67 @@
+"""Observed objects with only what matters to a test."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.planning.run_pods import RunPod
+from kfp_placement_engine.contract.resources import PlacementPolicy
+
+START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+
+
+def after(seconds: float) -> datetime:
+    """So long after `START`."""
+    return START + timedelta(seconds=seconds)
+
+
+def a_pod(name: str = "p", **fields: Any) -> ObservedPod:
+    """A marked pod of the Workflow `run`, pending, created at `START`."""
+    values: dict[str, Any] = {
+        "namespace": "team",
+        "name": name,
+        "uid": f"uid-{name}",
+        "created_at": START,
+        "deleting": False,
+        "phase": "Pending",
+        "node_name": "",
+        "scheduler_name": "kfp-placement",
+        "workflow": "run",
+        "workflow_uid": "w",
+        "argo_node_name": "",
+        "step_type": "",
+        "location": "",
+        "scheduler_mark": "kfp-placement",
+        "gates": (),
+        "requests": {"cpu": 1000},
+        "scored_requests": {"cpu": 1000, "memory": 0},
+        "claims": (),
+        "started_at": None,
+        "running_at": None,
+        "finished_at": None,
+        "unscheduled": None,
+        "waiting_reason": "",
+        "failure": None,
+    }
+    return ObservedPod(**{**values, **fields})
+
+
+def a_run_pod(**fields: Any) -> RunPod:
+    """A pod of a run, created at `START`; times may be given."""
+    times = {
+        key: fields.pop(key) for key in ("bound_at", "running_at", "ended_at") if key in fields
+    }
+    return RunPod(a_pod(**fields), None, START, **times)
+
+
+def a_workflow(name: str = "run", **fields: Any) -> ObservedWorkflow:
+    """A Workflow created at `START`."""
+    return ObservedWorkflow(
+        **{"namespace": "team", "uid": "w", "created_at": START, **fields, "name": name}
+    )
+
+
+def a_policy(**spec: Any) -> Any:
+    """The spec of a policy; searches are over at once."""
+    return PlacementPolicy.model_validate({"spec": {"engine": {"budget": "1ms"}, **spec}}).spec

@@ -1,0 +1,303 @@
+"""A cluster in memory with the coordinator in it: Argo, kubelets and a scheduler, on one clock.
+
+Every object goes through JSON and the controller's own readers, every change through the
+coordinator, every decision of it is carried out; nothing sleeps.
+"""
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from kfp_placement_controller.kube.kinds import NODES, PODS, WORKFLOWS, Kind
+from kfp_placement_controller.kube.nodes import observe_node
+from kfp_placement_controller.kube.pods import observe_pod
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.workflows import observe_workflow
+from kfp_placement_controller.planning.actions import (
+    Action,
+    Announce,
+    DeletePod,
+    OpenGate,
+    StartRound,
+    WritePlacement,
+)
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from tests.controlplane.argo.memory import MemoryCluster
+from tests.controlplane.argo.playing import START, Player
+from tests.controlplane.argo.state import write_time
+from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
+from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
+
+Json = dict[str, Any]
+
+READ: Mapping[Kind, Callable[[Json], Any]] = {
+    NODES: observe_node,
+    PODS: observe_pod,
+    WORKFLOWS: observe_workflow,
+}
+MOST_STEPS = 2000
+
+
+class PlayedCluster:
+    """Nodes, runs and a coordinator.
+
+    Attributes:
+        coordinator: under test.
+        now: the time.
+        placements: as last written, by namespace and name.
+        writes: every write of a placement, in order.
+        announced: every event.
+        deleted: pods that were deleted.
+        place: chooses the node of a pod; None = it stays unscheduled.
+    """
+
+    def __init__(
+        self,
+        *nodes: Json,
+        coordinator: Coordinator | None = None,
+        settings: WorkloadSettings | None = None,
+        gated: bool = False,
+    ) -> None:
+        self.coordinator = coordinator or Coordinator()
+        self.now = START
+        self.placements: dict[tuple[str, str], PipelinePlacement] = {}
+        self.writes: list[WritePlacement] = []
+        self.announced: list[Announce] = []
+        self.deleted: list[str] = []
+        self.rounds: list[StartRound] = []
+        self.place: Callable[[Json], str | None] = self.planned_node
+        self.players: dict[str, Player] = {}
+        self.kubelets = Kubelets(
+            Workload(settings or WorkloadSettings(driver_seconds=2, start_seconds=0))
+        )
+        self._gated = gated
+        self._nodes = {node["metadata"]["name"]: node for node in nodes}
+        self._seen: dict[tuple[Kind, tuple[str, str]], Any] = {}
+        self._texts: dict[tuple[Kind, tuple[str, str]], str] = {}
+        self._uids = 0
+        self._dirty = True
+        self.coordinator.lead(1, [], self.now)
+
+    def submit(
+        self, workflow: Json, *, settings: Any = None, choices: DriverChoices | None = None
+    ) -> Player:
+        """A run begins now."""
+        metadata = {
+            **workflow["metadata"],
+            "uid": f"workflow-{len(self.players)}",
+            "creationTimestamp": write_time(self.now),
+            "namespace": "team",
+        }
+        player = Player(
+            {**copy.deepcopy(workflow), "metadata": metadata},
+            cluster=MemoryCluster(self._admit),
+            choices=choices,
+            settings=settings,
+        )
+        player.now = self.now
+        self.players[metadata["name"]] = player
+        self._dirty = True
+        return player
+
+    def set_node(self, node: Json) -> None:
+        """A node is new or has changed."""
+        self._nodes[node["metadata"]["name"]] = node
+        self._dirty = True
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone."""
+        del self._nodes[name]
+        self._dirty = True
+
+    def run(self, until: Callable[[], bool] | None = None) -> None:
+        """Let time pass until the runs have ended, or until something holds."""
+        for _ in range(MOST_STEPS):
+            if self.step(until):
+                return
+        raise AssertionError("the runs do not end")
+
+    def step(self, until: Callable[[], bool] | None = None) -> bool:
+        """Everything that happens at this moment, then the next one; True = it is over."""
+        for _ in range(50):
+            if not self._settle():
+                break
+        if until is not None and until():
+            return True
+        ended = all(player.phase in ("Succeeded", "Failed") for player in self.players.values())
+        if until is None and ended:
+            return True
+        moments = [self.kubelets.next_change(self.now), self.coordinator.next_at(self.now)]
+        self.now = min(moment for moment in moments if moment is not None and moment > self.now)
+        return False
+
+    def placement(self, run: str) -> PipelinePlacement:
+        """The object of a run."""
+        return self.placements["team", run]
+
+    def states(self, run: str) -> dict[str, str]:
+        """State of every step, as its object says."""
+        placement = self.placement(run)
+        rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
+        return {plan.name: state.state for plan, state in rows if plan and state}
+
+    def planned_node(self, pod: Json) -> str | None:
+        """Where the plan has the pod if it fits there, else the first where it does.
+
+        What extender and scheduler would say together.
+        """
+        planned = self._planned(pod)
+        fitting = [name for name in self._nodes if self._fits(pod, name)]
+        return planned if planned in fitting else next(iter(fitting), None)
+
+    def _fits(self, pod: Json, name: str) -> bool:
+        free = observe_node(self._nodes[name]).node.allocatable
+        asked = observe_pod(pod).requests
+        taken = [observe_pod(each) for each in self._pods()]
+        there = [each.requests for each in taken if each.node_name == name and each.holds_room]
+        return all(
+            amount + sum(each.get(key, 0) for each in there) <= free.get(key, 0)
+            for key, amount in asked.items()
+        )
+
+    def _planned(self, pod: Json) -> str | None:
+        metadata = pod["metadata"]
+        placement = self.placements.get(
+            ("team", metadata["labels"]["workflows.argoproj.io/workflow"])
+        )
+        run = self.coordinator.book.runs.get(
+            ("team", metadata["labels"]["workflows.argoproj.io/workflow"])
+        )
+        if placement is not None and run is not None and run.pods.index is not None:
+            node_name = metadata["annotations"]["workflows.argoproj.io/node-name"]
+            identity = run.pods.index.identify(node_name)
+            return placement.planned_nodes().get(identity.name if identity else "")
+        return None
+
+    def _admit(self, pod: Json) -> None:
+        self._uids += 1
+        metadata = pod["metadata"]
+        metadata.update(
+            uid=f"pod-{self._uids}", creationTimestamp=write_time(self.now), namespace="team"
+        )
+        if metadata["labels"].get(SCHEDULER_LABEL):
+            if self._gated:
+                pod["spec"]["schedulingGates"] = [{"name": PLAN_GATE}]
+            else:
+                pod["spec"]["schedulerName"] = metadata["labels"][SCHEDULER_LABEL]
+
+    def _settle(self) -> bool:
+        """One turn of everybody; True = something has changed."""
+        changed = self._dirty | self._kubelets()
+        self._dirty = False
+        if changed:
+            for player in self.players.values():
+                player.now = self.now
+                player.settle()
+            self._bind()
+            self._tell()
+        for action in self.coordinator.tick(self.now):
+            self._carry_out(action)
+            changed = True
+        return changed
+
+    def _bind(self) -> None:
+        for pod in self._pods():
+            spec = pod["spec"]
+            if spec.get("nodeName") or spec.get("schedulingGates"):
+                continue
+            if pod["status"]["phase"] == "Pending" and (node := self.place(pod)):
+                spec["nodeName"] = node
+                self._dirty = True
+
+    def _kubelets(self) -> bool:
+        changes = self.kubelets.look(self._pods(), self._nodes, self.now)
+        for change in changes:
+            for player in self.players.values():
+                if isinstance(change, Report):
+                    player.cluster.results[change.result["metadata"]["name"]] = change.result
+                elif isinstance(change, StatusChange) and change.name in player.cluster.pods:
+                    player.cluster.pods[change.name]["status"] = change.status
+                elif isinstance(change, Removal):
+                    player.cluster.pods.pop(change.name, None)
+        return bool(changes)
+
+    def _pods(self) -> list[Json]:
+        return [pod for player in self.players.values() for pod in player.cluster.pods.values()]
+
+    def _objects(self) -> dict[tuple[Kind, tuple[str, str]], Json]:
+        found: dict[tuple[Kind, tuple[str, str]], Json] = {
+            (NODES, ("", name)): node for name, node in self._nodes.items()
+        }
+        for player in self.players.values():
+            found[WORKFLOWS, ("team", player.workflow["metadata"]["name"])] = player.workflow
+        for pod in self._pods():
+            found[PODS, ("team", pod["metadata"]["name"])] = pod
+        return found
+
+    def _tell(self) -> None:
+        """What a watch would deliver."""
+        objects = self._objects()
+        for key in [*objects, *(key for key in self._seen if key not in objects)]:
+            kind, name = key
+            raw, old = objects.get(key), self._seen.get(key)
+            text = "" if raw is None else json.dumps(raw)
+            if self._texts.get(key) == text:
+                continue
+            self._texts[key] = text
+            new = None if raw is None else READ[kind](json.loads(text))
+            if new == old:
+                continue
+            self.coordinator.handle(kind, Change(name, old, new), self.now)
+            if new is None:
+                self._seen.pop(key, None)
+            else:
+                self._seen[key] = new
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case StartRound():
+                self.rounds.append(action)
+                self.coordinator.round_outcome(plan_round(action.round), self.now)
+            case WritePlacement():
+                self._write(action)
+            case Announce():
+                self.announced.append(action)
+            case OpenGate():
+                pod = self._pod(action.release.pod.name)
+                pod["spec"].pop("schedulingGates", None)
+                self._dirty = True
+                if action.release.node:
+                    pod["spec"]["nodeName"] = action.release.node
+            case DeletePod():
+                self.deleted.append(action.pod.name)
+            case _:
+                pass
+
+    def _write(self, write: WritePlacement) -> None:
+        """As the API server does: what is not written stays; what is malformed fails."""
+        self.writes.append(write)
+        raw = json.loads(json.dumps(write.placement.to_object()))
+        before = self.placements.get(write.key)
+        if not write.plan and before is not None:
+            raw["spec"] = before.to_object()["spec"]
+        written = read_resource(PipelinePlacement, raw)
+        if before is not None:
+            assert written.spec.revision >= before.spec.revision
+            first = before.spec.first_makespan_seconds
+            assert first is None or first == written.spec.first_makespan_seconds
+        self.placements[write.key] = written
+        self.coordinator.written(write, self.now)
+
+    def _pod(self, name: str) -> Json:
+        return next(pod for pod in self._pods() if pod["metadata"]["name"] == name)
+
+
+def since(start: datetime, now: datetime) -> float:
+    """Seconds."""
+    return (now - start).total_seconds()

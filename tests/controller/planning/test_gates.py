@@ -1,0 +1,108 @@
+"""Gates: whose turn it is, and that nothing waits for ever."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_controller.planning.gates import GatedPod, Turn, releases
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from tests.controller.planning.builders import a_pod, after
+from tests.support.kubernetes import a_node
+
+RUN = ("team", "run")
+NODES = {name: a_node(name, allocatable={"cpu": 2000}) for name in ("n1", "n2")}
+
+
+def gated(name: str, step: str | None = None, **fields) -> GatedPod:
+    pod = a_pod(name, gates=(PLAN_GATE,), **fields)
+    return GatedPod(pod, RUN, name if step is None else step)
+
+
+def turn(step: str, start: float, node: str = "n1", cpu: int = 1000) -> Turn:
+    return Turn(RUN, step, node, start, {"cpu": cpu})
+
+
+def opened(pods, turns, *, nodes=NODES, seconds=1.0, **options):
+    return releases(pods, turns, nodes, after(seconds), 60.0, **options)
+
+
+def test_a_pod_goes_to_its_node_when_there_is_room():
+    (release,) = opened([gated("a")], [turn("a", 0)])
+    assert (release.pod.name, release.node, release.required) == ("a", "n1", False)
+
+
+def test_a_pod_waits_for_room_on_its_node():
+    full = {"n1": a_node("n1", allocatable={"cpu": 2000}, used={"cpu": 1500}), "n2": NODES["n2"]}
+    assert opened([gated("a")], [turn("a", 0)], nodes=full) == []
+
+
+def test_a_pod_leaves_alone_the_room_of_those_before_it():
+    """`b` is ready first, but `a`, which is not there yet, comes before it and needs the node."""
+    turns = [turn("a", 0, cpu=2000), turn("b", 10)]
+    assert opened([gated("b")], turns) == []
+
+
+def test_a_pod_uses_room_that_those_before_it_do_not_need():
+    turns = [turn("a", 0, cpu=1000), turn("b", 10, cpu=1000)]
+    assert [each.pod.name for each in opened([gated("b")], turns)] == ["b"]
+
+
+def test_starts_follow_the_plan_not_the_order_of_creation():
+    first_created = gated("late", requests={"cpu": 2000})
+    turns = [turn("late", 20, cpu=2000), turn("soon", 5, cpu=2000)]
+    found = opened([first_created, gated("soon", requests={"cpu": 2000})], turns)
+    assert [each.pod.name for each in found] == ["soon"]
+
+
+def test_a_step_under_a_hard_limit_goes_nowhere_else():
+    (release,) = opened([gated("a")], [turn("a", 0)], hard=frozenset({(RUN, "a")}))
+    assert release.required
+
+
+@pytest.mark.parametrize("step", ["", "not planned"])
+def test_a_pod_that_no_plan_knows_does_not_wait(step):
+    (release,) = opened([gated("a", step)], [])
+    assert (release.node, release.overdue) == ("", False)
+
+
+def test_a_pod_whose_node_is_gone_does_not_wait():
+    (release,) = opened([gated("a")], [turn("a", 0, node="lost")])
+    assert release.node == ""
+
+
+def test_the_deadline_holds_whatever_the_plan_says():
+    full = {"n1": a_node("n1", allocatable={"cpu": 0})}
+    late = gated("a")
+    assert opened([late], [turn("a", 0)], nodes=full, seconds=59.9) == []
+    (release,) = opened([late], [turn("a", 0)], nodes=full, seconds=60)
+    assert release.overdue
+    assert release.node == ""
+
+
+def test_a_pod_of_unknown_age_is_overdue():
+    (release,) = opened([gated("a", created_at=None)], [turn("a", 0)])
+    assert release.overdue
+
+
+def test_other_peoples_gates_and_deleted_pods_are_left_alone():
+    foreign = GatedPod(a_pod("x", gates=("kueue.x-k8s.io/admission",)), RUN, "x")
+    assert opened([foreign, gated("gone", deleting=True)], []) == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 4000), st.sampled_from(["n1", "n2", "x"])),
+        max_size=12,
+    ),
+    st.floats(0, 120),
+)
+def test_no_node_is_overbooked_and_nothing_outlives_its_deadline(steps, seconds):
+    pods = [gated(f"s{i}", requests={"cpu": cpu}) for i, (_, cpu, _) in enumerate(steps)]
+    turns = [turn(f"s{i}", start, node, cpu) for i, (start, cpu, node) in enumerate(steps)]
+    found = opened(pods, turns, seconds=seconds)
+    if seconds >= 60:
+        assert {each.pod.name for each in found} == {each.pod.name for each in pods}
+        return
+    for name, node in NODES.items():
+        there = [each.pod.requests["cpu"] for each in found if each.node == name]
+        assert sum(there) <= node.allocatable["cpu"]

@@ -1,0 +1,95 @@
+"""The guard: a dead scheduler is noticed, its pods are freed, nobody else's are touched."""
+
+import pytest
+
+from kfp_placement_controller.planning.actions import DeletePod, SayFindings
+from kfp_placement_controller.planning.guard import Guard, LeaseWatch, stranded_pods
+from kfp_placement_engine.contract.resources_policy import (
+    PlacementPolicySpec,
+    PlacementPolicyStatus,
+)
+from tests.controller.planning.builders import a_pod, a_policy, after
+
+POLICY = PlacementPolicySpec()
+
+
+def said(guard, seconds, status=None, pods=(), policy=POLICY):
+    return guard.due(policy, status or PlacementPolicyStatus(), pods, after(seconds))
+
+
+def flags(actions):
+    found = [each for each in actions if isinstance(each, SayFindings)]
+    return {finding.flag: finding.holds for each in found for finding in each.findings}
+
+
+def test_age_counts_from_the_last_change_by_our_own_clock():
+    """The holder's clock may be an hour off."""
+    lease = LeaseWatch()
+    assert lease.age_seconds(after(0)) is None
+    lease.observe("07:00:00", after(0))
+    lease.observe("07:00:02", after(2))
+    lease.observe("07:00:02", after(9))
+    assert lease.age_seconds(after(10)) == 8
+    lease.observe(None, after(11))
+    assert lease.age_seconds(after(12)) is None
+
+
+def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
+    guard = Guard(2.0)
+    assert flags(said(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
+    guard.lease.observe("renewed", after(10))
+    assert flags(said(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
+    ready = PlacementPolicyStatus(scheduler_ready=True, gates_ready=True)
+    assert said(guard, 20, ready) == []
+    assert flags(said(guard, 25.1, ready))["schedulerReady"] is False
+
+
+def test_what_is_not_taken_over_is_said_again_but_not_at_once():
+    guard = Guard(2.0)
+    assert said(guard, 0)
+    assert said(guard, 1.9) == []
+    assert said(guard, 2.0)
+
+
+def test_the_policy_says_when_a_lease_is_stale():
+    guard = Guard(2.0)
+    guard.lease.observe("renewed", after(0))
+    policy = a_policy(schedulerStaleAfter="30s")
+    assert flags(said(guard, 29, policy=policy))["schedulerReady"] is True
+
+
+def stranded(seconds=100.0, age=None, **fields):
+    return stranded_pods([a_pod(**fields)], age, POLICY, after(seconds))
+
+
+def test_a_pod_of_a_dead_scheduler_is_deleted_after_its_deadline():
+    assert stranded(60) == []
+    assert len(stranded(60.1)) == 1
+    assert stranded(100, age=15.0) == []
+    assert len(stranded(100, age=15.1)) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"node_name": "n1"},
+        {"scheduler_name": "default-scheduler"},
+        {"scheduler_name": "somebody-else"},
+        {"workflow_uid": ""},
+        {"scheduler_mark": ""},
+        {"deleting": True},
+        {"gates": ("kueue.x-k8s.io/admission",)},
+        {"phase": "Failed"},
+        {"created_at": None},
+    ],
+)
+def test_nobody_elses_pods_are_touched(fields):
+    assert stranded(**fields) == []
+
+
+def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
+    guard, pod = Guard(2.0), a_pod()
+    ready = PlacementPolicyStatus(scheduler_ready=False, gates_ready=True)
+    for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
+        found = said(guard, seconds, ready, [pod])
+        assert found == [DeletePod(pod)] * expected

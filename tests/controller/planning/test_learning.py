@@ -1,0 +1,91 @@
+"""Overheads learned from finished pods."""
+
+from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
+from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_engine.contract.resources_rows import StepState
+from kfp_placement_engine.readers.pod_identity import PodIndex
+from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from tests.controller.planning.builders import START, a_pod, after
+
+GRAPH = RunGraph(
+    "run",
+    "argo-workflow",
+    (
+        Step("a", "a", has_driver=True),
+        Step("b", "b", has_driver=True, depends_on=("a",)),
+        Step("in.c", "in.c", has_driver=True, group="in", depends_on=("a",)),
+    ),
+    (Group("", GroupKind.ROOT), Group("in", GroupKind.DAG, depends_on=("a",))),
+    workflow="run",
+)
+
+
+def test_a_median_needs_enough_values_and_forgets_old_ones():
+    found = RunningMedian(window=5, least=3)
+    for value in (1, 1):
+        found.add(value)
+    assert found.value is None
+    found.add(100)
+    assert found.value == 1
+    for value in (7, 7, 7):
+        found.add(value)
+    assert found.value == 7
+
+
+def test_absurd_values_are_not_learned_from():
+    found = RunningMedian(least=1)
+    found.add(-1)
+    found.add(10_000)
+    assert found.value is None
+
+
+def learned(created, statuses=None, **fields):
+    """What is learned from pods created so long after the submission."""
+    pods = RunPods()
+    pods.use_index(PodIndex(GRAPH))
+    for step, seconds in created.items():
+        path = step.replace(".", "(0).")
+        pod = a_pod(
+            step,
+            created_at=after(seconds),
+            argo_node_name=f"run(0).root(0).{path}(0).executor(0)",
+            node_name="n1",
+            started_at=after(seconds + 1),
+            running_at=after(seconds + 4),
+        )
+        pods.observe(pod, after(1000))
+    ends = {
+        name: StepStatus(StepState.SUCCEEDED, ended_at=end)
+        for name, end in (statuses or {}).items()
+    }
+    overheads = LearnedOverheads(RunningMedian(least=1), RunningMedian(least=1))
+    for _ in range(2):
+        overheads.learn(GRAPH, pods, ends, START, fields.get("pulls", {}))
+    return overheads
+
+
+def test_the_first_step_has_two_drivers_before_it():
+    assert learned({"a": 12}).driver.value == 6
+
+
+def test_later_steps_have_their_own():
+    assert learned({"b": 107}, {"a": after(100)}).driver.value == 7
+
+
+def test_the_driver_of_a_group_that_begins_then_counts_too():
+    assert learned({"in.c": 110}, {"a": after(100)}).driver.value == 5
+
+
+def test_a_step_whose_dependencies_have_no_end_says_nothing():
+    assert learned({"b": 107}).driver.value is None
+
+
+def test_planned_pulls_are_no_overhead():
+    assert learned({"a": 12}).start.value == 3
+    assert learned({"a": 12}, pulls={"a": 2.5}).start.value == 0.5
+
+
+def test_both_together_are_what_a_driver_takes():
+    assert learned({"a": 12}).driver_seconds == 9
+    assert LearnedOverheads().driver_seconds is None

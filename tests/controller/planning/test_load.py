@@ -1,0 +1,60 @@
+"""Room taken on nodes, whoever comes and goes."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.planning.load import Load
+from tests.controller.planning.builders import a_pod
+
+
+def test_a_planned_run_is_no_load():
+    load = Load()
+    load.change(None, a_pod("a", node_name="n1", workflow="mine", requests={"cpu": 5}))
+    load.change(None, a_pod("b", node_name="n1", workflow="", requests={"cpu": 7, "gpu": 1}))
+    assert load.by_node({("team", "mine")})["n1"].used == {"cpu": 7, "gpu": 1, "pods": 1}
+    assert load.by_node()["n1"].used == {"cpu": 12, "gpu": 1, "pods": 2}
+
+
+def test_pods_without_a_workflow_count_whatever_is_planned():
+    load = Load()
+    load.change(None, a_pod("b", node_name="n1", workflow=""))
+    assert load.by_node({("team", "")})["n1"].used["pods"] == 1
+
+
+def test_who_mounts_a_claim_where():
+    load = Load()
+    pod = a_pod("a", node_name="n1", claims=("data",))
+    load.change(None, pod)
+    assert set(load.claim_users(("team", "data"))) == {"n1"}
+    load.change(pod, None)
+    assert set(load.claim_users(("team", "data"))) == set()
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from(["", "n1", "n2"]),
+        st.sampled_from(["Pending", "Running", "Succeeded", None]),
+        st.integers(1, 100),
+    ),
+    max_size=30,
+)
+
+
+@given(CHANGES)
+def test_the_sums_are_those_of_the_pods_there_are(changes):
+    load, pods = Load(), dict[str, ObservedPod | None]()
+    for name, node, phase, cpu in changes:
+        new = None
+        if phase is not None:
+            new = a_pod(name, node_name=node, phase=phase, requests={"cpu": cpu}, workflow=name)
+        load.change(pods.get(name), new)
+        pods[name] = new
+    expected = Counter[str]()
+    for pod in pods.values():
+        if pod is not None and pod.holds_room:
+            expected[pod.node_name] += pod.requests["cpu"]
+    assert {node: each.used["cpu"] for node, each in load.by_node().items()} == dict(expected)

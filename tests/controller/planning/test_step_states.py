@@ -1,0 +1,175 @@
+"""What became of a step: pods say where and when, Argo's nodes say how it ended."""
+
+import pytest
+
+from kfp_placement_controller.kube.pods import Said
+from kfp_placement_controller.planning.run_pods import RunPods, moment
+from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
+from kfp_placement_controller.planning.waiting import waits_for
+from kfp_placement_engine.active_runs import ProgressState
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.resources_rows import StepState, WaitingFor
+from kfp_placement_engine.readers.pod_identity import PodIndex
+from kfp_placement_engine.readers.workflow_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from tests.controller.planning.builders import START, a_pod, a_run_pod, after
+
+GRAPH = RunGraph(
+    "run",
+    "argo-workflow",
+    (Step("train", "train", attempt_limit=2, has_driver=True),),
+    (Group("", GroupKind.ROOT),),
+    workflow="run",
+)
+EXECUTOR = "run(0).root(0).train(0).executor({})"
+DRIVER = "run(0).root(0).train-driver(0)"
+
+
+def status(*pods, seconds=10.0, seen=None, outcome=None, **situation):
+    """The status of `train` after these pods, each with the time it was seen."""
+    book = RunPods()
+    book.use_index(PodIndex(GRAPH))
+    for number, pod in enumerate(pods):
+        book.observe(pod, after(number if seen is None else seen[number]))
+    outcomes = RunOutcome({} if outcome is None else {"train": outcome})
+    found = step_statuses(GRAPH, book, RunSituation(outcome=outcomes, **situation), after(seconds))
+    return found["train"]
+
+
+def executor(attempt=0, **fields):
+    name = fields.pop("name", f"e{attempt}")
+    return a_pod(name, argo_node_name=EXECUTOR.format(attempt), **fields)
+
+
+def test_without_pods_it_is_pending():
+    assert status().state is StepState.PENDING
+
+
+def test_a_bound_pod_runs_from_its_bind_on():
+    found = status(executor(), executor(node_name="n1"), seen=[0, 3.25])
+    assert (found.state, found.node) == (StepState.RUNNING, "n1")
+    assert found.started_at == after(3.25)
+    progress = step_progress(found, after(10))
+    assert progress.state is ProgressState.RUNNING
+    assert progress.seconds_since_start == 6.75
+
+
+def test_a_pod_that_has_succeeded_ends_the_step_before_the_workflow_says_so():
+    running = StepOutcome(StepState.RUNNING, 1)
+    ended = executor(node_name="n1", phase="Succeeded", finished_at=after(8))
+    found = status(executor(node_name="n1"), ended, seen=[2, 8.5], outcome=running)
+    assert (found.state, found.ended_at) == (StepState.SUCCEEDED, after(8.5))
+
+
+def test_a_failed_attempt_is_not_the_end_while_argo_may_try_again():
+    failed = executor(node_name="n1", phase="Failed")
+    again = status(failed, outcome=StepOutcome(StepState.RUNNING, 1))
+    assert again.state is StepState.PENDING
+    assert again.driver.state is ProgressState.DONE
+    over = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="exit code 1"))
+    assert (over.state, over.node, over.message) == (StepState.FAILED, "n1", "exit code 1")
+
+
+def test_without_argos_nodes_a_failed_pod_is_the_end_until_another_comes():
+    failed = executor(node_name="n1", phase="Failed")
+    assert status(failed, nodes_known=False).state is StepState.FAILED
+    second = executor(1, node_name="n2")
+    found = status(failed, second, nodes_known=False)
+    assert (found.state, found.node) == (StepState.RUNNING, "n2")
+
+
+def test_the_kubelets_words_say_why_a_pod_failed():
+    said = Said("OutOfcpu", "Node didn't have enough resource: cpu")
+    failed = executor(node_name="n1", phase="Failed", failure=said)
+    found = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="other words"))
+    assert found.message == said.message
+
+
+@pytest.mark.parametrize("state", [StepState.CACHED, StepState.SKIPPED])
+def test_steps_without_a_pod_have_no_node(state):
+    found = status(outcome=StepOutcome(state, finished_at=after(4)))
+    assert (found.state, found.node, found.started_at) == (state, "", None)
+
+
+def test_after_a_restart_the_node_comes_from_the_workflow():
+    outcome = StepOutcome(StepState.SUCCEEDED, 1, after(2), after(9), "n3")
+    found = status(outcome=outcome)
+    assert (found.node, found.started_at, found.ended_at) == ("n3", after(2), after(9))
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"), [("Succeeded", StepState.SUCCEEDED), ("Failed", StepState.FAILED)]
+)
+def test_what_runs_when_its_workflow_ends_ends_with_it(phase, expected):
+    found = status(executor(node_name="n1"), phase=phase, finished_at=after(7))
+    assert (found.state, found.ended_at) == (expected, after(7))
+
+
+def test_what_has_not_begun_when_its_workflow_ends_is_skipped():
+    assert status(phase="Failed").state is StepState.SKIPPED
+    assert status(executor(), phase="Failed").state is StepState.SKIPPED
+
+
+def test_the_driver_of_a_waiting_step_is_told_to_the_planner():
+    running = a_pod("d", argo_node_name=DRIVER, node_name="n2")
+    found = status(running, seen=[4], seconds=6)
+    driver = step_progress(found, after(6)).driver
+    assert driver is not None
+    assert (driver.state, driver.seconds_since_start) == (ProgressState.RUNNING, 2)
+
+
+def test_the_finer_time_counts_where_both_are_close():
+    assert moment(None, after(3.7)) == after(3.7)
+    assert moment(after(3), after(3.7)) == after(3.7)
+    assert moment(after(3), after(4.9)) == after(4)
+    assert moment(after(3), after(100)) == after(3)
+    assert moment(after(9), after(3)) == after(9)
+
+
+def waits(message="", **fields):
+    pod = a_run_pod(**fields) if fields else None
+    return waits_for(pod, message, START, 60.0)
+
+
+def test_our_gate_means_the_plan_and_has_an_end():
+    found = waits(gates=("kueue.x-k8s.io/admission", PLAN_GATE))
+    assert (found.what, found.since, found.until) == (WaitingFor.PLAN, START, after(60))
+
+
+def test_other_gates_mean_quota():
+    found = waits(gates=("kueue.x-k8s.io/admission",))
+    assert (found.what, found.until) == (WaitingFor.QUOTA, None)
+    assert "kueue" in found.detail
+
+
+def test_a_refused_pod_means_quota():
+    message = 'pods "x" is forbidden: exceeded quota: team, requested: cpu=1'
+    assert waits(message).what is WaitingFor.QUOTA
+    assert waits("something else") is None
+
+
+@pytest.mark.parametrize(
+    ("message", "what"),
+    [
+        ("0/3 nodes are available: 3 Insufficient cpu.", WaitingFor.NODE),
+        ("0/3 nodes are available: 1 node(s) had volume node affinity conflict", WaitingFor.VOLUME),
+        ("pod has unbound immediate PersistentVolumeClaims", WaitingFor.VOLUME),
+        ('persistentvolumeclaim "data" not found', WaitingFor.VOLUME),
+    ],
+)
+def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
+    found = waits(unscheduled=Said("Unschedulable", message))
+    assert (found.what, found.detail) == (what, message)
+    assert waits(unscheduled=Said("SchedulerError", message)) is None
+
+
+def test_an_image_that_cannot_be_pulled_is_waited_for_but_a_start_is_not():
+    bound = {"node_name": "n1", "bound_at": after(2)}
+    assert waits(waiting_reason="ContainerCreating", **bound) is None
+    found = waits(waiting_reason="ImagePullBackOff", **bound)
+    assert (found.what, found.since, found.detail) == (
+        WaitingFor.IMAGE,
+        after(2),
+        "ImagePullBackOff",
+    )
+    assert waits(waiting_reason="ImagePullBackOff", running_at=after(3), **bound) is None

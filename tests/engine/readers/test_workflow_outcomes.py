@@ -1,0 +1,222 @@
+"""What Argo's nodes say of steps: recordings of the real controller, and what they lack."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_engine.contract.resources_rows import StepState
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo_workflow import read_workflow
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.pod_identity import PodIndex
+from kfp_placement_engine.readers.workflow_nodes import MAX_NODES, ArgoNode, read_moment, read_nodes
+from kfp_placement_engine.readers.workflow_outcomes import (
+    OutcomeReader,
+    RunOutcome,
+    enclosing,
+    loop_indexes,
+)
+from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from tests.support.data import data_path
+
+FOLDERS = [("argo-4.0.5", "kfp-2.17.0/workflows"), ("labelled/recordings", "labelled/workflows")]
+
+
+def recordings():
+    """(name, graph with loops two wide, nodes, phase) of every recorded run."""
+    for folder, workflows in FOLDERS:
+        for path in sorted(data_path(folder).glob("*.json")):
+            recording = json.loads(path.read_text())
+            golden = data_path(workflows, recording["golden"].rsplit("/", 1)[-1])
+            workflow = yaml.load(golden.read_text(), yaml.CSafeLoader)
+            workflow["metadata"]["name"] = recording["workflow"]
+            graph = read_workflow(workflow, path.stem, ReadOptions(default_loop_width=2))
+            yield path.stem, graph, recording["nodes"], recording["phase"]
+
+
+def outcome_of(graph: RunGraph, nodes) -> RunOutcome:
+    return OutcomeReader(graph, PodIndex(graph)).read(
+        read_nodes({str(number): node for number, node in enumerate(nodes)})
+    )
+
+
+def test_every_step_of_a_recorded_run_that_succeeded_has_succeeded():
+    """The recordings' loops ran twice, whatever their pipelines say."""
+    seen = 0
+    for name, graph, nodes, phase in recordings():
+        if phase != "Succeeded":
+            continue
+        outcome = outcome_of(graph, nodes)
+        for step in graph.steps:
+            if all(index < 2 for index in step.iteration):
+                assert outcome.steps[step.name].state is StepState.SUCCEEDED, (name, step.name)
+                seen += 1
+    assert seen > 200
+
+
+def test_widths_are_counted_where_no_driver_says_them():
+    """Recordings keep no outputs; all their loops had two iterations, those that ended are sure."""
+    for name, graph, nodes, phase in recordings():
+        outcome = outcome_of(graph, nodes)
+        if phase == "Succeeded":
+            assert set(outcome.widths.values()) <= {2}, name
+            loops = {group.name for group in graph.groups if group.kind is GroupKind.LOOP}
+            known = {loop for loop in loops if all(f"[{i}]" not in loop for i in range(2, 9))}
+            assert known <= set(outcome.widths), name
+
+
+GRAPH = RunGraph(
+    "run",
+    "argo-workflow",
+    (
+        Step("a", "a", has_driver=True),
+        Step("branch.b", "branch.b", group="branch", has_driver=True),
+        Step("loop[0].c", "loop[*].c", group="loop[0]", iteration=(0,), has_driver=True),
+    ),
+    (
+        Group("", GroupKind.ROOT),
+        Group("branch", GroupKind.DAG),
+        Group("loop", GroupKind.LOOP, width=1, width_assumed=True),
+        Group("loop[0]", GroupKind.ITERATION, parent="loop"),
+    ),
+    workflow="wf",
+)
+A = "wf(0).root(0).a"
+
+
+def node(name, phase, kind="DAG", **fields):
+    return {"name": name, "type": kind, "phase": phase, **fields}
+
+
+def outputs(**values):
+    named = [{"name": name.replace("_", "-"), "value": value} for name, value in values.items()]
+    return {"parameters": named}
+
+
+def steps_of(*nodes):
+    return outcome_of(GRAPH, nodes).steps
+
+
+def test_a_pods_own_node_tells_times_and_host():
+    pod = node(
+        f"{A}(0).executor(0)",
+        "Succeeded",
+        "Pod",
+        startedAt="2026-01-05T08:00:00Z",
+        finishedAt="2026-01-05T08:00:30Z",
+        hostNodeName="n1",
+    )
+    found = steps_of(node(A, "Succeeded", "Retry"), node(f"{A}(0)", "Succeeded"), pod)["a"]
+    assert found.state is StepState.SUCCEEDED
+    assert (found.host, found.attempts) == ("n1", 1)
+    assert found.finished_at == datetime(2026, 1, 5, 8, 0, 30, tzinfo=UTC)
+
+
+def test_the_outermost_node_decides_while_attempts_fail():
+    attempts = [node(f"{A}(0).executor({n})", "Failed", "Pod") for n in range(2)]
+    running = steps_of(node(A, "Running", "Retry"), *attempts)["a"]
+    assert (running.state, running.attempts) == (StepState.PENDING, 2)
+    assert steps_of(node(A, "Failed", "Retry"), *attempts)["a"].state is StepState.FAILED
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        [node(f"{A}(0).executor", "Skipped", "Skipped")],
+        [node(f"{A}-driver(0)", "Succeeded", "Pod", outputs=outputs(cached_decision="true"))],
+    ],
+)
+def test_a_skipped_executor_or_its_drivers_word_is_a_cache_hit(extra):
+    found = steps_of(node(A, "Succeeded", "Retry"), node(f"{A}(0)", "Succeeded"), *extra)
+    assert found["a"].state is StepState.CACHED
+
+
+def test_a_driver_that_failed_fails_its_step():
+    driver = node(f"{A}-driver", "Failed", "Retry")
+    assert steps_of(driver)["a"].state is StepState.FAILED
+    assert steps_of(driver, node(A, "Omitted", "Skipped"))["a"].state is StepState.FAILED
+    assert steps_of(node(A, "Omitted", "Skipped"))["a"].state is StepState.SKIPPED
+
+
+@pytest.mark.parametrize("phase", ["Skipped", "Omitted"])
+def test_a_branch_that_is_not_taken_skips_its_steps(phase):
+    found = steps_of(node("wf(0).root(0).branch", phase, "Skipped"))
+    assert found["branch.b"].state is StepState.SKIPPED
+    assert "a" not in found
+
+
+def test_a_loops_driver_says_its_width_and_drivers_of_iterations_do_not():
+    count = outputs(iteration_count="5")
+    drivers = ("iteration-driver", "iteration-iterations(0:0)(0).iteration-item-driver")
+    nodes = [
+        node(f"wf(0).root(0).loop(0).{d}(0)", "Succeeded", "Pod", outputs=count) for d in drivers
+    ]
+    assert outcome_of(GRAPH, nodes[:1]).widths == {"loop": 5}
+    assert outcome_of(GRAPH, nodes[1:]).widths == {}
+    absurd = {**nodes[0], "outputs": outputs(iteration_count="99999999999")}
+    assert outcome_of(GRAPH, [absurd]).widths == {}
+
+
+def test_iterations_beyond_the_graph_are_seen():
+    path = "wf(0).root(0).loop(0).iteration-iterations(7:7)(0).iteration-item(0).c(0).executor(0)"
+    outcome = outcome_of(GRAPH, [node(path, "Running", "Pod")])
+    assert outcome.seen == {"loop": 8}
+    assert outcome.widths == {}
+
+
+def test_enclosing_groups_and_loops():
+    assert enclosing("a[0].b.c") == ["a", "a[0]", "a[0].b"]
+    assert loop_indexes("a[0].b[2].c", (0, 2)) == [("a", 0), ("a[0].b", 2)]
+    assert loop_indexes("a[*].b[*].c", (4, 1)) == [("a", 4), ("a[4].b", 1)]
+
+
+@pytest.mark.parametrize("nodes", [[], "x", 3])
+def test_nodes_of_another_form_are_refused(nodes):
+    with pytest.raises(InputError, match="must be a mapping"):
+        read_nodes(nodes)
+
+
+def test_too_many_nodes_are_refused():
+    with pytest.raises(InputError, match="at most"):
+        read_nodes(dict.fromkeys(range(MAX_NODES + 1)))
+
+
+def test_times_that_are_none_are_passed_over():
+    assert read_moment("2026-01-05T08:00:00Z") == datetime(2026, 1, 5, 8, tzinfo=UTC)
+    assert read_moment("2026-01-05T08:00:00") == datetime(2026, 1, 5, 8, tzinfo=UTC)
+    assert [read_moment(each) for each in ("", "yesterday", None, 5, "2" * 100)] == [None] * 5
+
+
+JSON = st.sampled_from(
+    [None, True, 3, -1.5, "", "x", [], [None], {}, {"name": "a"}, {"parameters": [{"name": 3}, 4]}]
+)
+"""Of every form; drawn faster than made."""
+NAMES = st.text(alphabet="wfarotlpbc(0:1).-[]", max_size=40).map(
+    lambda text: f"wf{text}"
+) | st.sampled_from([A, f"{A}(0).executor(0)", "wf(0).root(0).loop(0).iteration-driver(0)"])
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "name": NAMES | JSON,
+                "type": JSON,
+                "phase": st.sampled_from(["Skipped", "Failed"]) | JSON,
+                "outputs": JSON,
+                "startedAt": JSON,
+                "message": JSON,
+            },
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_stands_in_a_status_is_read(nodes):
+    outcome = outcome_of(GRAPH, nodes)
+    assert set(outcome.steps) <= {step.name for step in GRAPH.steps}
+    assert all(isinstance(each, ArgoNode) for each in read_nodes(dict(enumerate(nodes))))
