@@ -4,7 +4,8 @@ import queue
 import threading
 from typing import Any
 
-from kfp_placement_controller.kube.client import Listing, StreamEvent
+from kfp_placement_controller.kube.answers import StreamEvent
+from kfp_placement_controller.kube.client import Listing
 
 JsonObject = dict[str, Any]
 

@@ -9,17 +9,10 @@ from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
-from kfp_placement_controller.exceptions import (
-    ConflictError,
-    ExpiredError,
-    ForbiddenError,
-    KubernetesError,
-    NotFoundError,
-    UnreachableError,
-)
-from kfp_placement_controller.kube.json_text import read_json
+from kfp_placement_controller.exceptions import KubernetesError, NotFoundError
+from kfp_placement_controller.kube.answers import Stream, parsed, refused
 from kfp_placement_controller.kube.kinds import Kind
-from kfp_placement_controller.kube.transport import Lines, Transport, unreachable
+from kfp_placement_controller.kube.transport import Lines, Transport
 from kfp_placement_controller.metrics import API_ERRORS, API_WRITES
 from kfp_placement_controller.settings import Settings
 
@@ -35,12 +28,6 @@ _PATCH_CONTENT: Mapping[PatchType, str] = {
     "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
-_ERRORS: Mapping[int, type[KubernetesError]] = {
-    HTTPStatus.NOT_FOUND: NotFoundError,
-    HTTPStatus.CONFLICT: ConflictError,
-    HTTPStatus.FORBIDDEN: ForbiddenError,
-    HTTPStatus.GONE: ExpiredError,
-}
 
 
 class Listing(NamedTuple):
@@ -53,38 +40,6 @@ class Listing(NamedTuple):
 
     items: Iterator[JsonObject]
     resource_version: str
-
-
-class StreamEvent(NamedTuple):
-    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object."""
-
-    type: str
-    object: JsonObject
-
-
-class Stream:
-    """Changes as they happen; `close` ends it from any thread."""
-
-    def __init__(self, kind: Kind, lines: Lines) -> None:
-        """Read nothing yet."""
-        self._kind = kind
-        self._lines = lines
-
-    def __iter__(self) -> Iterator[StreamEvent]:
-        """The changes, until the server ends the stream, as it does after the time asked for.
-
-        Raises:
-            KubernetesError: the server says so, or the connection broke.
-        """
-        for line in self._lines:
-            event = StreamEvent(**_parsed(line, f"watching {self._kind.plural}"))
-            if event.type == "ERROR":
-                raise _refusal(event.object.get("code", 0), event.object, self._kind.plural)
-            yield event
-
-    def close(self) -> None:
-        """End it; whoever iterates sees the end."""
-        self._lines.close()
 
 
 class KubeClient:
@@ -324,7 +279,7 @@ class KubeClient:
         content_type: str = "application/json",
     ) -> JsonObject:
         response = self._open(verb, kind, method, path, query or {}, body, content_type)
-        return _parsed(self._transport.read(response, path), path)
+        return parsed(self._transport.read(response, path), path)
 
     def _open(
         self,
@@ -346,7 +301,7 @@ class KubeClient:
                 self._transport.renew()
                 response = send(method, path, query, body, content_type, silence_seconds=silence)
             if response.status >= HTTPStatus.BAD_REQUEST:
-                raise _refused(response.status, self._transport.read(response, path), path)
+                raise refused(response.status, self._transport.read(response, path), path)
         except KubernetesError as error:
             API_ERRORS.labels(kind.kind if kind else "", verb, error.reason).inc()
             raise
@@ -355,30 +310,3 @@ class KubeClient:
 
 def _typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
     return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
-
-
-def _parsed(text: bytes, path: str) -> JsonObject:
-    try:
-        parsed = read_json(text)
-    except ValueError as error:
-        raise unreachable("reading", path, error) from error
-    if not isinstance(parsed, dict):
-        raise UnreachableError(0, "Unreachable", f"{path}: the answer is no object")
-    return parsed
-
-
-def _refused(status: int, text: bytes, path: str) -> KubernetesError:
-    """The error for an answer of 400 and above, which may come from something in between."""
-    try:
-        parsed = read_json(text)
-    except ValueError:
-        parsed = None
-    if not isinstance(parsed, dict):
-        parsed = {"message": text.decode(errors="replace")[:300]}
-    return _refusal(status, parsed, path)
-
-
-def _refusal(status: int, answer: JsonObject, path: str) -> KubernetesError:
-    reason = str(answer.get("reason") or "")
-    message = f"{path}: {answer.get('message') or 'refused'}"
-    return _ERRORS.get(status, KubernetesError)(status, reason, message)

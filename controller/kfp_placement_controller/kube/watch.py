@@ -10,14 +10,17 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kfp_placement_controller.exceptions import ExpiredError, KubernetesError, NotFoundError
 from kfp_placement_controller.kube.backoff import Backoff
-from kfp_placement_controller.kube.client import PAGE_SIZE, JsonObject, KubeClient, Stream
+from kfp_placement_controller.kube.client import PAGE_SIZE, JsonObject, KubeClient
 from kfp_placement_controller.kube.kinds import Kind
 from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS, WATCH_CHANGES, WATCH_LISTS
 from kfp_placement_engine.exceptions import InputError
+
+if TYPE_CHECKING:
+    from kfp_placement_controller.kube.answers import Stream
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,0 +1,44 @@
+"""Lines of a watch, from the API server and from what may stand in between."""
+
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.exceptions import ExpiredError, NotFoundError, UnreachableError
+from kfp_placement_controller.kube.answers import Stream, refused
+from kfp_placement_controller.kube.kinds import PODS
+
+
+def stream(*lines: bytes) -> Stream:
+    """A stream of these lines."""
+    given: Any = list(lines)
+    return Stream(PODS, given)
+
+
+def test_events_come_one_by_one():
+    lines = (b'{"type":"ADDED","object":{"a":1}}', b'{"type":"BOOKMARK","object":{}}')
+    assert list(stream(*lines)) == [("ADDED", {"a": 1}), ("BOOKMARK", {})]
+
+
+def test_an_error_in_the_stream_is_one_of_ours():
+    line = b'{"type":"ERROR","object":{"code":410,"reason":"Expired","message":"too old"}}'
+    with pytest.raises(ExpiredError, match="pods: too old"):
+        list(stream(line))
+
+
+@pytest.mark.parametrize(
+    "line", [b"<html>", b"[]", b"{}", b'{"kind":"Status"}', b'{"type":"ADDED","object":null}']
+)
+def test_a_line_that_is_no_event_breaks_the_stream(line):
+    with pytest.raises(UnreachableError, match="watching pods"):
+        list(stream(line))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b'{"message":"no such pod","reason":"NotFound"}', "no such pod"), (b"<html>", "<html>")],
+)
+def test_a_refusal_is_told_whoever_wrote_it(body, said):
+    error = refused(404, body, "/pods/p")
+    assert isinstance(error, NotFoundError)
+    assert said in str(error)
