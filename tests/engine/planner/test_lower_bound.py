@@ -6,6 +6,7 @@ import pytest
 
 from kfp_placement_engine import lower_bound
 from kfp_placement_engine.baselines import heft, kube_default
+from kfp_placement_engine.run_graph import Group, GroupKind
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,
@@ -70,6 +71,36 @@ def test_a_loop_at_its_limit_takes_its_time():
     problem = a_problem(run, a_cluster(*nodes(6)))
     assert lower_bound(problem).seconds == pytest.approx(1 + 1 + 6 * 12 / 2 + 1 + 10)
     assert kube_default(problem).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2 + 1 + 10)
+
+
+def nested(outer_limit, inner_limit, *, last=False):
+    """Three iterations of: a loop of four times 1 + 1 + 10 s; optionally a step after each loop."""
+    groups = list(a_loop("out", width=3, parallelism=outer_limit))
+    steps = []
+    for number in range(3):
+        around = f"out[{number}]"
+        groups.append(Group(f"{around}.in", GroupKind.LOOP, around, (), inner_limit, 4))
+        inner = [f"{around}.in[{index}]" for index in range(4)]
+        groups += [Group(name, GroupKind.ITERATION, f"{around}.in") for name in inner]
+        work = [a_step(f"{name}.work", group=name) for name in inner]
+        steps += work
+        if last:
+            steps.append(a_step(f"{around}.last", *(step.name for step in work), group=around))
+    return a_kfp_run(*steps, groups=groups)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("outer_limit", "inner_limit"), [(1, 1), (1, 2), (3, 2), (1, 0), (0, 1)])
+def test_a_loop_inside_a_loop_makes_its_iterations_longer(outer_limit, inner_limit, last):
+    """Root and outer loop 1 s each; an iteration: 1 s, the inner loop 1 s, its work; driver, step.
+
+    With room for all, and limits that divide the widths, nothing else takes time.
+    """
+    problem = a_problem(nested(outer_limit, inner_limit, last=last), a_cluster(a_node(cpu=99)))
+    iteration = 1 + 1 + 4 * 12 / (inner_limit or 4) + (11 if last else 0)
+    seconds = 1 + 1 + 3 * iteration / (outer_limit or 3)
+    assert lower_bound(problem).seconds == pytest.approx(seconds)
+    assert kube_default(problem).makespan_seconds == pytest.approx(seconds)
 
 
 def test_a_loop_within_its_limit_does_not():
