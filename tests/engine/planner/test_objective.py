@@ -12,7 +12,8 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.fitness import better
 from kfp_placement_engine.genetic import GeneticParams, seeds_of
 from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.planning import PlanOptions, figures_of
+from kfp_placement_engine.plan_parts import figures_of
+from kfp_placement_engine.planning import PlanOptions
 from kfp_placement_engine.simulation import simulate
 from kfp_placement_engine.solve import solve
 from kfp_placement_engine.stop import MaxGenerations

@@ -25,9 +25,9 @@ NAMES = sorted(ORIGIN["3x2"])
 TIE_ORDER_MATTERS = ("airrflow-dirt02-001", "sarek-dirt02-001")
 """Files where the order of tasks that become ready at one instant moves kube-default by a tenth.
 
-Nothing says which order the first figures had. Over 300 random orders: airrflow on 3x2 598 to 658,
-mean 627 (first figure 617); on het 4x4 508 to 648, mean 559 (556); sarek there 276 to 352, mean 322
-(315). All other files agree in the file's own order.
+Nothing says which order the first figures had. Over 30 random orders: airrflow on 3x2 605 to 654,
+mean 629 (first figure 617); on het 4x4 511 to 613, mean 560 (556); sarek there 289 to 349, mean 320
+(315).
 """
 HEAP_MATTERS = (
     "chipseq-dirt02-001",
