@@ -125,7 +125,7 @@ static inline void exchange(int64_t *values, int64_t one, int64_t other) {
  * (newSortedNodeScores, schedule_one.go), before one at random. A draw depends on the pod alone, so
  * that a plan which does the same until then finds its driver pods on the same nodes. */
 static int64_t break_tie(const Problem *p, State *s, int64_t activity, int64_t count, int64_t most, int64_t ties) {
-    if (!p->heap_ties) {
+    if (p->ties == RANDOM_TIES) {
         int64_t drawn = (int64_t)(mixed((uint64_t)s->draw, (uint64_t)activity) % (uint64_t)ties), slot = 0;
         while (s->total[slot] != most || drawn-- > 0) slot += 1;
         return s->sample[slot];
@@ -164,7 +164,8 @@ static int64_t best_by_score(const Problem *p, State *s, int64_t activity, int64
         most = score;
         ties = 1;
     }
-    return ties > 1 ? break_tie(p, s, activity, count, most, ties) : best;
+    if (ties == 1 || p->ties == FIRST_TIES) return best;
+    return break_tie(p, s, activity, count, most, ties);
 }
 
 /* kube-scheduler's choice for a pod it has not tried yet, on the state of the moment. */

@@ -60,7 +60,7 @@ typedef struct {
     double link_rate;
     int64_t direct;                     /* 1: data moves from node to node */
     int64_t version_136;                /* BalancedAllocation as since Kubernetes 1.36 */
-    int64_t heap_ties;                  /* the best node by heap order, as since 1.35; 0: at random */
+    int64_t ties;                       /* which of several best nodes kube-scheduler takes, see below */
     int64_t objective;                  /* 0 completion, 1 packing, 2 paper */
     int64_t exclusive_claims;           /* how many claims are exclusive */
     int64_t activities, nodes, resources, classes, genes, images, claim_count;
@@ -68,6 +68,9 @@ typedef struct {
 } Problem;
 
 #define TERMS 5 /* terms of the objective, compared one after the other */
+
+/* Which of several best nodes: one at random (until 1.34), the top of a heap (since 1.35), or the first. */
+enum { RANDOM_TIES = 0, HEAP_TIES = 1, FIRST_TIES = 2 };
 
 /* Policies of the simulation. */
 enum {

@@ -29,10 +29,11 @@ TERMS = 5
 
 _ELEMENT_TYPES = ("float64", "int64", "uint64", "bool")
 _OBJECTIVES = {"completion": 0, "packing": 1, "paper": 2}
+_TIES = {"random": 0, "heap": 1, "first": 2}
 _SCALARS = (
     "direct",
     "version_136",
-    "heap_ties",
+    "ties",
     "objective",
     "exclusive_claims",
     "activities",
@@ -116,7 +117,7 @@ def _native(problem: PlacementProblem) -> _Problem:
     native.link_rate = problem.link_bytes_per_second
     native.direct = int(problem.direct_transfers)
     native.version_136 = int(problem.kube_version >= (1, 36))
-    native.heap_ties = int(problem.heap_ties)
+    native.ties = _TIES[problem.tie_rule]
     native.objective = _OBJECTIVES[problem.objective]
     native.exclusive_claims = int(arrays.exclusive.sum())
     native.activities, native.resources = arrays.requests.shape

@@ -144,6 +144,8 @@ class PlacementProblem:
         direct_transfers: data moves from node to node instead of through the object store.
         link_bytes_per_second: bandwidth between two nodes for direct transfers.
         kube_version: (major, minor) of the kube-scheduler imitated.
+        ties: another way to choose among its best nodes than that version's: `heap`, `random`, or
+            `first` of the list, as published simulations have it; "" = the version's.
         objective: `completion`, `paper` or `packing`.
         dispatch: `ready` or `ordered`.
     """
@@ -162,6 +164,7 @@ class PlacementProblem:
     direct_transfers: bool = False
     link_bytes_per_second: float = 125e6
     kube_version: tuple[int, int] = (1, 36)
+    ties: str = ""
     objective: str = "completion"
     dispatch: str = "ready"
 
@@ -176,9 +179,9 @@ class PlacementProblem:
         return len(self.node_names)
 
     @property
-    def heap_ties(self) -> bool:
-        """Whether the node order decides kube-scheduler's ties (since 1.35), or a draw."""
-        return self.kube_version >= (1, 35)
+    def tie_rule(self) -> str:
+        """Which of several best nodes kube-scheduler takes: `heap`, `random` or `first`."""
+        return self.ties or ("heap" if self.kube_version >= (1, 35) else "random")
 
     @property
     def simulation_work(self) -> int:

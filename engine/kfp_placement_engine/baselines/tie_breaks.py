@@ -32,7 +32,7 @@ def tie_breaks(problem: PlacementProblem, seed: int = 0) -> list[TieBreak]:
     count = min(MOST_TIE_BREAKS, max(1, TIE_BREAK_WORK // problem.simulation_work))
     if nodes == 1:
         return [AS_LISTED]
-    if not problem.heap_ties:
+    if problem.tie_rule == "random":
         return [AS_LISTED, *(TieBreak(draw=seed + number) for number in range(1, count))]
     if math.factorial(min(nodes, count)) <= count:
         return [
