@@ -8,6 +8,8 @@ BIN := .venv/bin
 WORKERS ?= 2
 # More for pytest, such as PYTEST_ARGS="-k volumes".
 PYTEST_ARGS ?=
+# More for the demo on a cluster: --location NITLAB-EDGE.
+DEMO_ARGS ?=
 PUBLIC_INDEX := https://pypi.org/simple
 DISTRIBUTIONS := pyproject.toml engine/pyproject.toml controller/pyproject.toml
 
@@ -16,7 +18,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports regenerate test test-cluster controlplane verify \
+.PHONY: help setup kernel demo format lint typecheck imports regenerate test test-cluster controlplane demo-cluster verify \
 	bench bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
@@ -63,6 +65,9 @@ test-cluster: setup ## run only the tests that need a real control plane (Go bui
 
 controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
 	@$(BIN)/python -m tests.controlplane start
+
+demo-cluster: setup ## place the taxi pipeline on a real control plane and show it (Go builds it once: minutes)
+	@$(BIN)/python -m tests.controller.demo_cluster $(DEMO_ARGS)
 
 regenerate: setup ## write anew what is made from code: the samples' packages and the demo's copies
 	@REGENERATE=1 $(BIN)/python -m pytest -q tests/samples/test_golden_packages.py

@@ -6,11 +6,16 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller import extend_process
+from kfp_placement_controller import extend_process, plan_process
 from kfp_placement_controller.kube.access import check_access
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.release import release
-from kfp_placement_controller.settings import ExtendSettings, ReleaseSettings, Settings
+from kfp_placement_controller.settings import (
+    ExtendSettings,
+    PlanSettings,
+    ReleaseSettings,
+    Settings,
+)
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
@@ -163,7 +168,13 @@ def everyones(installed: Api) -> set[Right]:
 
 
 @pytest.mark.usefixtures("argo")
-@pytest.mark.parametrize(("name", "needs"), [("scheduler", extend_process.needs(ExtendSettings()))])
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("scheduler", extend_process.needs(ExtendSettings())),
+        ("plan", plan_process.needs(PlanSettings())),
+    ],
+)
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):
     token = housekeeping.account_token(installed, NAMESPACE, name)
     kubeconfig = control_plane.kubeconfig_for(f"rights-of-{name}", token)

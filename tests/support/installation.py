@@ -39,8 +39,9 @@ from tests.support.manifests import NAMESPACE, of_kind
 SCHEDULER = "scheduler"
 EXTEND = "extend"
 PLAN = "plan-{}"
+RELEASE = "release"
 
-_ACCOUNTS = {"plan": "plan", EXTEND: "scheduler", SCHEDULER: "scheduler"}
+_ACCOUNTS = {"plan": "plan", EXTEND: "scheduler", SCHEDULER: "scheduler", RELEASE: "release"}
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
 _COMPLETED = "workflows.argoproj.io/completed"
 
@@ -153,6 +154,13 @@ class Installation:
         except WaitError as error:
             raise WaitError(f"{error}\n{process.last_lines()}") from None
 
+    def release(self) -> tuple[str, ...]:
+        """Arguments of the shipped job that takes overdue gates off, with its account."""
+        (job,) = of_kind(manifests.rendered(*self._options.features), "CronJob")
+        pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        kubeconfig = self._kubeconfig(RELEASE)
+        return (*pod["containers"][0]["args"], "--kubeconfig", str(kubeconfig))
+
     def logs(self, lines: int = 40) -> dict[str, str]:
         """The end of every process' log."""
         return {name: process.last_lines(lines) for name, process in self._processes.items()}
@@ -242,7 +250,7 @@ class Installation:
         manifests.apply(self.api, map(_at_rest, items))
         if self._options.policy:
             self.set_policy(**self._options.policy)
-        self._kubeconfigs = {process: self._kubeconfig(process) for process in _ACCOUNTS}
+        self._kubeconfigs = {process: self._kubeconfig(process) for process in ("plan", EXTEND)}
         extender_port, probe_port = free_ports(2)
         ports = ("--extender-port", str(extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)

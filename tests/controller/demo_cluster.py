@@ -1,0 +1,183 @@
+"""`make demo-cluster`: the taxi sample placed by all of our processes on a real control plane.
+
+Nothing runs images: the kubelets are stand-ins that take as long as the steps say, shortened.
+"""
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kfp import compiler
+
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.contract.reason_texts import reason_text
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.readers.executor_names import step_of_executor
+from tests.controlplane import housekeeping
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.controlplane.exceptions import ControlPlaneError
+from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.support.installation import Installation, InstallationOptions
+from tests.support.runnable_workflow import read_package
+from tests.support.samples import load_sample
+from tests.support.taxi_cluster import NEAREST, taxi_nodes, with_durations
+
+SHORTER = 60
+LOOK_SECONDS = 0.2
+TIMEOUT_SECONDS = 300.0
+POLICY = {"engine": {"budget": "500ms"}, "defaults": {"driver": "200ms"}}
+
+JsonObject = dict[str, Any]
+
+
+def main() -> int:
+    """Show it; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make demo-cluster", description=__doc__)
+    parser.add_argument(
+        "--location", choices=sorted(NEAREST), default="HOME-EDGE", help="where the users are"
+    )
+    location = parser.parse_args().location
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _show(location)
+    except ControlPlaneError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _show(location: str) -> int:
+    _say("Starting etcd, the API server, two schedulers, planner and extender ...")
+    started = time.monotonic()
+    with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
+        nodes = taxi_nodes()
+        housekeeping.add_nodes(plane.api, *nodes)
+        with Installation(plane, InstallationOptions(policy=POLICY)) as installation:
+            _say(f"They run, after {time.monotonic() - started:.0f} s.\n")
+            _show_nodes(nodes, location)
+            with installation.namespace() as namespace:
+                return _follow(installation, _workflow(location), namespace)
+
+
+def _show_nodes(nodes: list[JsonObject], location: str) -> None:
+    _say(f"{'node':18}{'CPU':>4}{'speed':>7}   round trip to {location}")
+    for node in nodes:
+        labels, room = node["metadata"]["labels"], node["status"]["allocatable"]
+        speed = labels["kfp-placement.dev/speed"]
+        name = node["metadata"]["name"]
+        _say(f"{name:18}{room['cpu']:>4}{speed:>7}   {labels[location]} ms")
+
+
+def _workflow(location: str) -> JsonObject:
+    """The sample as KFP would submit it, shortened."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder, "taxi.yaml")
+        compiler.Compiler().compile(load_sample("06_taxi").taxi_for(location), str(package))
+        return with_durations(read_package(package), 1 / SHORTER)
+
+
+def _follow(installation: Installation, workflow: JsonObject, namespace: str) -> int:
+    """Submit the run and tell what happens until it ends."""
+    run = installation.submit(workflow, namespace)
+    _say(f"\nSubmitted {run}; its steps take a {SHORTER}th of their time.")
+    story = Story(installation, run, namespace)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not story.ended:
+        if time.monotonic() > deadline:
+            raise ControlPlaneError(f"{run} does not end: {installation.logs()}")
+        story.go_on()
+        time.sleep(LOOK_SECONDS)
+    return 0 if story.phase == "Succeeded" else 1
+
+
+class Story:
+    """Tells every change of a run once.
+
+    Attributes:
+        phase: of the Workflow.
+        ended: whether all has been told.
+    """
+
+    def __init__(
+        self,
+        installation: Installation,
+        run: str,
+        namespace: str,
+        say: Callable[[str], None] = lambda line: _say(line),
+    ) -> None:
+        self.phase = ""
+        self.ended = False
+        self._installation = installation
+        self._run, self._namespace = run, namespace
+        self._say = say
+        self._plan: Mapping[str, str] = {}
+        self._told: dict[str, str] = {}
+        self._submitted = datetime.now(UTC)
+
+    def go_on(self) -> None:
+        """Look, and tell what is new."""
+        # First the end: what has happened before it is then seen below.
+        workflow = self._installation.workflow(self._run, self._namespace)
+        placement = self._installation.placement(self._run, self._namespace)
+        if placement is not None:
+            self._tell_plan(placement)
+        for pod in self._installation.pods(self._namespace):
+            if SCHEDULER_LABEL in pod["metadata"]["labels"]:
+                self._tell_pod(pod)
+        self.phase = workflow.get("status", {}).get("phase", "")
+        if self.phase not in ("", "Pending", "Running"):
+            self._tell_end(placement)
+
+    def _tell_plan(self, placement: PipelinePlacement) -> None:
+        plan = placement.planned_nodes()
+        moved = [step for step in plan if self._plan.get(step) != plan[step]]
+        if not moved:
+            return
+        seconds = placement.spec.makespan_seconds
+        until = "" if seconds is None else f": the run ends after {seconds:.1f} s"
+        self._line(f"plan {placement.spec.revision}{until}")
+        for row in placement.planned_rows().rows:
+            if row is not None and row.name in moved:
+                why = reason_text(row.reason, placement.spec.nodes) if row.reason else ""
+                self._say(f"            {row.name:14}{plan[row.name]:18}{why}")
+        self._plan = plan
+
+    def _tell_pod(self, pod: JsonObject) -> None:
+        name = pod["metadata"]["annotations"][ANNOTATION_NODE_NAME]
+        step = step_of_executor(name, self._run, set(self._plan)) or name
+        node, phase = pod["spec"].get("nodeName"), pod["status"].get("phase", "")
+        if not node or self._told.get(step) == phase:
+            return
+        if step not in self._told:
+            planned = self._plan.get(step)
+            as_planned = "as planned" if node == planned else f"planned was {planned}"
+            scheduler = pod["spec"]["schedulerName"]
+            self._line(f"{step:14}to {node}, {as_planned}, by {scheduler}")
+        if phase in ("Succeeded", "Failed"):
+            self._line(f"{step:14}{phase.lower()}")
+        self._told[step] = phase
+
+    def _tell_end(self, placement: PipelinePlacement | None) -> None:
+        self.ended = True
+        first = placement.spec.first_makespan_seconds if placement else None
+        planned = "" if first is None else f"; planned were {first:.1f} s"
+        self._line(f"the run has {self.phase.lower()}{planned}")
+
+    def _line(self, text: str) -> None:
+        seconds = (datetime.now(UTC) - self._submitted).total_seconds()
+        self._say(f"{seconds:8.1f} s  {text}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Runs of the taxi sample, and whose pod is whose."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from kfp import compiler
+
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.support.installation import Installation
+from tests.support.runnable_workflow import read_package
+from tests.support.samples import SAMPLES, load_sample
+from tests.support.taxi_cluster import with_durations
+
+JsonObject = dict[str, Any]
+
+STEPS = {"fetch", "fetch-2", "train", "drop-header", "true-values", "predict", "evaluate"}
+FACTOR = 1 / 400
+"""Training takes 3 s on the cloud's node and 6 s at the edge."""
+
+
+def taxi(factor: float = FACTOR) -> JsonObject:
+    """The sample as its package is committed."""
+    return with_durations(read_package(SAMPLES / "06_taxi" / "pipeline.yaml"), factor)
+
+
+def taxi_for(location: str, folder: Path) -> JsonObject:
+    """The sample for users elsewhere, compiled as its readers would."""
+    package = folder / f"{location}.yaml"
+    compiler.Compiler().compile(load_sample("06_taxi").taxi_for(location), str(package))
+    return with_durations(read_package(package), FACTOR)
+
+
+def step_of(pod: JsonObject) -> str:
+    """The step of an executor pod, by how KFP names its levels."""
+    name = pod["metadata"]["annotations"][ANNOTATION_NODE_NAME]
+    # Every level has its number of attempts behind it.
+    found = re.fullmatch(r"[^.]+\.root\.([a-z0-9-]+)\.executor", re.sub(r"\(\d+\)", "", name))
+    assert found, name
+    return found[1]
+
+
+def is_marked(pod: JsonObject) -> bool:
+    """Whether a pod asks for our scheduler."""
+    return SCHEDULER_LABEL in pod["metadata"]["labels"]
+
+
+def executors(installation: Installation, namespace: str) -> dict[str, JsonObject]:
+    """The marked pods by step."""
+    return {step_of(pod): pod for pod in installation.pods(namespace) if is_marked(pod)}

@@ -1,0 +1,176 @@
+"""The taxi sample on a real API server with real schedulers and all of our processes."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+import pytest
+
+from kfp_placement_engine.contract.keys import (
+    API_VERSION,
+    DEFAULT_SCHEDULER,
+    LOCATION_LABEL,
+    SCHEDULER_LABEL,
+)
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.contract.resources_placement import PipelinePlacementStatus
+from tests.controller.end_to_end.taxi_runs import (
+    STEPS,
+    JsonObject,
+    executors,
+    is_marked,
+    step_of,
+    taxi,
+    taxi_for,
+)
+from tests.controlplane.api import Api
+from tests.controlplane.argo.watching import Watched, version_of
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import Installation
+from tests.support.taxi_cluster import CLOUD, HOME, NEAREST, NITLAB
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+
+class History:
+    """What was planned when a pod was bound, by the versions of the API server's one history."""
+
+    def __init__(self, api: Api) -> None:
+        self._plans: list[tuple[int, PipelinePlacement]] = []
+        self._bound: dict[str, int] = {}
+        self._watches = (
+            Watched(api, API_VERSION, "PipelinePlacement", self._plan_changed),
+            Watched(api, "v1", "Pod", self._pod_changed, labelSelector=SCHEDULER_LABEL),
+        )
+
+    def __enter__(self) -> Self:
+        for watch in self._watches:
+            watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for watch in self._watches:
+            watch.stop()
+
+    def planned_for(self, pod: JsonObject, run: str) -> set[str]:
+        """The nodes that the run's plans had for the pod's step before it was bound."""
+        bound_at = self._bound[pod["metadata"]["uid"]]
+        return {
+            node
+            for version, plan in self._plans
+            for step, node in plan.planned_nodes().items()
+            if version < bound_at and plan.metadata.name == run and step == step_of(pod)
+        }
+
+    def _plan_changed(self, item: JsonObject) -> None:
+        self._plans.append((version_of(item), read_resource(PipelinePlacement, item)))
+
+    def _pod_changed(self, item: JsonObject) -> None:
+        if item["spec"].get("nodeName"):
+            self._bound.setdefault(item["metadata"]["uid"], version_of(item))
+
+
+@pytest.fixture
+def history(installation: Installation) -> Iterator[History]:
+    with History(installation.api) as watched:
+        yield watched
+
+
+def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, history):
+    run = installation.submit(taxi(), team)
+    ended = installation.wait_for_end(run, team)
+
+    assert ended["status"]["phase"] == "Succeeded"
+    pods = executors(installation, team)
+    assert set(pods) == STEPS
+    for step, pod in pods.items():
+        assert pod["spec"]["schedulerName"] == DEFAULT_SCHEDULER
+        # Also says that the plan was there in time, before the first of these pods.
+        assert pod["spec"]["nodeName"] in history.planned_for(pod, run), step
+    assert pods["train"]["spec"]["nodeName"] == CLOUD
+    assert pods["predict"]["spec"]["nodeName"] == HOME
+    assert elsewhere(installation, team) == []
+
+
+def elsewhere(installation: Installation, namespace: str) -> list[str]:
+    events = installation.api.list("events.k8s.io/v1", "Event", namespace)
+    return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]
+
+
+def test_drivers_are_left_to_the_default_scheduler(installation, team):
+    run = installation.submit(taxi(), team)
+    installation.wait_for_end(run, team)
+
+    drivers = [pod for pod in installation.pods(team) if not is_marked(pod)]
+    assert len(drivers) == 1 + len(STEPS)
+    assert {pod["spec"]["schedulerName"] for pod in drivers} == {"default-scheduler"}
+    assert not any(pod["spec"].get("affinity") for pod in installation.pods(team))
+
+
+def test_the_placement_says_what_became_of_the_run(installation, team):
+    run = installation.submit(taxi(), team)
+    ended = installation.wait_for_end(run, team)
+
+    def status() -> PipelinePlacementStatus | None:
+        found = installation.placement(run, team)
+        return found.status if found is not None else None
+
+    wait_until(
+        lambda: (found := status()) is not None and found.phase == "Succeeded",
+        "the placement to say that the run has ended",
+        state=status,
+    )
+    placement = installation.placement(run, team)
+    assert placement is not None
+    assert placement.status is not None
+    assert placement.spec.workflow_uid == ended["metadata"]["uid"]
+    assert placement.status.progress == f"{len(STEPS)}/{len(STEPS)}"
+    rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
+    states = {planned.name: state for planned, state in rows if planned and state}
+    pods = executors(installation, team)
+    assert set(states) == STEPS
+    for step, state in states.items():
+        assert state.state == "succeeded"
+        assert placement.node_name(state.node) == pods[step]["spec"]["nodeName"]
+    # Deleted together: the garbage collector follows the owner.
+    installation.api.delete(ended)
+    wait_until(lambda: installation.placement(run, team) is None, "the placement to be gone")
+
+
+def test_predictions_go_to_the_node_nearest_to_their_users(installation, team, tmp_path):
+    """The thesis: one pipeline for users at three places, three nodes."""
+    runs = {
+        location: installation.submit(taxi_for(location, tmp_path), team) for location in NEAREST
+    }
+    for run in runs.values():
+        installation.wait_for_end(run, team)
+
+    found = {}
+    for pod in installation.pods(team):
+        if is_marked(pod) and step_of(pod) == "predict":
+            found[pod["metadata"]["labels"][LOCATION_LABEL]] = pod["spec"]["nodeName"]
+    assert found == NEAREST
+
+
+def test_a_latency_that_changes_moves_the_next_prediction(installation, team):
+    """While training runs, the way home gets longer and the other edge comes near."""
+    run = installation.submit(taxi(), team)
+    wait_until(
+        lambda: "train" in executors(installation, team), "training to start", timeout_seconds=60
+    )
+    assert "predict" not in executors(installation, team)
+    with labels(installation, {HOME: {"HOME-EDGE": "60"}, NITLAB: {"HOME-EDGE": "1.5"}}):
+        installation.wait_for_end(run, team)
+    assert executors(installation, team)["predict"]["spec"]["nodeName"] == NITLAB
+
+
+@contextlib.contextmanager
+def labels(installation: Installation, changes: Mapping[str, Mapping[str, str]]) -> Iterator[None]:
+    """Other node labels for a while."""
+    before = {name: installation.api.get("v1", "Node", name) for name in changes}
+    for name, node in before.items():
+        installation.api.patch(node, {"metadata": {"labels": changes[name]}})
+    yield
+    for name, node in before.items():
+        old = {key: node["metadata"]["labels"][key] for key in changes[name]}
+        installation.api.patch(node, {"metadata": {"labels": old}})
