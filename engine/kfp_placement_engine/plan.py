@@ -84,7 +84,8 @@ class Figures:
 
     Attributes:
         unplaced: steps that no node can take.
-        latency_excess_ms: sum over latency-ruled steps of the round trip beyond the tolerance band.
+        latency_excess_ms: sum over steps of the round trip beyond the tolerance band of their rule
+            or their hard limit.
         latency_ms: sum of the round trips of latency-ruled steps.
         makespan_seconds: end of the last step; a mean where ties of the default scheduler decide.
         fastest_seconds, slowest_seconds: the range of that mean; None = always the same.

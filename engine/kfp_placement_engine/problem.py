@@ -66,7 +66,8 @@ class ProblemArrays(NamedTuple):
         preferred_weight: [K, N] weight of matching preferred affinity terms.
         containers: [K] number of containers, by which ImageLocality scales.
         scores_affinity, scores_balance: [K] whether those plugins score the pod at all.
-        latency_excess_ms: [K, N] round trip beyond the tolerance band; 0 without a rule.
+        latency_excess_ms: [K, N] round trip beyond the tolerance band or the hard limit; 0 without
+            a rule.
         assignment_gain: [K, N] the paper's Eq. (1) terms of the assignment.
         allowed: [G, N] nodes a gene may take.
         sticky: [G] the gene's activities never go elsewhere (they share a volume).

@@ -49,7 +49,11 @@ def band_limit_ms(trips: Floats, usable: Booleans) -> float:
 
 def excess_ms(trips: Floats, usable: Booleans) -> Floats:
     """[N] round trip beyond the tolerance band, UNKNOWN_EXCESS_MS where it is unknown."""
-    limit = band_limit_ms(trips, usable)
+    return beyond_ms(trips, band_limit_ms(trips, usable))
+
+
+def beyond_ms(trips: Floats, limit: float) -> Floats:
+    """[N] round trip beyond a limit, UNKNOWN_EXCESS_MS where it is unknown; 0 without a limit."""
     if math.isinf(limit):
         return np.zeros_like(trips)
     return np.where(np.isnan(trips), UNKNOWN_EXCESS_MS, np.maximum(0.0, trips - limit))

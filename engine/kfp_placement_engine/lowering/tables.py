@@ -12,7 +12,7 @@ from kfp_placement_engine.constraints import (
     preferred_weight,
     untolerated_preferred_taints,
 )
-from kfp_placement_engine.lowering.latency import excess_ms, round_trips
+from kfp_placement_engine.lowering.latency import beyond_ms, excess_ms, round_trips
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.problem import Booleans, Floats, Integers
 
@@ -121,10 +121,11 @@ def class_tables(
         [np.inf if shape.max_latency_ms is None else shape.max_latency_ms for shape in shapes]
     )
     within = np.isinf(limits)[:, None] | (trips <= limits[:, None])
-    excess = np.zeros(count)
+    # Plans keep to hard limits; what a baseline makes of them counts as a broken rule.
+    excess = np.array([beyond_ms(*each) for each in zip(trips, limits, strict=True)])
     for row, shape in enumerate(shapes):
         if shape.nearest:
-            excess[row] = excess_ms(trips[row], usable[row])
+            excess[row] = np.maximum(excess[row], excess_ms(trips[row], usable[row]))
     return ClassTables(
         feasible=feasible,
         usable=usable,

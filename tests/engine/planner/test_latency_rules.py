@@ -195,6 +195,19 @@ def test_a_hard_limit_holds_for_any_type():
     assert plan.figures.latency_excess_ms == 0
 
 
+def test_a_baseline_that_breaks_a_hard_limit_is_seen_to_break_a_rule():
+    """Though the step's type follows no rule: it ends earlier on the quick node, 30 ms too far."""
+    step = a_step("show", location=PLACE, max_latency_ms=20.0, type="Evaluate", seconds=100)
+    members = [a_node("near", cpu=8), a_node("far", cpu=16, speed=4.0)]
+    cluster = a_cluster(*members, latencies={PLACE: {"near": 5.0, "far": 50.0}})
+    plan = plan_run(a_run(step), cluster, PlanOptions(generations=5, compare=("kube-default",)))
+    baseline = plan.baselines["kube-default"]
+    assert plan.steps[0].node == "near"
+    assert plan.figures.latency_excess_ms == 0.0
+    assert baseline.makespan_seconds < plan.figures.makespan_seconds
+    assert baseline.latency_excess_ms == pytest.approx(30.0)
+
+
 def test_a_limit_without_a_location_is_told():
     """It cannot hold."""
     plan = plan_run(a_run(predicting(location="", max_latency_ms=5.0)), a_cluster())
