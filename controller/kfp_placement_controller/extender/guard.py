@@ -13,14 +13,9 @@ from functools import partial
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.gates import open_gate
+from kfp_placement_controller.kube.gates import is_overdue, open_gate
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.liveness import (
-    LeaseWatch,
-    gates_finding,
-    is_overdue,
-    scheduler_finding,
-)
+from kfp_placement_controller.kube.liveness import LeaseWatch, gates_finding, scheduler_finding
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.policies import Finding, write_findings
 from kfp_placement_controller.kube.watch import Change, Key
@@ -90,18 +85,13 @@ class Guard:
     def findings(self, now: datetime) -> list[Finding]:
         """What the policy's status does not say yet.
 
-        That a scheduler is alive is said once it has been seen to renew its Lease: a Lease that is
-        there may be a dead one's. That a planner is alive is for itself to say.
+        That a planner is alive is for itself to say.
         """
         known = self._known()
         with self._lock:
-            scheduler = self._leases[self._scheduler_lease]
-            age_seconds, has_renewed = scheduler.age_seconds(now), scheduler.has_renewed
+            alive = scheduler_finding(self._leases[self._scheduler_lease], known.rules, now)
             planner_age_seconds = self._leases[self._planner_lease].age_seconds(now)
-        found = []
-        alive = scheduler_finding(age_seconds, known.rules)
-        if has_renewed or not alive.holds:
-            found.append(alive)
+        found = [] if alive is None else [alive]
         stale_seconds = known.rules.scheduler_stale_after_seconds
         if planner_age_seconds is None or planner_age_seconds > stale_seconds:
             found.append(gates_finding(ready=False))

@@ -6,12 +6,14 @@ anything, required terms may only become narrower, and other people's gates are 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
 from kfp_placement_controller.exceptions import ConflictError, KubernetesError, NotFoundError
 from kfp_placement_controller.kube.client import JsonObject, KubeClient
 from kfp_placement_controller.kube.kinds import PODS
+from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.readers.fields import as_list, as_mapping
 
@@ -44,6 +46,13 @@ def is_gated(pod: Mapping[str, Any]) -> bool:
         InputError: it has another form.
     """
     return any(as_mapping(gate, "gate").get("name") == PLAN_GATE for gate in _gates(pod))
+
+
+def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
+    """Whether a gated pod has waited for as long as any may; one of unknown age has."""
+    if pod.created_at is None:
+        return True
+    return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
 def opening_patch(pod: Mapping[str, Any], pin: Pin | None) -> JsonObject | None:

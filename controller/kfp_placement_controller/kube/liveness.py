@@ -1,9 +1,8 @@
 """Whether our scheduler and the planner are alive, by their Leases, and how the policy says so."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.policies import Finding
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 
@@ -39,18 +38,23 @@ class LeaseWatch:
         return None if self._changed_at is None else (now - self._changed_at).total_seconds()
 
 
-def scheduler_finding(age_seconds: float | None, policy: PlacementPolicySpec) -> Finding:
-    """Whether marked pods may be given to our scheduler.
+def scheduler_finding(
+    lease: LeaseWatch, policy: PlacementPolicySpec, now: datetime
+) -> Finding | None:
+    """Whether marked pods may be given to our scheduler; None = that is not known yet.
 
     Args:
-        age_seconds: of its Lease; None = nobody holds it.
+        lease: the scheduler's.
         policy: in force.
+        now: the time.
     """
-    limit = policy.scheduler_stale_after_seconds
+    age_seconds, limit = lease.age_seconds(now), policy.scheduler_stale_after_seconds
     if age_seconds is None:
         return _not_ready("NoLease", "nobody holds the scheduler's Lease")
     if age_seconds > limit:
         return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")
+    if not lease.has_renewed:
+        return None
     return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
 
 
@@ -59,13 +63,6 @@ def gates_finding(*, ready: bool) -> Finding:
     if ready:
         return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
     return Finding(GATES_READY, False, "NoPlanner", "no planner opens gates", "gatesReady")
-
-
-def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
-    """Whether a gated pod has waited for as long as any may; one of unknown age has."""
-    if pod.created_at is None:
-        return True
-    return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
 def _not_ready(reason: str, message: str) -> Finding:

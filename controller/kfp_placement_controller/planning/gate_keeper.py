@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.kube.gates import is_overdue
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.gates import GatedPod, Release, Turn, is_overdue, releases
+from kfp_placement_controller.planning.gates import GatedPod, Release, Turn, releases
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE

@@ -7,8 +7,9 @@ that no plan knows does not wait at all.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from kfp_placement_controller.kube.gates import is_overdue
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -106,13 +107,6 @@ def releases(
     for name, queue in by_node.items():
         found += _on_node(nodes.get(name), queue, waiting, hard)
     return found
-
-
-def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
-    """Whether a pod has waited for as long as any may; one of unknown age has."""
-    if pod.created_at is None:
-        return True
-    return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
 def _on_node(

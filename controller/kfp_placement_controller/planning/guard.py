@@ -4,55 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.kube.liveness import (
+    GATES_READY,
+    SCHEDULER_READY,
+    LeaseWatch,
+    gates_finding,
+    scheduler_finding,
+)
 from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_controller.kube.policies import Finding
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_engine.contract.resources_policy import (
     PlacementPolicySpec,
     PlacementPolicyStatus,
 )
-
-SCHEDULER_READY = "SchedulerReady"
-GATES_READY = "GatesReady"
-
-
-@dataclass
-class LeaseWatch:
-    """How old a Lease of others is, by our own clock: since it was last seen to change.
-
-    The holder's clock may be off by minutes; a Lease that has not changed for long is stale.
-    """
-
-    _seen: object = None
-    _changed_at: datetime | None = None
-
-    def observe(self, renewed: object, now: datetime) -> None:
-        """What the Lease says of its renewal now; None = there is none, or nobody holds it."""
-        if renewed is None:
-            self._seen, self._changed_at = None, None
-        elif renewed != self._seen:
-            self._seen, self._changed_at = renewed, now
-
-    def age_seconds(self, now: datetime) -> float | None:
-        """Seconds since it was seen to change; None = nobody holds it."""
-        return None if self._changed_at is None else (now - self._changed_at).total_seconds()
-
-
-def scheduler_finding(age_seconds: float | None, policy: PlacementPolicySpec) -> Finding:
-    """Whether marked pods may be given to our scheduler."""
-    limit = policy.scheduler_stale_after_seconds
-    if age_seconds is None:
-        return _not_ready("NoLease", "nobody holds the scheduler's Lease")
-    if age_seconds > limit:
-        return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")
-    return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
-
-
-def gates_finding(*, ready: bool) -> Finding:
-    """Whether new pods may be gated; only a planner that leads and is synced says that they may."""
-    if ready:
-        return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
-    return Finding(GATES_READY, False, "NoPlanner", "no planner opens gates", "gatesReady")
 
 
 def stranded_pods(
@@ -91,10 +55,6 @@ def stranded_pods(
     ]
 
 
-def _not_ready(reason: str, message: str) -> Finding:
-    return Finding(SCHEDULER_READY, False, reason, message, "schedulerReady")
-
-
 @dataclass
 class Guard:
     """Says what is alive, and frees pods of what is not.
@@ -125,7 +85,8 @@ class Guard:
             now: the time.
         """
         age = self.lease.age_seconds(now)
-        findings = (scheduler_finding(age, policy), gates_finding(ready=True))
+        alive = scheduler_finding(self.lease, policy, now)
+        findings = tuple(each for each in (alive, gates_finding(ready=True)) if each is not None)
         found: list[SayFindings | DeletePod] = []
         said = {SCHEDULER_READY: status.scheduler_ready, GATES_READY: status.gates_ready}
         differs = any(said[each.condition] is not each.holds for each in findings)

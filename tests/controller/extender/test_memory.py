@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.memory import read_plan
+from kfp_placement_controller.extender.memory import read_location, read_plan
 from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.planning.cluster_state import latencies
+from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.exceptions import InputError
 from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, at_any_speed, plan_object
 
@@ -162,3 +164,56 @@ def test_a_plan_goes_with_its_object():
     assert cluster.known.plans == {(NAMESPACE, WORKFLOW): plan}
     cluster.memory.plan_changed(Change((NAMESPACE, WORKFLOW), plan, None))
     assert cluster.known.plans == {}
+
+
+places = st.sampled_from(["HOME-EDGE", "MOON", "zone", "edge"])
+trips = st.sampled_from(["0.3", "9.8ms", "1s", "x"])
+static_values = st.lists(
+    st.fixed_dictionaries(
+        {
+            "topologyKey": st.just("site"),
+            "value": st.sampled_from(["home", "lab"]),
+            "rtt": st.sampled_from(["1ms", "50ms"]),
+        }
+    ),
+    max_size=2,
+)
+
+
+@at_any_speed
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "c"]),
+        st.dictionaries(places, trips)
+        | st.fixed_dictionaries({"site": st.sampled_from(["home", "lab"]), "HOME-EDGE": trips}),
+        min_size=1,
+    ),
+    st.dictionaries(
+        st.sampled_from(["edge", "one", "two"]),
+        st.fixed_dictionaries({"name": places | st.none(), "static": static_values}),
+    ),
+)
+def test_planner_and_extender_know_the_same_round_trips(nodes, locations):
+    cluster = Cluster()
+    for name, labels in nodes.items():
+        cluster.node(name, labels)
+    for named, spec in locations.items():
+        cluster.location(named, **{key: value for key, value in spec.items() if value is not None})
+    read = {
+        named: read_location({"metadata": {"name": named}, "spec": spec})
+        for named, spec in locations.items()
+    }
+    planned = latencies(
+        read, tuple(Node(name, {}, labels=labels) for name, labels in nodes.items())
+    )
+    expected = {
+        (place.lower(), node): latency
+        for place, each in planned.items()
+        for node, latency in each.items()
+    }
+    known = {
+        (place, node): latency
+        for node, each in cluster.known.nodes.items()
+        for place, latency in each.latencies_ms.items()
+    }
+    assert known == expected

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kfp_placement_controller.kube.liveness import LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
-from kfp_placement_controller.planning.guard import Guard, LeaseWatch, stranded_pods
+from kfp_placement_controller.planning.guard import Guard, stranded_pods
 from kfp_placement_engine.contract.resources_policy import (
     PlacementPolicySpec,
     PlacementPolicyStatus,
@@ -37,6 +38,8 @@ def test_age_counts_from_the_last_change_by_our_own_clock():
 def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
     guard = Guard(2.0)
     assert flags(said(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
+    guard.lease.observe("long ago", after(7))
+    assert flags(said(guard, 7)) == {"gatesReady": True}
     guard.lease.observe("renewed", after(10))
     assert flags(said(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
     ready = PlacementPolicyStatus(scheduler_ready=True, gates_ready=True)
@@ -53,6 +56,7 @@ def test_what_is_not_taken_over_is_said_again_but_not_at_once():
 
 def test_the_policy_says_when_a_lease_is_stale():
     guard = Guard(2.0)
+    guard.lease.observe("long ago", after(-2))
     guard.lease.observe("renewed", after(0))
     policy = a_policy(schedulerStaleAfter="30s")
     assert flags(said(guard, 29, policy=policy))["schedulerReady"] is True
