@@ -8,13 +8,14 @@ from kfp_placement_controller.exceptions import KubernetesError, NotFoundError, 
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.events import EventRecorder, Regarding
 from kfp_placement_controller.kube.gates import Pin, open_gate
-from kfp_placement_controller.kube.kinds import PLACEMENTS, PODS, WORKFLOWS
+from kfp_placement_controller.kube.kinds import PLACEMENTS, WORKFLOWS
 from kfp_placement_controller.kube.placements import (
     PlacementWriter,
     StoredVersion,
     stored_version,
 )
 from kfp_placement_controller.kube.policies import write_findings
+from kfp_placement_controller.kube.unbound import delete_unbound
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.planning.actions import (
     Action,
@@ -130,7 +131,7 @@ class ActionRunner:
                     _LOG.warning(
                         "pod %s/%s waits for a dead scheduler: deleted", pod.namespace, pod.name
                     )
-                    if self._client.delete(PODS, pod.name, pod.namespace, uid=pod.uid):
+                    if delete_unbound(self._client, pod.namespace, pod.name, pod.uid):
                         STRANDED_PODS_DELETED.inc()
                 case SayFindings():
                     write_findings(self._client, action.findings, self._clock())

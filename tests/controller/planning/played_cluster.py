@@ -7,8 +7,7 @@ coordinator, every decision of it is carried out; nothing sleeps.
 import copy
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kfp_placement_controller.kube.kinds import NODES, PODS, WORKFLOWS, Kind
 from kfp_placement_controller.kube.nodes import observe_node
@@ -34,6 +33,9 @@ from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 
+if TYPE_CHECKING:
+    from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
+
 Json = dict[str, Any]
 
 READ: Mapping[Kind, Callable[[Json], Any]] = {
@@ -55,6 +57,8 @@ class PlayedCluster:
         announced: every event.
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
+        search: answers rounds.
+        events: what was delivered, in order, if that is recorded.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class PlayedCluster:
         coordinator: Coordinator | None = None,
         settings: WorkloadSettings | None = None,
         gated: bool = False,
+        record: bool = False,
     ) -> None:
         self.coordinator = coordinator or Coordinator()
         self.now = START
@@ -72,11 +77,14 @@ class PlayedCluster:
         self.deleted: list[str] = []
         self.rounds: list[StartRound] = []
         self.place: Callable[[Json], str | None] = self.planned_node
+        self.search: Callable[[PlanningRound], RoundResult | RoundFailure] = plan_round
         self.players: dict[str, Player] = {}
         self.kubelets = Kubelets(
             Workload(settings or WorkloadSettings(driver_seconds=2, start_seconds=0))
         )
         self._gated = gated
+        self._record = record
+        self.events: list[tuple[Kind, tuple[str, str], Json]] = []
         self._nodes = {node["metadata"]["name"]: node for node in nodes}
         self._seen: dict[tuple[Kind, tuple[str, str]], Any] = {}
         self._texts: dict[tuple[Kind, tuple[str, str]], str] = {}
@@ -136,6 +144,13 @@ class PlayedCluster:
         self.now = min(moment for moment in moments if moment is not None and moment > self.now)
         return False
 
+    def hand_over(self, successor: Coordinator, epoch: int) -> None:
+        """Another planner sees everything and leads from now on."""
+        self.coordinator = successor
+        for (kind, name), value in self._seen.items():
+            successor.handle(kind, Change(name, None, value), self.now)
+        successor.lead(epoch, list(self.placements.values()), self.now)
+
     def placement(self, run: str) -> PipelinePlacement:
         """The object of a run."""
         return self.placements["team", run]
@@ -158,7 +173,7 @@ class PlayedCluster:
     def _fits(self, pod: Json, name: str) -> bool:
         free = observe_node(self._nodes[name]).node.allocatable
         asked = observe_pod(pod).requests
-        taken = [observe_pod(each) for each in self._pods()]
+        taken = [observe_pod(each) for each in self.pods()]
         there = [each.requests for each in taken if each.node_name == name and each.holds_room]
         return all(
             amount + sum(each.get(key, 0) for each in there) <= free.get(key, 0)
@@ -207,7 +222,7 @@ class PlayedCluster:
         return changed
 
     def _bind(self) -> None:
-        for pod in self._pods():
+        for pod in self.pods():
             spec = pod["spec"]
             if spec.get("nodeName") or spec.get("schedulingGates"):
                 continue
@@ -216,7 +231,7 @@ class PlayedCluster:
                 self._dirty = True
 
     def _kubelets(self) -> bool:
-        changes = self.kubelets.look(self._pods(), self._nodes, self.now)
+        changes = self.kubelets.look(self.pods(), self._nodes, self.now)
         for change in changes:
             for player in self.players.values():
                 if isinstance(change, Report):
@@ -227,7 +242,8 @@ class PlayedCluster:
                     player.cluster.pods.pop(change.name, None)
         return bool(changes)
 
-    def _pods(self) -> list[Json]:
+    def pods(self) -> list[Json]:
+        """All pods there are."""
         return [pod for player in self.players.values() for pod in player.cluster.pods.values()]
 
     def _objects(self) -> dict[tuple[Kind, tuple[str, str]], Json]:
@@ -236,7 +252,7 @@ class PlayedCluster:
         }
         for player in self.players.values():
             found[WORKFLOWS, ("team", player.workflow["metadata"]["name"])] = player.workflow
-        for pod in self._pods():
+        for pod in self.pods():
             found[PODS, ("team", pod["metadata"]["name"])] = pod
         return found
 
@@ -250,6 +266,8 @@ class PlayedCluster:
             if self._texts.get(key) == text:
                 continue
             self._texts[key] = text
+            if self._record and raw is not None:
+                self.events.append((kind, name, json.loads(text)))
             new = None if raw is None else READ[kind](json.loads(text))
             if new == old:
                 continue
@@ -263,7 +281,7 @@ class PlayedCluster:
         match action:
             case StartRound():
                 self.rounds.append(action)
-                self.coordinator.round_outcome(plan_round(action.round), self.now)
+                self.coordinator.round_outcome(self.search(action.round), self.now)
             case WritePlacement():
                 self._write(action)
             case Announce():
@@ -295,9 +313,4 @@ class PlayedCluster:
         self.coordinator.written(write, self.now)
 
     def _pod(self, name: str) -> Json:
-        return next(pod for pod in self._pods() if pod["metadata"]["name"] == name)
-
-
-def since(start: datetime, now: datetime) -> float:
-    """Seconds."""
-    return (now - start).total_seconds()
+        return next(pod for pod in self.pods() if pod["metadata"]["name"] == name)

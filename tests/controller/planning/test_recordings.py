@@ -1,23 +1,34 @@
 """The coordinator over whole recorded runs: every event in order, states as they were."""
 
+import copy
+import functools
 import json
+from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as given_settings
+from hypothesis import strategies as st
 
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.planning.actions import StartRound, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_engine.contract.resources import PlacementPolicy
-from tests.controller.planning.played_cluster import PlayedCluster
+from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
+from kfp_placement_engine.exceptions import InputError
+from tests.controller.planning.builders import a_policy
+from tests.controller.planning.played_cluster import READ, PlayedCluster
+from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.test_recordings import _workflow
+from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.kubelet import Kubelets
+from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.support.data import data_path
 from tests.support.kubernetes import node_object
+from tests.support.taxi_cluster import with_durations
 
 LABELLED = ("control_flow", "fan_out", "shared_volume", "taxi")
-
-
-def a_policy(**spec):
-    spec = {"engine": {"budget": "1ms"}, **spec}
-    return PlacementPolicy.model_validate({"spec": spec}).spec
 
 
 def recorded_workflow(name: str) -> dict:
@@ -27,7 +38,8 @@ def recorded_workflow(name: str) -> dict:
 
 def a_cluster(**options) -> PlayedCluster:
     room = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
-    nodes = [node_object(f"n{number}", allocatable=room) for number in range(3)]
+    labels = {STORE_BANDWIDTH_LABEL: "1T"}
+    nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
     params = PlanningParams(look_seconds=30)
     policy = a_policy(**options.pop("policy", {}))
     coordinator = Coordinator(policy=policy, params=params)
@@ -52,3 +64,121 @@ def test_a_recorded_run_from_its_plan_to_its_end(name):
     holds = {each.type: each.status for each in placement.status.conditions}
     assert set(holds.values()) == {"True"}
     assert {"Planned", "Schedulable", "LatencySatisfied", "RowsComplete", "Finished"} == set(holds)
+
+
+def test_a_first_plan_is_right_to_five_percent_once_overheads_are_learned():
+    """Drivers take 1 s and pods 0.5 s to start; the planner assumes 5 s and nothing."""
+    settings = WorkloadSettings(driver_seconds=1, start_seconds=0.5)
+    cluster = a_cluster(settings=settings)
+    errors = []
+    for number in range(3):
+        workflow = with_durations(recorded_workflow("taxi"), 0.03)
+        workflow["metadata"]["name"] = f"taxi-{number}"
+        cluster.submit(workflow)
+        cluster.run()
+        cluster.step(lambda: True)
+        placement = cluster.placement(f"taxi-{number}")
+        assert placement.status is not None
+        actual = placement.status.makespan_seconds or 0
+        errors.append((placement.spec.first_makespan_seconds or 0) / actual - 1)
+    assert errors[0] > 0.05
+    assert all(abs(error) <= 0.05 for error in errors[1:]), errors
+
+
+def test_a_branch_and_a_cache_hit_turn_out_otherwise_than_assumed():
+    cluster = a_cluster()
+    workflow = recorded_workflow("control_flow")
+    run = workflow["metadata"]["name"]
+    choices = DriverChoices(
+        conditions={"condition-3": False, "condition-4": True}, cached=frozenset({"work-2"})
+    )
+    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
+    cluster.submit(workflow, choices=choices)
+    cluster.run()
+    cluster.step(lambda: True)
+    inside = "exit-handler-1"
+    assert cluster.states(run) == {
+        f"{inside}.work": "succeeded",
+        f"{inside}.inner.work": "succeeded",
+        f"{inside}.inner.work-2": "cached",
+        f"{inside}.condition-branches-2.condition-3.work-2": "skipped",
+        f"{inside}.condition-branches-2.condition-4.work-3": "succeeded",
+        "notify": "succeeded",
+    }
+
+
+def planned_names(cluster, run):
+    return [row.name for row in cluster.placement(run).planned_rows().rows if row is not None]
+
+
+def test_a_dynamic_loop_gets_the_rows_that_it_really_has():
+    """Three iterations are assumed; there are five."""
+    cluster = a_cluster()
+    workflow = with_durations(recorded_workflow("fan_out"), 0.05)
+    run = workflow["metadata"]["name"]
+    choices = DriverChoices(iteration_count=5)
+    cluster.kubelets = Kubelets(Workload(WorkloadSettings(driver_seconds=2)), choices)
+    cluster.submit(workflow, choices=choices)
+    cluster.run(lambda: ("team", run) in cluster.placements)
+    assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 3
+    cluster.run()
+    cluster.step(lambda: True)
+    assert sum("for-loop-3" in name for name in planned_names(cluster, run)) == 5
+    assert set(cluster.states(run).values()) == {"succeeded"}
+
+
+@given_settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_whatever_objects_say_the_coordinator_goes_on(data):
+    """Fields of pods, nodes and Workflows are lost or replaced on the way to the coordinator."""
+    events = recorded_events()
+    cluster = Coordinator(policy=a_policy())
+    cluster.lead(1, [], START)
+    known = {}
+    for number, (kind, name, raw) in enumerate(events):
+        raw = copy.deepcopy(raw)
+        for _ in range(data.draw(st.integers(0, 2))):
+            mutate(raw, data)
+        try:
+            new = READ[kind](raw)
+        except InputError:
+            continue
+        old = known.get((kind, name))
+        if new is None and old is None:
+            continue
+        cluster.handle(kind, Change(name, old, new), START + timedelta(seconds=number))
+        known[kind, name] = new
+        if number % 5 == 0:
+            for action in cluster.tick(START + timedelta(seconds=number)):
+                if isinstance(action, WritePlacement):
+                    json.dumps(action.placement.to_object())
+                    cluster.written(action, START + timedelta(seconds=number))
+                elif isinstance(action, StartRound):
+                    failure = RoundFailure(action.round.number, "not now", died=False)
+                    cluster.round_outcome(failure, START + timedelta(seconds=number))
+
+
+@functools.cache
+def recorded_events():
+    """(kind, name, object) of a run, in the order of a watch, thinned out."""
+    cluster = a_cluster(record=True)
+    cluster.submit(with_durations(recorded_workflow("control_flow"), 0.01))
+    cluster.run()
+    return cluster.events[:10] + cluster.events[10::4]
+
+
+def mutate(value, data):
+    """Replace or drop something, anywhere."""
+    while isinstance(value, dict | list) and value:
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        key = data.draw(st.sampled_from(list(keys)))
+        if data.draw(st.booleans()):
+            if data.draw(st.booleans()) and isinstance(value, dict):
+                del value[key]
+            else:
+                value[key] = data.draw(st.sampled_from(REPLACEMENTS))
+            return
+        value = value[key]
+
+
+REPLACEMENTS = (None, "", "x" * 300, 0, -1, 1e300, True, [], {}, [{}], "2020-01-01T00:00:00Z")

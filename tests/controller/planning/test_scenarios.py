@@ -1,0 +1,298 @@
+"""What may happen to runs, played in memory: every object through the readers, every decision."""
+
+import json
+
+import pytest
+
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, SCHEDULER_LABEL
+from tests.controller.planning.builders import a_policy
+from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controlplane.argo.playing import START
+from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
+from tests.support.kubernetes import node_object
+
+PARAMS = PlanningParams(look_seconds=30)
+
+
+def a_step(name="work", seconds=60, cpu="1", **fields):
+    metadata = {
+        "labels": {SCHEDULER_LABEL: "kfp-placement"},
+        "annotations": {HINTS_ANNOTATION: json.dumps({"v": 1, "duration": f"{seconds}s"})},
+    }
+    found = step(name, metadata=metadata, **fields)
+    found["container"]["resources"] = {"requests": {"cpu": cpu}}
+    return found
+
+
+def a_chain(name="wf", *templates, **spec):
+    """`first`, then `second`."""
+    tasks = dag("main", task("first"), task("second", depends="first"))
+    found = workflow(tasks, *(templates or (a_step(),)), **spec)
+    found["metadata"]["name"] = name
+    return found
+
+
+def a_cluster(*nodes, policy=None, **options):
+    coordinator = Coordinator(policy=a_policy(**(policy or {})), params=PARAMS)
+    found = nodes or [node_object(f"n{number}") for number in range(2)]
+    return PlayedCluster(*found, coordinator=coordinator, **options)
+
+
+def submit(cluster, found=None, **options):
+    return cluster.submit(found or a_chain(), settings=NO_DEFAULTS, **options)
+
+
+def started(cluster, step="first", run="wf"):
+    def found():
+        tracked = cluster.coordinator.book.runs.get(("team", run))
+        return (
+            tracked is not None
+            and tracked.statuses.get(step) is not None
+            and (tracked.statuses[step].started_at is not None)
+        )
+
+    return found
+
+
+def conditions(cluster, run="wf"):
+    return {
+        each.type: (each.status, each.reason) for each in cluster.placement(run).status.conditions
+    }
+
+
+def test_a_plain_workflow_is_a_run_too():
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.run()
+    placement = cluster.placement("wf")
+    assert cluster.states("wf") == {"first": "succeeded", "second": "succeeded"}
+    assert placement.status.makespan_seconds == 120
+    assert placement.spec.makespan_seconds == 120
+    assert placement.metadata.owner_references[0].uid == "workflow-0"
+
+
+def test_an_unmarked_run_is_left_alone_and_is_load():
+    cluster = a_cluster(node_object("n0"))
+    submit(cluster, workflow(dag("main", task("first")), step()))
+    cluster.run(lambda: bool(cluster.coordinator.cluster.load.by_node()))
+    assert cluster.writes == []
+
+
+def test_a_first_plan_takes_two_writes_and_comes_before_any_pod_is_bound():
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.place = lambda _pod: None
+    cluster.step(lambda: True)
+    (write,) = cluster.writes
+    assert (write.plan, write.placement.spec.revision) == (True, 1)
+    assert write.placement.status.phase == "Planned"
+
+
+def test_a_step_that_fails_fails_the_run_and_says_so():
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.kubelets.faults.exit_codes["wf.second*"] = 3
+    cluster.run()
+    assert cluster.states("wf") == {"first": "succeeded", "second": "failed"}
+    assert cluster.placement("wf").status.phase == "Failed"
+    status, reason = conditions(cluster)["Finished"]
+    assert (status, reason) == ("True", "Failed")
+
+
+def test_a_run_that_cannot_be_read_is_refused_and_others_go_on():
+    cluster = a_cluster()
+    bad = a_chain("bad")
+    bad["spec"]["templates"][0]["dag"]["tasks"][1]["depends"] = "nobody"
+    player = submit(cluster, bad)
+    player.settle = lambda: None
+    submit(cluster, a_chain("good"))
+    cluster.run(lambda: cluster.players["good"].phase == "Succeeded")
+    placement = cluster.placement("bad")
+    assert placement.status.phase == "Refused"
+    assert conditions(cluster, "bad")["Planned"] == ("False", "Misconfigured")
+    assert [each.key for each in cluster.announced] == [("team", "bad")]
+    assert cluster.placement("good").status.phase == "Succeeded"
+
+
+def test_two_runs_are_planned_beside_each_other():
+    """One node for each; a plan that did not know of the other would take the same."""
+    nodes = [node_object(f"n{n}", allocatable={"cpu": "1"}) for n in range(2)]
+    cluster = a_cluster(*nodes)
+    submit(cluster, a_chain("one"))
+    submit(cluster, a_chain("two"))
+    cluster.run()
+    for run in ("one", "two"):
+        assert cluster.placement(run).spec.first_makespan_seconds == 120
+        assert cluster.placement(run).status.makespan_seconds == pytest.approx(120, abs=2)
+
+
+def test_a_lost_node_lets_waiting_steps_move():
+    cluster = a_cluster(*(node_object(f"n{n}") for n in range(2)))
+    submit(cluster)
+    cluster.run(lambda: len(cluster.rounds) == 1)
+    planned = cluster.placement("wf").planned_nodes()["second"]
+    cordoned = node_object(planned, spec={"unschedulable": True})
+    cluster.set_node(cordoned)
+    cluster.run(lambda: len(cluster.rounds) > 1)
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").planned_nodes()["second"] != planned
+
+
+def test_without_a_node_nothing_is_planned_until_one_comes():
+    cluster = a_cluster(node_object("n0"))
+    cluster.remove_node("n0")
+    submit(cluster)
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").status.phase == "Planning"
+    assert conditions(cluster)["Planned"] == ("False", "PendingEvaluation")
+    cluster.set_node(node_object("n1"))
+    cluster.run()
+    assert cluster.placement("wf").status.phase == "Succeeded"
+
+
+def test_a_step_that_fits_nowhere_is_said():
+    cluster = a_cluster()
+    cluster.place = lambda _pod: None
+    submit(cluster, a_chain("wf", a_step(cpu="64")))
+    cluster.step(lambda: True)
+    assert conditions(cluster)["Schedulable"] == ("False", "NoMatchingNode")
+
+
+def test_a_follower_takes_over_where_the_leader_was():
+    """Another planner, which has seen everything, reads what there is and goes on."""
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.run(started(cluster))
+    before = cluster.placement("wf")
+    successor = Coordinator(policy=a_policy(), params=PARAMS)
+    cluster.hand_over(successor, epoch=2)
+    cluster.run()
+    after = cluster.placement("wf")
+    assert after.status.phase == "Succeeded"
+    assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
+    assert after.spec.revision >= before.spec.revision
+    assert after.spec.epoch == 2
+
+
+def test_a_follower_writes_nothing():
+    cluster = a_cluster()
+    cluster.coordinator.follow()
+    submit(cluster)
+    cluster.run()
+    assert cluster.writes == []
+    assert cluster.rounds == []
+
+
+def test_a_run_that_was_over_is_not_written_again_after_a_restart():
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.run()
+    cluster.step(lambda: True)
+    writes = len(cluster.writes)
+    cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
+    for _ in range(3):
+        cluster.step()
+    assert len(cluster.writes) == writes
+
+
+def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
+    cluster = a_cluster()
+    deadly = "team/wf"
+
+    def search(asked):
+        if any(run.key == deadly for run in asked.must):
+            return RoundFailure(asked.number, "the search process ended", died=True)
+        return plan_round(asked)
+
+    cluster.search = search
+    cluster.place = lambda _pod: None
+    submit(cluster)
+    submit(cluster, a_chain("good"))
+    cluster.run(lambda: bool(cluster.announced))
+    cluster.step(lambda: True)
+    assert [each.key for each in cluster.announced] == [("team", "wf")]
+    assert cluster.placement("wf").status.phase == "Refused"
+    assert cluster.placement("good").status.phase == "Planned"
+    assert conditions(cluster, "good")["Planned"][0] == "True"
+
+
+def test_a_search_that_fails_leaves_the_plan_made_at_once():
+    cluster = a_cluster()
+    cluster.search = lambda asked: RoundFailure(asked.number, "no", died=False)
+    cluster.place = lambda _pod: None
+    submit(cluster)
+    cluster.run(lambda: len(cluster.rounds) > 0)
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").spec.revision == 1
+    assert conditions(cluster)["Planned"] == ("True", "SearchFailed")
+
+
+def test_gates_open_in_the_plans_order():
+    """One step at a time fits; the longer chain is planned to start first."""
+    cluster = a_cluster(
+        node_object("n0", allocatable={"cpu": "1"}),
+        gated=True,
+        policy={
+            "actuator": "gates",
+            "gateDeadline": "10m",
+        },
+    )
+    tasks = dag("main", task("first"), task("second", depends="first"), task("third"))
+    submit(cluster, workflow(tasks, a_step(seconds=30)))
+    cluster.run()
+    assert set(cluster.states("wf").values()) == {"succeeded"}
+    placement = cluster.placement("wf")
+    starts = [row.start_seconds for row in placement.state_rows().rows]
+    assert sorted(starts) == pytest.approx([0, 30, 60], abs=3)
+    assert placement.spec.dispatch == "ordered"
+
+
+def test_a_paused_policy_opens_all_gates():
+    cluster = a_cluster(
+        node_object("n0", allocatable={"cpu": "1"}),
+        gated=True,
+        policy={
+            "actuator": "gates",
+            "paused": True,
+        },
+    )
+    submit(cluster, workflow(dag("main", task("a"), task("b")), a_step()))
+    cluster.step(lambda: True)
+    assert all(not pod["spec"].get("schedulingGates") for pod in cluster.pods())
+
+
+def test_gates_come_off_in_time_whoever_leads():
+    cluster = a_cluster(gated=True, policy={"actuator": "gates"})
+    cluster.coordinator.follow()
+    submit(cluster)
+    cluster.run(lambda: any(not pod["spec"].get("schedulingGates") for pod in cluster.pods()))
+    assert 59 <= (cluster.now - START).total_seconds() <= 61
+
+
+def test_statuses_are_written_in_turn():
+    """A hundred steps that end within seconds take few writes."""
+    tasks = [task(f"s{number}", "work") for number in range(40)]
+    cluster = a_cluster(node_object("n0", allocatable={"cpu": "100", "pods": "200"}))
+    submit(cluster, workflow(dag("main", *tasks), a_step(seconds=5, cpu="10m")))
+    cluster.run()
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").status.progress == "40/40"
+    assert len(cluster.writes) < 12
+
+
+def test_what_was_planned_first_is_what_happens():
+    """With its overheads learned from earlier runs a first plan is right to 5 %."""
+    cluster = a_cluster()
+    errors = []
+    for number in range(4):
+        name = f"run-{number}"
+        submit(cluster, a_chain(name))
+        cluster.run()
+        placement = cluster.placement(name)
+        actual = placement.status.makespan_seconds
+        errors.append(abs(placement.spec.first_makespan_seconds - actual) / actual)
+    assert max(errors) <= 0.05
