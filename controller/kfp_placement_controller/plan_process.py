@@ -4,6 +4,7 @@ import logging
 import queue
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -31,8 +32,14 @@ from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.watch import Change, Watcher
 from kfp_placement_controller.kube.workflows import observe_workflow
-from kfp_placement_controller.metrics import PLANNER_TICK_SECONDS, WATCH_AGE_SECONDS
+from kfp_placement_controller.metrics import (
+    LEARNED_SECONDS,
+    PLANNER_TICK_SECONDS,
+    RUNS,
+    WATCH_AGE_SECONDS,
+)
 from kfp_placement_controller.plan_actions import ActionRunner
+from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.search_worker import SearchWorker
@@ -40,6 +47,7 @@ from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.resources_placement import Phase
 
 _LOG = logging.getLogger(__name__)
 
@@ -232,7 +240,17 @@ class PlanProcess:
                 if self._stopping.is_set():
                     return
                 self._runner.run(action, self.coordinator)
+            self._count()
             self._stopping.wait(LEAST_PAUSE_SECONDS)
+
+    def _count(self) -> None:
+        """Tell the metrics what there is."""
+        counts = Counter(phase(run) for run in self.coordinator.book.runs.values())
+        for each in Phase:
+            RUNS.labels(str(each)).set(counts[each])
+        learned = self.coordinator.learned
+        LEARNED_SECONDS.labels("driver").set(learned.driver.value or 0.0)
+        LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)
 
     def _take(self) -> None:
         """Take in what has come, or wait until it is time to look."""

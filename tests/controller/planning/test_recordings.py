@@ -4,6 +4,7 @@ import copy
 import functools
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -134,7 +135,7 @@ def test_whatever_objects_say_the_coordinator_goes_on(data):
     events = recorded_events()
     cluster = Coordinator(policy=a_policy())
     cluster.lead(1, [], START)
-    known = {}
+    known: dict[Any, Any] = {}
     for number, (kind, name, raw) in enumerate(events):
         raw = copy.deepcopy(raw)
         for _ in range(data.draw(st.integers(0, 2))):
@@ -181,4 +182,16 @@ def mutate(value, data):
         value = value[key]
 
 
-REPLACEMENTS = (None, "", "x" * 300, 0, -1, 1e300, True, [], {}, [{}], "2020-01-01T00:00:00Z")
+REPLACEMENTS: tuple[Any, ...] = (
+    None,
+    "",
+    "x" * 300,
+    0,
+    -1,
+    1e300,
+    True,
+    [],
+    {},
+    [{}],
+    "2020-01-01T00:00:00Z",
+)
