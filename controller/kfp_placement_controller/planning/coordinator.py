@@ -4,9 +4,11 @@ One thread owns all of this. It calls no API, starts no thread and reads no cloc
 drive it through whole recordings.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from kfp_placement_controller.kube.claims import ObservedClaim
@@ -44,6 +46,8 @@ from kfp_placement_engine.contract.resources_policy import (
     PlacementPolicySpec,
     PlacementPolicyStatus,
 )
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass
@@ -106,9 +110,9 @@ class Coordinator:
             run = self.book.runs.get(key)
             if run is None:
                 continue
-            run.look(self.policy, now, self.params)
+            self._safely(run, partial(run.look, self.policy, now, self.params))
             self.desk.adopt(run, placement)
-            self.planner.trigger(run, {Trigger.NODE} if run.active else (), now)
+        self.planner.may_gain(now)
 
     def follow(self) -> None:
         """Another leads from now on."""
@@ -141,11 +145,12 @@ class Coordinator:
         if self.epoch is None:
             return [OpenGate(release) for release in self.gates.overdue(self.policy, now)]
         actions: list[Action] = []
+        self.book.leave_alone()
         for run in self._due_runs(now):
-            self._look(run, now)
+            self._safely(run, partial(self._look, run, now))
         for run in list(self.book.active()):
             if not run.plan_is_whole:
-                self.planner.plan_at_once(run, self.policy, now)
+                self._safely(run, partial(self.planner.plan_at_once, run, self.policy, now))
         asked = self.planner.next_round(self.policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
@@ -164,6 +169,14 @@ class Coordinator:
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
         return min(moments)
+
+    def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
+        """Anybody may have written the run: a defect of ours must not hide all the others."""
+        try:
+            do()
+        except Exception as error:
+            _LOG.exception("run %s/%s: defect in planning", *run.key)
+            run.refused = f"a defect of the planner: {type(error).__name__}: {error!s:.200}"
 
     def _due_runs(self, now: datetime) -> list[TrackedRun]:
         """Runs that have changed, and from time to time all active ones."""

@@ -91,8 +91,7 @@ class PlacementDesk:
         page = self._pages[run.key] = _Page(run.workflow.uid)
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
-            run.plan = plan
-            run.first_makespan_seconds = placement.spec.first_makespan_seconds
+            run.adopt(plan, placement.spec.first_makespan_seconds)
         status = placement.status
         if status is None:
             return

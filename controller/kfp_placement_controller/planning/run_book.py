@@ -64,6 +64,12 @@ class RunBook:
         if run is not None and pod is not None and _belongs(pod, run.workflow):
             run.observe_pod(change.old, change.new, now)
 
+    def leave_alone(self) -> None:
+        """Drop runs whose namespace has opted out, as is known now; planned ones go on."""
+        for key, run in list(self.runs.items()):
+            if run.plan is None and self._excluded(key[0]):
+                del self.runs[key]
+
     def active(self) -> Iterator[TrackedRun]:
         """Runs in which something is left to plan, oldest first."""
         runs = sorted(self.runs.values(), key=lambda run: (run.workflow.created_at, run.key))

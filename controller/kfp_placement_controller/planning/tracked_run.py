@@ -133,6 +133,13 @@ class TrackedRun:
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 
+    def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
+        """Go on with what an earlier planner has planned; look before, so that states are known."""
+        self.plan, self.first_makespan_seconds = plan, first_makespan_seconds
+        self.plan_is_whole = all(
+            name in plan.rows or status.ended for name, status in self.statuses.items()
+        )
+
     def waits_on(self, nodes: Sequence[str]) -> bool:
         """Whether a step that has not started is planned on one of these nodes."""
         if self.plan is None:

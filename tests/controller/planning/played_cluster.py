@@ -58,6 +58,7 @@ class PlayedCluster:
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
         search: answers rounds.
+        offload_nodes: Argo keeps its nodes in its database.
         events: what was delivered, in order, if that is recorded.
     """
 
@@ -82,6 +83,7 @@ class PlayedCluster:
         self.kubelets = Kubelets(
             Workload(settings or WorkloadSettings(driver_seconds=2, start_seconds=0))
         )
+        self.offload_nodes = False
         self._gated = gated
         self._record = record
         self.events: list[tuple[Kind, tuple[str, str], Json]] = []
@@ -251,10 +253,17 @@ class PlayedCluster:
             (NODES, ("", name)): node for name, node in self._nodes.items()
         }
         for player in self.players.values():
-            found[WORKFLOWS, ("team", player.workflow["metadata"]["name"])] = player.workflow
+            found[WORKFLOWS, ("team", player.workflow["metadata"]["name"])] = self._shown(player)
         for pod in self.pods():
             found[PODS, ("team", pod["metadata"]["name"])] = pod
         return found
+
+    def _shown(self, player: Player) -> Json:
+        """The Workflow as the API server has it."""
+        if not self.offload_nodes:
+            return player.workflow
+        status = {key: each for key, each in player.workflow["status"].items() if key != "nodes"}
+        return {**player.workflow, "status": {**status, "offloadNodeStatusVersion": "fnv:1"}}
 
     def _tell(self) -> None:
         """What a watch would deliver."""

@@ -4,10 +4,14 @@ import json
 
 import pytest
 
+from kfp_placement_controller.kube.kinds import NAMESPACES
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import RoundFailure
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, SCHEDULER_LABEL
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import PlayedCluster
@@ -174,8 +178,36 @@ def test_a_follower_takes_over_where_the_leader_was():
     after = cluster.placement("wf")
     assert after.status.phase == "Succeeded"
     assert after.spec.first_makespan_seconds == before.spec.first_makespan_seconds
-    assert after.spec.revision >= before.spec.revision
+    assert after.spec.revision == before.spec.revision
     assert after.spec.epoch == 2
+
+
+def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.coordinator.follow()
+    cluster.step(lambda: True)
+    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), None, True), cluster.now)
+    cluster.coordinator.lead(1, [], cluster.now)
+    cluster.run()
+    assert cluster.writes == []
+
+
+def test_a_defect_with_one_run_refuses_it_and_no_other(monkeypatch):
+    cluster = a_cluster()
+    look = TrackedRun.look
+
+    def broken(run, *arguments):
+        if run.key[1] == "wf":
+            raise ZeroDivisionError("a defect")
+        return look(run, *arguments)
+
+    monkeypatch.setattr(TrackedRun, "look", broken)
+    submit(cluster)
+    submit(cluster, a_chain("good"))
+    cluster.run()
+    assert cluster.placement("wf").status.phase == "Refused"
+    assert cluster.placement("good").status.phase == "Succeeded"
 
 
 def test_a_follower_writes_nothing():
@@ -296,3 +328,42 @@ def test_what_was_planned_first_is_what_happens():
         actual = placement.status.makespan_seconds
         errors.append(abs(placement.spec.first_makespan_seconds - actual) / actual)
     assert max(errors) <= 0.05
+
+
+def many_steps(cluster, number=40):
+    tasks = [task(f"s{n}", depends=f"s{n - 8}") if n >= 8 else task(f"s{n}") for n in range(number)]
+    submit(cluster, workflow(dag("main", *tasks), a_step(seconds=5, cpu="10m")))
+
+
+def test_ended_steps_lose_their_rows_where_all_do_not_fit(monkeypatch):
+    monkeypatch.setattr(placement_object, "HARD_LIMIT_BYTES", placement_object.OTHER_BYTES + 1850)
+    cluster = a_cluster(node_object("n0", allocatable={"cpu": "100"}))
+    many_steps(cluster)
+    cluster.run()
+    cluster.step(lambda: True)
+    placement = cluster.placement("wf")
+    assert placement.status.folded_steps > 0
+    assert placement.status.folded_steps + len(placement.spec.steps) == 40
+    assert placement.status.counts.succeeded == 40
+    assert len(placement.status.steps) == len(placement.spec.steps)
+    assert conditions(cluster)["RowsComplete"] == ("False", "TooLarge")
+    assert placement.spec.revision < 10
+
+
+def test_a_run_whose_rows_can_never_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(placement_object, "HARD_LIMIT_BYTES", placement_object.OTHER_BYTES + 300)
+    cluster = a_cluster(node_object("n0", allocatable={"cpu": "100"}))
+    many_steps(cluster)
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").status.phase == "Refused"
+    assert "split the pipeline" in cluster.announced[0].note
+
+
+def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed():
+    cluster = a_cluster()
+    cluster.offload_nodes = True
+    submit(cluster)
+    cluster.run()
+    cluster.step(lambda: True)
+    assert cluster.states("wf") == {"first": "succeeded", "second": "succeeded"}
+    assert conditions(cluster)["RowsComplete"] == ("False", "StatusUnreadable")
