@@ -104,9 +104,11 @@ def run(settings: PlanSettings) -> int:
 
 
 def needs(settings: PlanSettings) -> tuple[Need, ...]:
-    """What the process does with the API server, but for gates."""
+    """What the process does with the API server."""
     namespace = settings.own_namespace
+    opening = (Need(PODS, ("get", "patch")),) if settings.gates else ()
     return (
+        *opening,
         *NEEDS,
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=settings.planner_lease_name),
@@ -140,7 +142,7 @@ class PlanProcess:
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._came_round_at = clock()
-        self.coordinator = Coordinator(settings.own_namespace)
+        self.coordinator = Coordinator(settings.own_namespace, may_gate=settings.gates)
         self._watchers = [self._watcher(client, kind) for kind in READ]
         self._watchers.append(self._lease_watcher(client))
         self._events = EventRecorder(client, settings.identity, clock=clock)

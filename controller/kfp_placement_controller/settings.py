@@ -58,6 +58,9 @@ class PlanSettings(Settings):
     address: str = "0.0.0.0"
     """Address that this port is opened on."""
 
+    gates: bool = False
+    """Whether gates are installed; without, the policy never says that pods may be gated."""
+
 
 class ExtendSettings(Settings):
     """Of `extend`."""

@@ -170,6 +170,13 @@ def test_gates_come_only_with_the_right_to_take_them_off():
             if "pods" in rule["resources"] and {"patch", "update"} & set(rule["verbs"])
         ]
         assert bool(patching) == ("gates" in features)
+        variables = [
+            variable
+            for container in containers(items)
+            for variable in container.get("env", ())
+            if variable["name"] == "KFP_PLACEMENT_GATES"
+        ]
+        assert bool(variables) == ("gates" in features)
         assert "kfp-placement-gate" not in policies or patching
 
 

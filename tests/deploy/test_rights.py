@@ -172,7 +172,7 @@ def everyones(installed: Api) -> set[Right]:
     ("name", "needs"),
     [
         ("scheduler", extend_process.needs(ExtendSettings())),
-        ("plan", plan_process.needs(PlanSettings())),
+        ("plan", plan_process.needs(PlanSettings(gates=True))),
     ],
 )
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):

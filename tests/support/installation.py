@@ -7,6 +7,7 @@ may do in a cluster; Argo and the kubelets are stand-ins.
 
 import contextlib
 import copy
+import os
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
@@ -156,7 +157,7 @@ class Installation:
 
     def release(self) -> tuple[str, ...]:
         """Arguments of the shipped job that takes overdue gates off, with its account."""
-        (job,) = of_kind(manifests.rendered(*self._options.features), "CronJob")
+        (job,) = of_kind(self._items, "CronJob")
         pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         kubeconfig = self._kubeconfig(RELEASE)
         return (*pod["containers"][0]["args"], "--kubeconfig", str(kubeconfig))
@@ -245,16 +246,16 @@ class Installation:
         )
 
     def _start(self) -> None:
-        items = manifests.rendered(*self._options.features)
+        self._items = manifests.rendered(*self._options.features)
         manifests.apply(self.api, custom_resource_definitions())
-        manifests.apply(self.api, map(_at_rest, items))
+        manifests.apply(self.api, map(_at_rest, self._items))
         if self._options.policy:
             self.set_policy(**self._options.policy)
         self._kubeconfigs = {process: self._kubeconfig(process) for process in ("plan", EXTEND)}
         extender_port, probe_port = free_ports(2)
         ports = ("--extender-port", str(extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)
-        self._start_scheduler(items, extender_port)
+        self._start_scheduler(extender_port)
         for number in range(1, self._options.planners + 1):
             (port,) = free_ports(1)
             options = ("--port", str(port), "--address", LOOPBACK)
@@ -275,18 +276,19 @@ class Installation:
         self, name: str, probe_port: int, command: str, options: tuple[str, ...]
     ) -> None:
         kubeconfig = str(self._kubeconfigs[command])
+        environment = os.environ | _shipped_variables(self._items, command)
         line = (
             *(sys.executable, "-m", "kfp_placement_controller.main", command),
             *("--kubeconfig", kubeconfig, "--identity", name),
             *options,
         )
-        process = ManagedProcess(name, line, self._plane.folder / f"{name}.log")
+        process = ManagedProcess(name, line, self._plane.folder / f"{name}.log", environment)
         self._processes[name] = process
         self._probes[name] = health.http_ready(probe_port)
         process.start()
 
-    def _start_scheduler(self, items: list[JsonObject], extender_port: int) -> None:
-        (shipped,) = of_kind(items, "ConfigMap")
+    def _start_scheduler(self, extender_port: int) -> None:
+        (shipped,) = of_kind(self._items, "ConfigMap")
         configuration = yaml.safe_load(shipped["data"]["scheduler-config.yaml"])
         for extender in configuration["extenders"]:
             before, _, after = extender["urlPrefix"].partition(":8888")
@@ -295,6 +297,18 @@ class Installation:
         process = self._plane.add_scheduler(_SCHEDULER_OF_PLANE, configuration, token)
         self._processes[SCHEDULER] = process
         self._cleanup.callback(self._plane.remove, _SCHEDULER_OF_PLANE)
+
+
+def _shipped_variables(items: list[JsonObject], container: str) -> dict[str, str]:
+    """What the Deployments set for a container, but for what only a pod has."""
+    return {
+        variable["name"]: variable["value"]
+        for deployment in of_kind(items, "Deployment")
+        for each in deployment["spec"]["template"]["spec"]["containers"]
+        if each["name"] == container
+        for variable in each["env"]
+        if "value" in variable
+    }
 
 
 def _at_rest(item: JsonObject) -> JsonObject:

@@ -58,11 +58,14 @@ def scheduler_finding(
     return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
 
 
+_NO_GATES = "no planner opens gates: none leads, or features/gates is not installed"
+
+
 def gates_finding(*, ready: bool) -> Finding:
-    """Whether new pods may be gated; only a planner that leads and is synced says that they may."""
+    """Whether new pods may be gated; only a planner that leads, and opens gates, says yes."""
     if ready:
         return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
-    return Finding(GATES_READY, False, "NoPlanner", "no planner opens gates", "gatesReady")
+    return Finding(GATES_READY, False, "NoPlanner", _NO_GATES, "gatesReady")
 
 
 def _not_ready(reason: str, message: str) -> Finding:

@@ -60,6 +60,7 @@ class Coordinator:
         policy: in force.
         epoch: of our Lease while we lead; None = we only follow.
         learned: overheads seen.
+        may_gate: whether we may take gates off, so that pods may be gated at all.
     """
 
     own_namespace: str = ""
@@ -67,6 +68,7 @@ class Coordinator:
     policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     epoch: int | None = None
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
+    may_gate: bool = True
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -75,7 +77,7 @@ class Coordinator:
         self.planner = Planner(self.book, self.cluster, self.learned, self.params)
         self.gates = GateKeeper(self.book, self.cluster, self.params.retry_seconds)
         self.desk = PlacementDesk(self.params)
-        self.guard = Guard(self.params.retry_seconds)
+        self.guard = Guard(self.params.retry_seconds, self.may_gate)
         self._looked_at: datetime | None = None
         self._policy_status = PlacementPolicyStatus()
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {

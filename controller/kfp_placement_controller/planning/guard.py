@@ -61,10 +61,12 @@ class Guard:
 
     Attributes:
         retry_seconds: between two tries of the same.
+        may_gate: whether we may take gates off.
         lease: of our scheduler.
     """
 
     retry_seconds: float
+    may_gate: bool = True
     lease: LeaseWatch = field(default_factory=LeaseWatch)
     _said_at: datetime | None = None
     _deleted_at: dict[str, datetime] = field(default_factory=dict)
@@ -86,7 +88,8 @@ class Guard:
         """
         age = self.lease.age_seconds(now)
         alive = scheduler_finding(self.lease, policy, now)
-        findings = tuple(each for each in (alive, gates_finding(ready=True)) if each is not None)
+        gates = gates_finding(ready=self.may_gate)
+        findings = tuple(each for each in (alive, gates) if each is not None)
         found: list[SayFindings | DeletePod] = []
         said = {SCHEDULER_READY: status.scheduler_ready, GATES_READY: status.gates_ready}
         differs = any(said[each.condition] is not each.holds for each in findings)

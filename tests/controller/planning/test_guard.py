@@ -23,6 +23,11 @@ def flags(actions):
     return {finding.flag: finding.holds for each in found for finding in each.findings}
 
 
+def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
+    guard = Guard(retry_seconds=2.0, may_gate=False)
+    assert flags(said(guard, 0))["gatesReady"] is False
+
+
 def test_age_counts_from_the_last_change_by_our_own_clock():
     """The holder's clock may be an hour off."""
     lease = LeaseWatch()
