@@ -10,18 +10,24 @@ from kfp_placement.cli.check_command import check
 from kfp_placement.cli.cluster_command import cluster
 from kfp_placement.cli.completion_command import completion
 from kfp_placement.cli.demo_command import demo
+from kfp_placement.cli.explain_command import explain
 from kfp_placement.cli.group import PlacementGroup, debug_option, program_name
+from kfp_placement.cli.list_command import list_runs
 from kfp_placement.cli.plan_command import plan
+from kfp_placement.cli.release_command import release
+from kfp_placement.cli.watch_command import watch
 
 _EPILOG = """\b
 Examples:
   kfp-placement demo
   kfp-placement plan pipeline.yaml --cluster cluster.yaml
   kfp-placement plan pipelines:taxi --cluster cluster.yaml -o html --output plan.html
+  kfp-placement list -A
+  kfp-placement explain taxi-x7k2p predict
 
 \b
-Exit codes: 0 ok, 1 unreadable input or failure, 2 usage, 3 file, module or data not found,
-4 a step is unschedulable (the output is still printed).
+Exit codes: 0 ok, 1 unreadable input or failure, 2 usage, 3 file, module, data, run or step not
+found, 4 a step is unschedulable (the output is still printed), 5 timed out.
 """
 
 
@@ -33,10 +39,24 @@ Exit codes: 0 ok, 1 unreadable input or failure, 2 usage, 3 file, module or data
 @click.version_option(package_name="kfp-placement", message="kfp-placement %(version)s")
 @debug_option
 def cli() -> None:
-    """Plan where the steps of a Kubeflow Pipelines run go, before it starts."""
+    """Plan where the steps of a Kubeflow Pipelines run go, before it starts.
+
+    And see in a cluster where they went, and what they wait for.
+    """
 
 
-for _command in (plan, check, cluster, demo, bench, completion):
+for _command in (
+    plan,
+    check,
+    cluster,
+    list_runs,
+    explain,
+    watch,
+    release,
+    demo,
+    bench,
+    completion,
+):
     cli.add_command(_command)
 
 

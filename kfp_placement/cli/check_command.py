@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, pairs
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
+    from kfp_placement._cluster import LiveCluster
     from kfp_placement.findings import CheckReport
 
 _EPILOG = """\b
@@ -21,6 +23,7 @@ RUN and CLUSTER are as for `plan`.
 Examples:
   kfp-placement check pipeline.yaml
   kfp-placement check pipelines:taxi --cluster cluster.yaml
+  kfp-placement check pipeline.yaml --cluster live
   kfp-placement check pipeline.yaml -o json
 
 \b
@@ -60,6 +63,7 @@ was found, or the input cannot be read.
     type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
+@connection_options
 @debug_option
 def check(
     run: str,
@@ -67,22 +71,26 @@ def check(
     arguments: dict[str, str],
     output_format: str,
     output: Path | None,
+    **target: Any,
 ) -> int:
     """List what would surprise about a run.
 
     Unknown locations, marks that get lost, steps that fit nowhere, retries that are ignored.
     """
-    from kfp_placement.cli.inputs import check_sources
+    from kfp_placement.cli.inputs import check_sources, connect_live
     from kfp_placement.cli.output import check_target, emit
 
     check_sources(run, cluster)
     check_target(output)
-    report = _report(run, cluster, arguments)
+    live = connect_live(cluster, Target(**target))
+    report = _report(run, cluster, live, arguments)
     emit(_json(report) if output_format == "json" else f"{report}\n", output)
     return _exit_code(report)
 
 
-def _report(run: str, cluster: str | None, arguments: dict[str, str]) -> "CheckReport":
+def _report(
+    run: str, cluster: str | None, live: "LiveCluster | None", arguments: dict[str, str]
+) -> "CheckReport":
     from kfp_placement.cli.inputs import read_cluster_source, read_package
     from kfp_placement.cli.progress import LiveLine
 
@@ -98,7 +106,7 @@ def _report(run: str, cluster: str | None, arguments: dict[str, str]) -> "CheckR
             graph = read_run(package.data, name=package.name, options=options, progress=progress)
         except ArgumentError as error:
             raise click.UsageError(visible(str(error))) from error
-        known = None if cluster is None else read_cluster_source(cluster, progress)
+        known = None if cluster is None else read_cluster_source(cluster, progress, live)
         return check_run(graph, package=package.data, cluster=known)
 
 

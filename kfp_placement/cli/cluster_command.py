@@ -1,10 +1,12 @@
 """`cluster`: a small clean Cluster file from a kubectl dump."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH
 
 _EPILOG = """\b
@@ -16,6 +18,7 @@ Examples:
   kubectl get nodes,pods,pvc,pv -A -o json > dump.json
   kfp-placement cluster dump.json --output cluster.yaml
   kubectl get nodes,pods,pvc,pv -A -o json | kfp-placement cluster - > cluster.yaml
+  kfp-placement cluster live --output cluster.yaml
 """
 
 
@@ -27,20 +30,21 @@ Examples:
     type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
+@connection_options
 @debug_option
-def cluster(dump: str, output: Path | None) -> None:
+def cluster(dump: str, output: Path | None, **target: Any) -> None:
     """Make a short Cluster file from what kubectl prints.
 
-    DUMP is a kubectl dump, a Cluster file, or - for stdin.
+    DUMP is a kubectl dump, a Cluster file, - for stdin, or `live` for the kubeconfig's cluster.
     """
-    from kfp_placement.cli.inputs import read_cluster_source, refuse_live
+    from kfp_placement.cli.inputs import connect_live, read_cluster_source
     from kfp_placement.cli.output import check_target, emit
     from kfp_placement.cli.progress import LiveLine
 
-    refuse_live(dump)
     check_target(output)
+    live = connect_live(dump, Target(**target))
     with LiveLine() as progress:
-        known = read_cluster_source(dump, progress)
+        known = read_cluster_source(dump, progress, live)
     from kfp_placement.report.visible import visible
     from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 

@@ -16,10 +16,13 @@ class ExitCode(IntEnum):
     """An option or argument that makes no sense."""
 
     NOT_FOUND = 3
-    """A file, module or data set that is not there."""
+    """A file, module, data set, run or step that is not there."""
 
     UNSCHEDULABLE = 4
     """A step fits no node; the output was still printed."""
+
+    TIMED_OUT = 5
+    """What was waited for did not happen in the time given."""
 
     INTERRUPTED = 130
     """Stopped with Ctrl-C."""

@@ -14,7 +14,7 @@ import click
 
 from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.exceptions import PlacementError
+from kfp_placement.exceptions import ClusterMissingError, PlacementError
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
 
@@ -159,7 +159,7 @@ def _message(error: Exception) -> str:
 
 
 def _exit_code(error: BaseException | None) -> ExitCode:
-    if isinstance(error, InputNotFoundError):
+    if isinstance(error, InputNotFoundError | ClusterMissingError):
         return ExitCode.NOT_FOUND
     if isinstance(error, PlacementError):
         # The SDK wraps the engine's errors: what was not found is still not found.

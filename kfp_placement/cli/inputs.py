@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kfp_placement.cli.live_options import Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
 from kfp_placement_engine.exceptions import InputError
 
 if TYPE_CHECKING:
+    from kfp_placement._cluster import LiveCluster
     from kfp_placement._package import Package
     from kfp_placement_engine.cluster import Cluster
     from kfp_placement_engine.planning import Progress
@@ -31,24 +33,10 @@ def check_sources(run: str, cluster: str | None) -> None:
     """Refuse what cannot be meant.
 
     Raises:
-        click.UsageError: both from stdin, or a live cluster.
+        click.UsageError: both from stdin.
     """
     if run == STDIN and cluster == STDIN:
         raise click.UsageError("RUN and CLUSTER cannot both come from stdin; name a file for one")
-    refuse_live(cluster)
-
-
-def refuse_live(cluster: str | None) -> None:
-    """Refuse a live cluster.
-
-    Raises:
-        click.UsageError: it is `live`.
-    """
-    if cluster == LIVE:
-        raise click.UsageError(
-            "a live cluster needs the controller, which this version does not have yet; until"
-            " then: kubectl get nodes,pods,pvc,pv -A -o json > cluster.json"
-        )
 
 
 def read_package(run: str) -> "Package":
@@ -69,12 +57,39 @@ def read_package(run: str) -> "Package":
     return Package(run, read_file(Path(run), max_bytes=RUN_MAX_BYTES))
 
 
-def read_cluster_source(cluster: str, progress: "Progress") -> "Cluster":
-    """The cluster that CLUSTER describes.
+def connect_live(cluster: str | None, target: Target) -> "LiveCluster | None":
+    """The live cluster, if that is what CLUSTER names.
 
     Raises:
+        click.UsageError: a kubeconfig or context is named for a file.
+        ClusterError: no usable kubeconfig.
+    """
+    if cluster == LIVE:
+        return connect(target)[0]
+    for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
+        if value is not None:
+            raise click.UsageError(f"{option} is for a live cluster: --cluster {LIVE}")
+    return None
+
+
+def read_cluster_source(
+    cluster: str, progress: "Progress", live: "LiveCluster | None" = None
+) -> "Cluster":
+    """The cluster that CLUSTER describes.
+
+    Args:
+        cluster: what stands on the command line.
+        progress: told how far it is.
+        live: the cluster that `live` means.
+
+    Raises:
+        ClusterError: the live one refuses, or gives no answer.
         EngineError: it is not there or cannot be read.
     """
+    if live is not None:
+        from kfp_placement.live.cluster_objects import live_cluster
+
+        return live_cluster(live, progress)
     from kfp_placement_engine.readers import read_cluster
     from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
 

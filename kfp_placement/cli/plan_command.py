@@ -8,6 +8,7 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import (
     BASELINES,
     FORMATS,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
 a pipeline in Python (module:pipeline or file.py:pipeline), or - for stdin.
-CLUSTER is what kubectl prints, a Cluster file (see `cluster`), or - for stdin:
+CLUSTER is what kubectl prints, a Cluster file (see `cluster`), - for stdin, or `live`, which reads
+the cluster of the kubeconfig (nothing is written):
   kubectl get nodes,pods,pvc,pv -A -o json > cluster.json
 
 \b
@@ -39,6 +41,7 @@ Examples:
   kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide --arg rows=5000
   kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
   kfp-placement plan run.yaml --cluster cluster.yaml --output plan.html
+  kfp-placement plan pipeline.yaml --cluster live -n team-a
 
 \b
 Exit code 4: a step fits no node; the plan is printed all the same.
@@ -65,6 +68,8 @@ class PlanRequest:
     kube_version: tuple[int, int]
     compare: tuple[str, ...]
     marked_only: bool
+    kubeconfig: Path | None = None
+    context: str | None = None
 
 
 def _duration(text: str) -> float:
@@ -81,7 +86,7 @@ def _duration(text: str) -> float:
     required=True,
     metavar="CLUSTER",
     type=INPUT_FILE,
-    help="Where the run shall go: a kubectl dump, a Cluster file, or - for stdin.",
+    help="Where the run shall go: a kubectl dump, a Cluster file, - for stdin, or live.",
 )
 @click.option(
     "--arg",
@@ -121,10 +126,12 @@ def _duration(text: str) -> float:
     help="A step whose result is taken to be in KFP's cache. Repeatable.",
 )
 @click.option(
+    "-n",
     "--namespace",
     type=NamespaceType(),
     metavar="NAME",
-    help="Namespace of the run: whose volume claims it uses.  [default: the run's own, if any]",
+    help="Namespace of the run: whose volume claims it uses.  [default: the run's own, if any, else"
+    " with live the context's]",
 )
 @click.option(
     "--seed",
@@ -194,11 +201,13 @@ def _duration(text: str) -> float:
     type=LOCAL_PATH,
     help="Write to FILE, whole or not at all, instead of stdout.",
 )
+@connection_options
 @debug_option
 def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
     """Show where every step of a run would go.
 
-    Which node, when, why, and how that compares with the default scheduler. Contacts no cluster.
+    Which node, when, why, and how that compares with the default scheduler. Contacts no cluster
+    but with --cluster live.
     """
     from kfp_placement.cli.output import check_target, emit, format_for
 
@@ -213,16 +222,21 @@ def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
 
 def make_plan(request: PlanRequest) -> "Plan":
     """Read, override, plan; with a live line on a terminal."""
-    from kfp_placement.cli.inputs import check_sources, read_cluster_source
+    from kfp_placement.cli.inputs import check_sources, connect_live, read_cluster_source
     from kfp_placement.cli.progress import LiveLine
 
     check_sources(request.run, request.cluster)
+    target = Target(request.kubeconfig, request.context, request.namespace)
+    live = connect_live(request.cluster, target)
     with LiveLine() as progress:
-        cluster = read_cluster_source(request.cluster, progress)
+        cluster = read_cluster_source(request.cluster, progress, live)
+        from kfp_placement_engine.overrides import in_namespace
         from kfp_placement_engine.planning import assumptions_of, plan_run
 
         options = _options(request)
         graph = _graph(request, assumptions_of(cluster, options).loop_width, progress)
+        if live is not None and not graph.namespace:
+            graph = in_namespace(graph, live.namespace)
         return plan_run(graph, cluster, options, progress)
 
 

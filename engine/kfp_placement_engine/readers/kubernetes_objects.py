@@ -1,6 +1,7 @@
 """What `kubectl get nodes,pods,pvc,pv -A -o yaml` (or json) prints -> Cluster.
 
-A List, several Lists, single objects, several documents and JSON arrays all do. Nothing in such a
+A List, several Lists, single objects, several documents and JSON arrays all do; Locations and the
+PlacementPolicy may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol`). Nothing in such a
 file is trusted: a bad node is an error, as no plan is right without it; another bad object is left
 out with a notice.
 """
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.cluster import Claim, Cluster, Node
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.quantities import MAX_QUANTITY, Resources
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.claim_objects import (
@@ -24,6 +26,12 @@ from kfp_placement_engine.readers.node_objects import (
     latencies_from_labels,
     read_node,
     without_zeros,
+)
+from kfp_placement_engine.readers.placement_objects import (
+    policy_defaults,
+    read_location,
+    read_policy,
+    with_locations,
 )
 from kfp_placement_engine.readers.pod_objects import read_requests
 from kfp_placement_engine.run_graph import NodeSelectorTerm, Notice
@@ -39,7 +47,16 @@ UNUSED_KEYS = frozenset(
 )  # fmt: skip
 """Objects and lists below these keys are not needed: most of what a dump of pods weighs."""
 
-_KINDS = ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume")
+_KINDS = {
+    "Node": "v1",
+    "Pod": "v1",
+    "PersistentVolumeClaim": "v1",
+    "PersistentVolume": "v1",
+    "Location": API_VERSION,
+    "PlacementPolicy": API_VERSION,
+}
+"""Kinds that are read, and their versions."""
+
 _ENDED = ("Succeeded", "Failed")
 _SHOWN_NOTICES = 20
 
@@ -75,16 +92,21 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     claims_used: dict[ClaimKey, list[str]] = {}
     nodes = _with_used_room(nodes, collected, claims_used)
     claims = _read_claims(collected, claims_used)
+    locations = _each(collected, "Location", read_location)
+    latencies = with_locations(latencies_from_labels(nodes), locations, nodes)
+    defaults, left_out = policy_defaults(_each(collected, "PlacementPolicy", read_policy))
+    collected.notices.extend(left_out)
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
         more = ", ..." if len(collected.ignored) > 5 else ""
         collected.notices.append(Notice("ignored-objects", f"not used: {kinds}{more}"))
     return Cluster(
         nodes=nodes,
-        latencies=latencies_from_labels(nodes),
+        latencies=latencies,
         claims=claims,
         notices=_shortened(collected.notices),
         source=name,
+        defaults=defaults,
     )
 
 
@@ -114,7 +136,7 @@ def _sort(raw: Mapping[str, Any], kind: str, collected: _Collected, place: str) 
     if not kind:
         raise InputError(f"{place}: no Kubernetes object: it has no kind")
     version = as_text(raw.get("apiVersion"), f"{place}: apiVersion") or "v1"
-    if kind in _KINDS and version == "v1":
+    if _KINDS.get(kind) == version:
         collected.objects[kind].append((place, raw))
     else:
         collected.ignored[kind if version == "v1" else f"{kind} ({version:.60})"] += 1

@@ -1,0 +1,77 @@
+"""Locations and the PlacementPolicy of a dump -> latencies and assumptions of a cluster."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kfp_placement_engine.cluster import Node
+from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.resources_policy import POLICY_NAME, PlacementPolicySpec
+from kfp_placement_engine.run_graph import Notice
+
+Latencies = Mapping[str, Mapping[str, float]]
+"""Location -> node name -> round trip in milliseconds."""
+
+
+def read_location(raw: Mapping[str, Any], _place: str) -> Location:
+    """Read a Location.
+
+    Raises:
+        InputError: it is malformed; the message names the first field in question.
+    """
+    return read_resource(Location, dict(raw))
+
+
+def read_policy(raw: Mapping[str, Any], _place: str) -> PlacementPolicy:
+    """Read a PlacementPolicy.
+
+    Raises:
+        InputError: it is malformed; the message names the first field in question.
+    """
+    return read_resource(PlacementPolicy, dict(raw))
+
+
+def with_locations(
+    by_label: Latencies, locations: Iterable[Location], nodes: Sequence[Node]
+) -> dict[str, dict[str, float]]:
+    """Round trips with those of Locations.
+
+    A Location goes before node labels of its name, in any case, also for nodes of which it says
+    nothing. Of two for one place the one whose object's name comes first counts.
+    """
+    places: dict[str, Location] = {}
+    for location in sorted(locations, key=lambda each: each.metadata.name or ""):
+        places.setdefault(location.place, location)
+    latencies = {
+        name: dict(trips) for name, trips in by_label.items() if name.lower() not in places
+    }
+    for place, location in places.items():
+        trips = {node.name: location.latency_ms(node.labels) for node in nodes}
+        name = location.spec.name or location.metadata.name or place
+        latencies[name] = {node: trip for node, trip in trips.items() if trip is not None}
+    return latencies
+
+
+def policy_defaults(
+    policies: Iterable[PlacementPolicy],
+) -> tuple[dict[str, float], tuple[Notice, ...]]:
+    """What the policy sets, by field of `Assumptions`; and what of it a plan leaves out."""
+    for policy in policies:
+        if policy.metadata.name == POLICY_NAME:
+            return dict(policy.spec.defaults.values()), _left_out(policy.spec)
+    return {}, ()
+
+
+def _left_out(spec: PlacementPolicySpec) -> tuple[Notice, ...]:
+    usual = PlacementPolicySpec()
+    fields = {
+        "defaults.byType": bool(spec.defaults.by_type),
+        "latencyRules": spec.latency_rules != usual.latency_rules,
+        "objective": spec.objective != usual.objective,
+    }
+    told = [name for name, differs in fields.items() if differs]
+    if not told:
+        return ()
+    message = (
+        f"the cluster's PlacementPolicy sets {', '.join(told)}, which this plan does not follow"
+    )
+    return (Notice("policy-not-followed", message),)

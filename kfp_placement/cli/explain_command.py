@@ -1,0 +1,69 @@
+"""`explain`: where each step of a run is, why there, why not yet, until when."""
+
+from typing import Any
+
+import click
+
+from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import (
+    Target,
+    connect,
+    connection_options,
+    format_option,
+    namespace_options,
+    now,
+    require_plan,
+    the_run,
+)
+from kfp_placement.report.visible import visible
+
+_EPILOG = """\b
+RUN is a Workflow's name, KFP's run id, or KFP's name of the run. STEP is a step's name, or a
+task's for all its iterations.
+
+\b
+Examples:
+  kfp-placement explain taxi-x7k2p
+  kfp-placement explain taxi-x7k2p predict
+  kfp-placement explain -A 5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10 -o json
+
+\b
+Exit codes: 0 explained; 1 no answer, or it cannot be read; 2 several runs may be meant;
+3 no such run or step.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("run", metavar="RUN")
+@click.argument("step", metavar="[STEP]", required=False)
+@namespace_options
+@connection_options
+@format_option
+@debug_option
+def explain(run: str, step: str | None, output_format: str, **target: Any) -> int:
+    """Say where each step of a run is and why.
+
+    State, planned against actual times, what it waits for and until when, the next best nodes.
+    """
+    from kfp_placement.cli.exit_codes import ExitCode
+    from kfp_placement.cli.output import emit, table_style
+    from kfp_placement.live.choosing import steps_named
+    from kfp_placement.live.documents import document_text, explanation_document
+    from kfp_placement.live.explanation import explanation
+    from kfp_placement.live.fetching import full_run
+
+    cluster, namespace = connect(Target(**target))
+    found = the_run(cluster, namespace, run)
+    require_plan(found)
+    view, missing = full_run(cluster, found)
+    steps = view.steps if step is None else steps_named(view, step)
+    if output_format in ("json", "yaml"):
+        document = explanation_document(view, steps, now(), missing)
+        emit(document_text(document, output_format), None)
+    else:
+        wide = output_format == "wide"
+        style = table_style(None, wide=wide)
+        emit(explanation(view, steps, now(), style, in_full=wide or step is not None), None)
+    for each in missing:
+        click.echo(f"Warning: {visible(each)}", err=True)
+    return ExitCode.FAILURE if view.placement is None else ExitCode.OK

@@ -1,0 +1,52 @@
+"""`list`: the runs of a cluster, with what waits and what is wrong."""
+
+from typing import Any
+
+import click
+
+from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import (
+    Target,
+    connect,
+    connection_options,
+    format_option,
+    namespace_options,
+    now,
+)
+
+_EPILOG = """\b
+Examples:
+  kfp-placement list
+  kfp-placement list -A -o wide
+  kfp-placement list -n team-a -o json
+"""
+
+
+@click.command("list", epilog=_EPILOG)
+@namespace_options
+@connection_options
+@format_option
+@debug_option
+def list_runs(output_format: str, **target: Any) -> None:
+    """List runs: phase, progress, planned time, what waits, what is wrong.
+
+    Latest first.
+    """
+    from kfp_placement.cli.output import emit, table_style
+    from kfp_placement.live import fetching
+    from kfp_placement.live.documents import document_text, runs_document
+    from kfp_placement.live.listing import runs_table
+
+    cluster, namespace = connect(Target(**target))
+    runs, more = fetching.list_runs(cluster, namespace)
+    if output_format in ("json", "yaml"):
+        emit(document_text(runs_document(runs, now()), output_format), None)
+    elif runs:
+        style = table_style(None, wide=output_format == "wide")
+        emit(runs_table(runs, now(), style, namespaces=not namespace), None)
+    else:
+        click.echo(
+            f"No runs in {f'namespace {namespace}' if namespace else 'any namespace'}.", err=True
+        )
+    if more:
+        click.echo(f"Only {len(runs):,} runs are shown; choose a namespace with -n.", err=True)

@@ -1,0 +1,64 @@
+"""Lines that stay, and below them, on a terminal, a block that is drawn again and again."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+import click
+
+from kfp_placement.cli.output import emit, table_style
+from kfp_placement.report.table import TableStyle
+from kfp_placement.report.visible import clip_columns
+
+
+class LiveBlock:
+    """Prints lines for good; the block is gone when its own block ends."""
+
+    def __init__(self) -> None:
+        self._on = sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
+        self._lines: list[str] = []
+
+    def print(self, line: str, *, err: bool = False) -> None:
+        """Print a line that stays."""
+        lines = self._lines
+        self.clear()
+        if err:
+            click.echo(line, err=True)
+        else:
+            emit(f"{line}\n", None)
+        self._show(lines)
+
+    def draw(self, lines: Callable[[TableStyle], Sequence[str]]) -> None:
+        """Show the block anew; nothing where there is no terminal."""
+        if not self._on:
+            return
+        columns, rows = shutil.get_terminal_size()
+        found = list(lines(table_style(None, wide=False)))
+        self.clear()
+        self._show([clip_columns(line, columns - 1) for line in found[: max(rows - 2, 1)]])
+
+    def clear(self) -> None:
+        """Take the block off the terminal."""
+        if self._lines:
+            sys.stdout.write(f"\x1b[{len(self._lines)}F\x1b[J")
+            sys.stdout.flush()
+            self._lines = []
+
+    def _show(self, lines: list[str]) -> None:
+        if lines:
+            emit("".join(f"{line}\n" for line in lines), None)
+        self._lines = lines
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.clear()

@@ -1,0 +1,137 @@
+"""How the live commands name a cluster, a namespace and a run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kfp_placement.cli.parameters import NamespaceType
+from kfp_placement.report.visible import shown
+
+if TYPE_CHECKING:
+    from kfp_placement._cluster import LiveCluster
+    from kfp_placement.live.fetching import Found
+    from kfp_placement.live.kinds import Api
+
+_Command = Callable[..., Any]
+
+LIVE_FORMATS = ("table", "wide", "json", "yaml")
+
+
+def connection_options(command: _Command) -> _Command:
+    """`--kubeconfig` and `--context`, as kubectl has them."""
+    command = click.option(
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig.  [default: the current one]",
+    )(command)
+    return click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False, readable=False),
+        help="The kubeconfig.  [default: as for kubectl]",
+    )(command)
+
+
+def namespace_options(command: _Command) -> _Command:
+    """`-n` and `-A`, as kubectl has them."""
+    command = click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")(
+        command
+    )
+    return click.option(
+        "-n",
+        "--namespace",
+        type=NamespaceType(),
+        metavar="NAME",
+        help="Where to look.  [default: the context's namespace]",
+    )(command)
+
+
+def format_option(command: _Command) -> _Command:
+    """`-o`."""
+    return click.option(
+        "-o",
+        "output_format",
+        type=click.Choice(LIVE_FORMATS),
+        default="table",
+        show_default=True,
+        help="Format.",
+    )(command)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where to look, as click parsed it; the fields are the options above."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    all_namespaces: bool = False
+
+
+def connect(target: Target) -> "tuple[LiveCluster, str]":
+    """The cluster, and the namespace to look in ("" = all).
+
+    Raises:
+        click.UsageError: one namespace and all of them.
+        ClusterError: no usable kubeconfig.
+    """
+    if target.namespace is not None and target.all_namespaces:
+        raise click.UsageError("-n and -A: one namespace, or all of them?")
+    from kfp_placement._cluster import LiveCluster
+
+    cluster = LiveCluster.connect(target.kubeconfig, target.context)
+    if target.all_namespaces:
+        return cluster, ""
+    return cluster, target.namespace or cluster.namespace
+
+
+def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
+    """The one run that is meant.
+
+    Raises:
+        click.UsageError: several may be meant; they are named.
+        ClusterMissingError: none.
+        ClusterError: refused, or no answer.
+    """
+    from kfp_placement.exceptions import ClusterMissingError
+    from kfp_placement.live.choosing import candidates
+    from kfp_placement.live.fetching import find_runs
+
+    found = find_runs(api, namespace, wanted)
+    name = repr(shown(wanted, 120))
+    if not found:
+        where = f"namespace {namespace}" if namespace else "any namespace"
+        more = "; -A looks in all namespaces" if namespace else ""
+        raise ClusterMissingError(
+            f"no run {name} in {where}, by Workflow, run id or run name{more};"
+            " `kfp-placement list` shows what there is"
+        )
+    if len(found) > 1:
+        named = candidates([(each.namespace, each.name) for each in found])
+        raise click.UsageError(f"{name} may be several runs; name one with -n: {named}")
+    return found[0]
+
+
+def require_plan(found: "Found") -> None:
+    """Say it plainly where a run has no plan.
+
+    Raises:
+        ClusterMissingError: it has none.
+    """
+    if found.raw is None:
+        from kfp_placement.exceptions import ClusterMissingError
+
+        raise ClusterMissingError(
+            f"Workflow {found.namespace}/{found.name} is there but has no plan: the planner is not"
+            " running (kubectl -n kfp-placement get pods), or the namespace takes no part (label"
+            " kfp-placement.dev/enabled)"
+        )
+
+
+def now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)

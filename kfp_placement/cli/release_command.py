@@ -1,0 +1,108 @@
+"""`release`: nothing of ours holds pods any more; undone by --resume."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import (
+    Target,
+    connect,
+    connection_options,
+    namespace_options,
+    the_run,
+)
+from kfp_placement.report.visible import visible
+
+if TYPE_CHECKING:
+    from kfp_placement.live.kinds import Api
+
+_EPILOG = """\b
+Without RUN the policy is paused: no new pod is marked or gated, also after restarts, until
+--resume. Then our scheduling gate is taken off every pod; gates of others stay. With RUN only the
+pods that these runs have now are released, and the policy goes on.
+
+\b
+Examples:
+  kfp-placement release --dry-run
+  kfp-placement release
+  kfp-placement release --resume
+  kfp-placement release -n team-a taxi-x7k2p
+
+\b
+Exit codes: 0 done; 1 something could not be done, all else was; 2 several runs may be meant;
+3 no such run, or no controller.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.option("--resume", is_flag=True, help="Let the policy go on.")
+@click.option(
+    "--dry-run", is_flag=True, help="Let the API server check every change and make none."
+)
+@namespace_options
+@connection_options
+@debug_option
+def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -> int:
+    """Pause placement and free all pods that wait for it."""
+    if resume and runs:
+        raise click.UsageError("--resume lets the policy go on; it takes no RUN")
+    where = Target(**target)
+    if not runs and (where.namespace is not None or where.all_namespaces):
+        raise click.UsageError("-n and -A say where to look for RUN; without one all is released")
+    cluster, namespace = connect(where)
+    if resume:
+        return _resume(cluster, dry_run=dry_run)
+    chosen = None
+    if runs:
+        found = [the_run(cluster, namespace, run) for run in runs]
+        chosen = [(each.namespace, each.name) for each in found]
+    paused = True if runs else _pause(cluster, dry_run=dry_run)
+    opened = _open(cluster, chosen, dry_run=dry_run)
+    return ExitCode.OK if paused and opened else ExitCode.FAILURE
+
+
+def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
+    from kfp_placement.live.releasing import set_paused
+
+    changed = set_paused(cluster, paused=False, dry_run=dry_run)
+    click.echo(_told("The policy goes on." if changed else "The policy was not paused.", dry_run))
+    return ExitCode.OK
+
+
+def _pause(cluster: "Api", *, dry_run: bool) -> bool:
+    """Pause the policy; what keeps that from being done keeps nobody from taking gates off."""
+    from kfp_placement.exceptions import ClusterError, ClusterUnreachableError
+    from kfp_placement.live.releasing import set_paused
+
+    try:
+        changed = set_paused(cluster, paused=True, dry_run=dry_run)
+    except ClusterUnreachableError:
+        raise
+    except ClusterError as error:
+        click.echo(f"Error: the policy is not paused: {visible(str(error))}", err=True)
+        return False
+    told = (
+        "The policy is paused; --resume undoes it." if changed else "The policy is paused already."
+    )
+    click.echo(_told(told, dry_run))
+    return True
+
+
+def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bool) -> bool:
+    from kfp_placement.live.releasing import open_gates
+    from kfp_placement.report.summary import counted
+
+    done = open_gates(
+        cluster, chosen, lambda pod: click.echo(f"released {visible(pod)}"), dry_run=dry_run
+    )
+    click.echo(_told(f"{counted(len(done.opened), 'pod')} released.", dry_run))
+    for pod, why in done.failures.items():
+        click.echo(f"Error: {visible(pod)} is not released: {visible(why)}", err=True)
+    return not done.failures
+
+
+def _told(text: str, dry_run: bool) -> str:
+    return f"{text} (dry run: nothing was changed)" if dry_run else text

@@ -1,0 +1,145 @@
+"""A live cluster, read as what `kubectl get nodes,pods,pvc,pv,loc,plpol -A` prints is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from kfp_placement.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.kinds import (
+    CLAIMS,
+    LOCATIONS,
+    NODES,
+    PODS,
+    POLICIES,
+    VOLUMES,
+    Api,
+    JsonObject,
+    Kind,
+    items,
+)
+from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.readers.kubernetes_objects import UNUSED_KEYS, read_objects
+from kfp_placement_engine.run_graph import Notice
+
+MAX_OBJECTS = 500_000
+"""Objects of a cluster that are read."""
+
+SOURCE = "live"
+"""What the cluster is called in a plan."""
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A kind to read.
+
+    Attributes:
+        kind: which.
+        without: what is assumed where it may not be read; "" = then nothing can be planned.
+    """
+
+    kind: Kind
+    without: str = ""
+
+
+_WANTED = (
+    _Wanted(NODES),
+    _Wanted(PODS, "room on nodes is unknown: they are taken to be empty"),
+    _Wanted(CLAIMS, "volume claims are taken to be unbound and unused"),
+    _Wanted(VOLUMES, "bound volumes are taken to be reachable from every node"),
+    _Wanted(LOCATIONS, "latencies are those of node labels"),
+    _Wanted(POLICIES, "the planner's own assumptions hold"),
+)
+
+
+def live_cluster(api: Api, progress: Progress) -> Cluster:
+    """Read the cluster.
+
+    What may not be read of all namespaces is read of the account's own; what may not be read at all
+    is assumed, and the cluster's notices say what.
+
+    Args:
+        api: the cluster.
+        progress: told how much is done and what is being done.
+
+    Raises:
+        ClusterError: no answer, or nodes may not be read.
+        EngineError: a node cannot be read, or the cluster is too large.
+    """
+    documents: list[Any] = []
+    notices: list[Notice] = []
+    for number, wanted in enumerate(_WANTED):
+        share = number / len(_WANTED)
+        documents += _read(api, wanted, notices, partial(progress, share))
+    cluster = read_objects(documents, name=SOURCE)
+    return replace(cluster, notices=(*notices, *cluster.notices))
+
+
+def _read(
+    api: Api, wanted: _Wanted, notices: list[Notice], tell: Callable[[str], None]
+) -> list[JsonObject]:
+    kind = wanted.kind
+    try:
+        return _list(api, kind, "", tell)
+    except ClusterMissingError:
+        # Ours: the controller is not installed, and there are none.
+        return []
+    except ClusterForbiddenError as error:
+        if not wanted.without:
+            raise ClusterForbiddenError(
+                f"{error}; without nodes nothing can be planned: ask for a Cluster file instead"
+                " (`kfp-placement cluster live --output cluster.yaml`)"
+            ) from error
+        return _own(api, wanted, error, notices, tell)
+
+
+def _own(
+    api: Api,
+    wanted: _Wanted,
+    refusal: ClusterForbiddenError,
+    notices: list[Notice],
+    tell: Callable[[str], None],
+) -> list[JsonObject]:
+    """Those of the account's own namespace, or none."""
+    kind, found, without = wanted.kind, list[JsonObject](), wanted.without
+    if kind.namespaced:
+        try:
+            found = _list(api, kind, api.namespace, tell)
+            without = f"only those of namespace {api.namespace} are counted"
+        except ClusterForbiddenError:
+            found = []
+    notices.append(Notice("not-allowed", f"{refusal}; {without}"))
+    return found
+
+
+def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    tell(f"reading {kind.plural}")
+    for page in api.list(kind.path(namespace)):
+        # The items of a list do not say what they are.
+        typed = {"apiVersion": kind.api_version, "kind": kind.kind}
+        found.extend({**_slim(raw), **typed} for raw in items(page))
+        tell(f"reading {kind.plural}: {len(found):,}")
+        if len(found) > MAX_OBJECTS:
+            raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; so many are not read")
+    return found
+
+
+def _slim(raw: Mapping[str, Any]) -> JsonObject:
+    """Without what is not needed: most of what pods weigh, and their environment."""
+    return {
+        key: _slim_value(value)
+        for key, value in raw.items()
+        if key not in UNUSED_KEYS or not isinstance(value, dict | list)
+    }
+
+
+def _slim_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _slim(value)
+    if isinstance(value, list):
+        return [_slim_value(each) for each in value]
+    return value

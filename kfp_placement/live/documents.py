@@ -1,0 +1,135 @@
+"""Runs as documents that programs read; fields are only ever added.
+
+All seconds count from the submission. What is not known is null.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import yaml
+
+from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.live.words import moment_text
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.resources import Condition
+
+Document = dict[str, Any]
+
+
+def runs_document(runs: Iterable[RunView], now: datetime) -> Document:
+    """What `list` prints."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "RunList",
+        "items": [_run(run, now) for run in runs],
+    }
+
+
+def explanation_document(
+    run: RunView, steps: Sequence[StepView], now: datetime, missing: Sequence[str]
+) -> Document:
+    """What `explain` prints.
+
+    Args:
+        run: the run.
+        steps: those that were asked for.
+        now: the time.
+        missing: what could not be read of the cluster.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "RunExplanation",
+        "run": _run(run, now),
+        "steps": [_step(run, step, now) for step in steps],
+        "missing": list(missing),
+    }
+
+
+def document_text(document: Document, output_format: str) -> str:
+    """A document as JSON or YAML, ASCII only."""
+    if output_format == "yaml":
+        text: str = yaml.safe_dump(document, sort_keys=False, width=100)
+        return text
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _run(run: RunView, now: datetime) -> Document:
+    placement = run.placement
+    spec = None if placement is None else placement.spec
+    status = None if placement is None else placement.status
+    counts = None if status is None or status.counts is None else status.counts.model_dump()
+    return {
+        "name": run.name,
+        "namespace": run.namespace,
+        "runId": run.run_id or None,
+        "runName": run.run_name or None,
+        "phase": run.phase,
+        "progress": run.progress or None,
+        "counts": counts,
+        "foldedSteps": run.folded_steps,
+        "submittedAt": None if spec is None else moment_text(spec.submitted_at),
+        "plannedAt": None if spec is None else moment_text(spec.planned_at),
+        "ageSeconds": run.age_seconds(now),
+        "makespanSeconds": run.makespan_seconds,
+        "firstMakespanSeconds": run.first_makespan_seconds,
+        "actualMakespanSeconds": run.actual_makespan_seconds,
+        "dispatch": None if spec is None else spec.dispatch,
+        "revision": None if spec is None else spec.revision,
+        "waiting": [_waiting(run, step, now) for step in run.waiting],
+        "conditions": [_condition(each) for each in run.conditions],
+        "problems": list(run.problems),
+    }
+
+
+def _step(run: RunView, step: StepView, now: datetime) -> Document:
+    pod = step.pod
+    return {
+        "name": step.name,
+        "state": step.state,
+        "node": step.node,
+        "plannedNode": step.planned_node,
+        "plannedStartSeconds": step.planned_start_seconds,
+        "plannedFinishSeconds": step.planned_finish_seconds,
+        "startSeconds": step.start_seconds,
+        "endSeconds": step.end_seconds,
+        "reason": step.reason or None,
+        "alternatives": [
+            {"node": node, "lossSeconds": loss_seconds} for node, loss_seconds in step.alternatives
+        ],
+        "elsewhere": pod.elsewhere if step.is_elsewhere and pod is not None else None,
+        "waiting": None if step.waiting is None else _waiting(run, step, now),
+        "pod": None
+        if pod is None
+        else {
+            "name": pod.name,
+            "phase": pod.phase,
+            "node": pod.node or None,
+            "gates": list(pod.gates),
+            "message": pod.said or None,
+        },
+    }
+
+
+def _waiting(run: RunView, step: StepView, now: datetime) -> Document:
+    waiting = step.waiting
+    assert waiting is not None
+    return {
+        "step": step.name,
+        "for": waiting.what,
+        "sinceSeconds": waiting.since_seconds,
+        "untilSeconds": waiting.until_seconds,
+        "detail": waiting.detail or None,
+        "message": run.waiting_sentence(step, now),
+    }
+
+
+def _condition(condition: Condition) -> Document:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": moment_text(condition.last_transition_time),
+    }

@@ -1,0 +1,191 @@
+"""A run, step by step, in words: what `explain` prints."""
+
+import textwrap
+from collections.abc import Sequence
+from datetime import datetime
+
+from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.live.words import (
+    NONE,
+    actual_text,
+    age_text,
+    alarm_text,
+    drift_text,
+    makespans_text,
+    moment_text,
+    name_text,
+    planned_text,
+    run_title,
+    sentence,
+)
+from kfp_placement.report import summary
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.table import TableStyle
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.contract.reason_texts import waiting_text
+from kfp_placement_engine.contract.resources_rows import StepState
+
+_MIN_STEP = 12
+_MIN_NODE = 10
+_MIN_WHY = 30
+_LABEL = 12
+"""Columns of the words at the left of a block."""
+
+_ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
+_MAX_ACTIVE = 100
+"""Steps that are laid out for a terminal; what does not fit on it is cut off."""
+
+
+def explanation(
+    run: RunView,
+    steps: Sequence[StepView],
+    now: datetime,
+    style: TableStyle,
+    *,
+    in_full: bool,
+) -> str:
+    """The run's head, and its steps.
+
+    Args:
+        run: the run.
+        steps: those that were asked for.
+        now: the time.
+        style: how to print.
+        in_full: a block for every step instead of a line.
+    """
+    blocks = [_head(run, now)]
+    if steps and in_full:
+        blocks += [_block(run, step, now, style) for step in steps]
+    elif steps:
+        blocks.append(_table(run, steps, now, style))
+    return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
+
+
+def active_lines(run: RunView, now: datetime, style: TableStyle) -> list[str]:
+    """The steps that run or wait, for a terminal that is drawn again and again."""
+    steps = [step for step in run.steps if step.state in _ACTIVE]
+    counted = f"{shown(run.phase, 20)}, {shown(run.progress, 20) or 'no'} steps ended"
+    age = age_text(run.age_seconds(now))
+    return ["", f"{counted}, {age} since submission", *_table(run, steps[:_MAX_ACTIVE], now, style)]
+
+
+def _head(run: RunView, now: datetime) -> list[str]:
+    lines = [f"{run_title(run)}: {shown(run.phase, 20)}"]
+    placement = run.placement
+    if placement is not None:
+        spec = placement.spec
+        lines[0] += f", {shown(run.progress, 20) or 'no'} steps ended"
+        lines += [
+            f"submitted {moment_text(spec.submitted_at)}, {age_text(run.age_seconds(now))} ago",
+            f"{makespans_text(run)}; revision {spec.revision}, planned"
+            f" {moment_text(spec.planned_at)}, dispatch {shown(spec.dispatch, 20)}",
+        ]
+    lines += [alarm_text(each) for each in run.alarms]
+    if run.folded_steps:
+        lines.append(f"{summary.counted(run.folded_steps, 'ended step')} only counted, not shown")
+    return [*lines, *(f"not readable: {sentence(problem)}" for problem in run.problems)]
+
+
+def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableStyle) -> list[str]:
+    columns = [
+        Column("STEP", shrink_to=_MIN_STEP, is_path=True),
+        Column("STATE"),
+        Column("NODE", shrink_to=_MIN_NODE),
+        Column("PLANNED"),
+        Column("ACTUAL"),
+        Column("WHY", wrap_from=_MIN_WHY),
+    ]
+    rows = [
+        [
+            name_text(step.name),
+            shown(step.state, 20),
+            where(step),
+            planned_text(step),
+            actual_text(step),
+            "; ".join(
+                map(sentence, filter(None, (_waits(run, step, now), *_off(step), step.reason)))
+            ),
+        ]
+        for step in steps
+    ]
+    return layout(columns, rows, style.columns)
+
+
+def where(step: StepView) -> str:
+    """Where a step is, or is to go; `planned -> actual` where these differ."""
+    if step.is_elsewhere:
+        return f"{name_text(step.planned_node)} -> {name_text(step.node)}"
+    return name_text(step.node or step.planned_node)
+
+
+def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> list[str]:
+    facts = [
+        ("planned", _joined(name_text(step.planned_node), planned_text(step))),
+        ("actual", _joined(name_text(step.node), actual_text(step), drift_text(step))),
+        ("why there", sentence(step.reason)),
+        *(("else", _alternative(each)) for each in step.alternatives),
+        *(("elsewhere", sentence(text)) for text in _off(step)),
+        ("waits", sentence(_waits(run, step, now).removeprefix("waits "))),
+        *(("pod", text) for text in _pod_facts(step)),
+    ]
+    lines = [f"{name_text(step.name)}: {shown(step.state, 20)}"]
+    for label, text in facts:
+        if text:
+            lines += _labelled(label, text, style.columns)
+    return lines
+
+
+def _joined(*texts: str) -> str:
+    told = [text for text in texts if text and text != NONE]
+    return ", ".join(told)
+
+
+def _alternative(alternative: tuple[str, float]) -> str:
+    node, loss_seconds = alternative
+    if loss_seconds <= 0:
+        return f"{name_text(node)}: the run would end no later"
+    return f"{name_text(node)}: the run would end {format_duration(loss_seconds)} later"
+
+
+def _waits(run: RunView, step: StepView, now: datetime) -> str:
+    """What the plan's owner says it waits for, else what Kubernetes says of the pod."""
+    age = run.age_seconds(now)
+    if step.waiting is not None and age is not None:
+        return waiting_text(step.waiting, age)
+    pod = step.pod
+    if pod is not None and pod.phase == "Pending" and (pod.gates or pod.said):
+        return f"waits: {pod.said or 'for its gates to come off'}"
+    return ""
+
+
+def _off(step: StepView) -> list[str]:
+    """Why it is not where it should be."""
+    if not step.is_elsewhere:
+        return []
+    if step.pod is not None and step.pod.elsewhere:
+        return [step.pod.elsewhere]
+    return [f"planned on {step.planned_node}, runs on {step.node}; no event says why"]
+
+
+def _pod_facts(step: StepView) -> list[str]:
+    pod = step.pod
+    if pod is None:
+        return []
+    facts = [_joined(name_text(pod.name), shown(pod.phase, 20))]
+    for gate in pod.gates[:8]:
+        whose = "ours" if gate == PLAN_GATE else "not ours; whoever set it takes it off"
+        facts.append(f"scheduling gate {shown(gate, 120)} ({whose})")
+    if pod.said:
+        facts.append(f"Kubernetes says: {sentence(pod.said)}")
+    return facts
+
+
+def _labelled(label: str, text: str, columns: int | None) -> list[str]:
+    start = f"  {label:<{_LABEL - 2}}"
+    if columns is None or len(start) + len(text) <= columns:
+        return [start + text]
+    room = max(columns - len(start), _MIN_WHY)
+    first, *rest = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    return [start + first, *(" " * len(start) + line for line in rest)]

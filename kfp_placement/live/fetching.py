@@ -1,0 +1,197 @@
+"""Asks the cluster for runs: which one is meant, its plan, its pods, the events about them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kfp_placement.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.kinds import (
+    EVENTS,
+    PLACEMENTS,
+    PODS,
+    WORKFLOWS,
+    Api,
+    JsonObject,
+    Kind,
+    items,
+)
+from kfp_placement.live.pods import PLACED_ELSEWHERE, WORKFLOW_LABEL, pods_by_step
+from kfp_placement.live.runs import (
+    RUN_ID_LABEL,
+    RunView,
+    run_view,
+    step_names,
+)
+from kfp_placement.report.visible import shown
+
+MAX_RUNS = 5_000
+"""Runs that are listed."""
+
+MAX_PODS = 50_000
+"""Pods of a run that are looked at: one for each step and its retries."""
+
+_PLACEMENTS_PAGE = 50
+"""Each has up to 1 MB."""
+
+_NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+NOT_INSTALLED = (
+    "the cluster does not serve PipelinePlacements: the controller is not installed there;"
+    " deploy/README.md of kfp-placement says how to"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run that a name may mean.
+
+    Attributes:
+        namespace: where its Workflow is.
+        name: the Workflow's.
+        run_name: KFP's, where it is known.
+        raw: its PipelinePlacement; None = it has none.
+    """
+
+    namespace: str
+    name: str
+    run_name: str = ""
+    raw: JsonObject | None = None
+
+
+def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:
+    """The runs of a namespace ("" = all), latest first; and whether there are more.
+
+    Raises:
+        ClusterError: refused, no answer, or the controller is not installed.
+    """
+    runs: list[RunView] = []
+    for raw in _placements(api, PLACEMENTS.path(namespace), {}):
+        if len(runs) == MAX_RUNS:
+            return _latest_first(runs), True
+        # Of a run that cannot be listed in full the rows are not needed, but those that wait are.
+        runs.append(run_view(raw))
+    return _latest_first(runs), False
+
+
+def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
+    """The runs that a name may mean: Workflow's name, else KFP's run id, else KFP's run name.
+
+    Args:
+        api: the cluster.
+        namespace: where to look; "" = everywhere.
+        wanted: the name.
+
+    Raises:
+        ClusterError: refused, no answer, or the controller is not installed.
+    """
+    path = PLACEMENTS.path(namespace)
+    found: list[Found] = []
+    if _OBJECT_NAME.fullmatch(wanted):
+        found = _found(_placements(api, path, {"fieldSelector": f"metadata.name={wanted}"}))
+    if not found and _LABEL_VALUE.fullmatch(wanted):
+        found = _found(_placements(api, path, {"labelSelector": f"{RUN_ID_LABEL}={wanted}"}))
+    if found:
+        return found
+    workflows = list(_workflows_named(api, namespace, wanted))
+    return [replace(each, raw=_placement_of(api, each)) for each in workflows]
+
+
+def full_run(api: Api, found: Found) -> tuple[RunView, tuple[str, ...]]:
+    """A run with its pods and the events about them; and what could not be read.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    view = run_view(found.raw or {}, run_name=found.run_name)
+    if found.raw is None or view.placement is None:
+        return view, ()
+    missing: list[str] = []
+    pods = _if_allowed(
+        api,
+        PODS,
+        found.namespace,
+        {"labelSelector": f"{WORKFLOW_LABEL}={found.name}"},
+        "gates, and what Kubernetes says of waiting pods, are not shown",
+        missing,
+    )
+    events = _if_allowed(
+        api,
+        EVENTS,
+        found.namespace,
+        {"fieldSelector": f"reason={PLACED_ELSEWHERE}"},
+        "why pods are not on their planned nodes is not shown",
+        missing,
+    )
+    by_step = pods_by_step(pods, events, found.name, step_names(view))
+    return run_view(found.raw, by_step, found.run_name), tuple(missing)
+
+
+def _if_allowed(
+    api: Api,
+    kind: Kind,
+    namespace: str,
+    query: Mapping[str, str],
+    without: str,
+    missing: list[str],
+) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    try:
+        for page in api.list(kind.path(namespace), query):
+            found.extend(items(page))
+            if len(found) >= MAX_PODS:
+                missing.append(f"only {MAX_PODS} {kind.plural} are looked at")
+                break
+    except ClusterForbiddenError as error:
+        missing.append(f"{error}; {without}")
+    return found
+
+
+def _placements(api: Api, path: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
+    try:
+        for page in api.list(path, query, page_size=_PLACEMENTS_PAGE):
+            yield from items(page)
+    except ClusterMissingError as error:
+        raise ClusterMissingError(NOT_INSTALLED) from error
+
+
+def _found(placements: Iterable[JsonObject]) -> list[Found]:
+    views = ((raw, run_view(raw)) for raw in placements)
+    return [Found(view.namespace, view.name, view.run_name, raw) for raw, view in views]
+
+
+def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
+    """Workflows of that name, run id or run name.
+
+    Raises:
+        ClusterMissingError: we may not look.
+    """
+    try:
+        for page in api.list(WORKFLOWS.path(namespace), accept=_NAMES_ONLY, page_size=500):
+            for raw in items(page):
+                view = run_view(raw)
+                if wanted in (view.name, view.run_id, view.run_name):
+                    yield Found(view.namespace, view.name, view.run_name)
+    except ClusterForbiddenError as error:
+        raise ClusterMissingError(
+            f"no plan is that of a Workflow or run id {shown(wanted, 120)!r}, and KFP's names of"
+            f" runs cannot be looked up: {error}"
+        ) from error
+    except ClusterMissingError:
+        # No Argo here, so no runs.
+        return
+
+
+def _placement_of(api: Api, found: Found) -> JsonObject | None:
+    try:
+        return api.get(PLACEMENTS.path(found.namespace, found.name))
+    except ClusterMissingError:
+        return None
+
+
+def _latest_first(runs: list[RunView]) -> tuple[RunView, ...]:
+    def key(run: RunView) -> float:
+        return 0.0 if run.placement is None else -run.placement.spec.submitted_at.timestamp()
+
+    return tuple(sorted(runs, key=lambda run: (key(run), run.namespace, run.name)))

@@ -1,0 +1,80 @@
+"""Follows one run through the API server's restarts; where time passes is an argument."""
+
+from collections.abc import Callable, Iterator
+
+from kfp_placement.exceptions import (
+    ClusterError,
+    ClusterExpiredError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+)
+from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject, items
+
+MAX_REFUSALS = 5
+"""Refusals in a row that are borne: a server that has just started knows no kinds and rights."""
+
+LONGEST_PAUSE_SECONDS = 30.0
+
+Pause = Callable[[float], None]
+Tell = Callable[[str], None]
+
+
+def follow(
+    api: Api, namespace: str, name: str, *, pause: Pause, tell: Tell
+) -> Iterator[JsonObject | None]:
+    """The run's PipelinePlacement as it changes, without end; None = there is none (any more).
+
+    Args:
+        api: the cluster.
+        namespace: where.
+        name: of the object.
+        pause: waits for so many seconds.
+        tell: told why nothing comes.
+
+    Raises:
+        ClusterError: the server refuses again and again.
+    """
+    failures = 0
+    version = ""
+    while True:
+        try:
+            if not version:
+                look, version = _look(api, namespace, name)
+                failures = 0
+                yield look
+            for kind, raw in api.stream(PLACEMENTS.path(namespace), _query(name, version)):
+                failures = 0
+                version = _version(raw)
+                if kind in ("ADDED", "MODIFIED"):
+                    yield raw
+                elif kind == "DELETED":
+                    yield None
+        except ClusterExpiredError:
+            version = ""
+        except ClusterError as error:
+            version = ""
+            failures += 1
+            refused = isinstance(error, ClusterForbiddenError | ClusterMissingError)
+            if refused and failures > MAX_REFUSALS:
+                raise
+            seconds = min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS)
+            tell(f"{error} (again in {seconds:.0f} s)")
+            pause(seconds)
+
+
+def _look(api: Api, namespace: str, name: str) -> tuple[JsonObject | None, str]:
+    look, version = None, ""
+    for page in api.list(PLACEMENTS.path(namespace), _query(name, "")):
+        version = _version(page)
+        look = next(items(page), look)
+    return look, version
+
+
+def _query(name: str, version: str) -> dict[str, str]:
+    selected = {"fieldSelector": f"metadata.name={name}"}
+    return {**selected, "resourceVersion": version} if version else selected
+
+
+def _version(raw: JsonObject) -> str:
+    metadata = raw.get("metadata")
+    return str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""

@@ -1,0 +1,82 @@
+"""The runs of a cluster in a table: what `list` prints."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kfp_placement.live.runs import RunView
+from kfp_placement.live.words import (
+    NONE,
+    age_text,
+    alarm_text,
+    name_text,
+    sentence,
+    waiting_summary,
+)
+from kfp_placement.report import summary
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.table import TableStyle
+from kfp_placement.report.visible import shown
+
+_MIN_NAME = 16
+_MIN_NOTE = 24
+
+
+def runs_table(
+    runs: Sequence[RunView], now: datetime, style: TableStyle, *, namespaces: bool
+) -> str:
+    """The table.
+
+    Args:
+        runs: in the order shown.
+        now: the time.
+        style: how to print.
+        namespaces: with a column for the namespace.
+    """
+    columns = [
+        *([Column("NAMESPACE", shrink_to=9)] if namespaces else []),
+        Column("RUN", shrink_to=_MIN_NAME),
+        *([Column("RUN ID"), Column("RUN NAME", shrink_to=8)] if style.wide else []),
+        Column("PHASE"),
+        Column("STEPS", right=True),
+        Column("PLANNED", right=True),
+        Column("FIRST PLAN", right=True),
+        *([Column("ACTUAL", right=True)] if style.wide else []),
+        *([Column("DISPATCH"), Column("REVISION", right=True)] if style.wide else []),
+        Column("AGE", right=True),
+        Column("WAITS FOR", shrink_to=12),
+        Column("NOTES", wrap_from=_MIN_NOTE),
+    ]
+    rows = [_row(run, now, wide=style.wide, namespaces=namespaces) for run in runs]
+    return "".join(f"{line.rstrip()}\n" for line in layout(columns, rows, style.columns))
+
+
+def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[str]:
+    placement = run.placement
+    ids = [name_text(run.run_id), name_text(run.run_name)]
+    plan = (
+        ["", ""] if placement is None else [placement.spec.dispatch, str(placement.spec.revision)]
+    )
+    return [
+        *([name_text(run.namespace)] if namespaces else []),
+        name_text(run.name),
+        *(ids if wide else []),
+        shown(run.phase, 20),
+        shown(run.progress, 20) or NONE,
+        summary.duration(run.makespan_seconds),
+        summary.duration(run.first_makespan_seconds),
+        *([summary.duration(run.actual_makespan_seconds)] if wide else []),
+        *([shown(text, 20) for text in plan] if wide else []),
+        age_text(run.age_seconds(now)),
+        waiting_summary(run, now),
+        notes(run),
+    ]
+
+
+def notes(run: RunView) -> str:
+    """What somebody should know of a run, in a line."""
+    told = [alarm_text(each) for each in run.alarms]
+    elsewhere = sum(step.is_elsewhere for step in run.steps)
+    if elsewhere:
+        told.append(f"{summary.counted(elsewhere, 'step')} not on the planned node")
+    told += [sentence(problem) for problem in run.problems[:1]]
+    return "; ".join(told)

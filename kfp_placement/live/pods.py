@@ -1,0 +1,148 @@
+"""What the pods of a run say beside its PipelinePlacement: gates, refusals, where they are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.executor_names import step_of_executor
+from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
+PLACED_ELSEWHERE = "PlacedElsewhere"
+"""Reason of the event that says why a pod is not on its planned node."""
+
+MAX_TEXT_CHARACTERS = 1024
+"""Kept of any text of a pod."""
+
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class PodView:
+    """A pod of a step.
+
+    Attributes:
+        name: of the pod.
+        node: where it is bound to; "" = nowhere.
+        phase: as Kubernetes says.
+        gates: scheduling gates, ours and others'.
+        said: what keeps it from running, in Kubernetes' words; "" = nothing is said.
+        elsewhere: why it is not on its planned node, from the event; "" = nothing is said.
+        created_at: as Kubernetes writes it.
+    """
+
+    name: str
+    node: str
+    phase: str
+    gates: tuple[str, ...] = ()
+    said: str = ""
+    elsewhere: str = ""
+    created_at: str = ""
+
+    @property
+    def gated_by_us(self) -> bool:
+        """Our gate holds it."""
+        return PLAN_GATE in self.gates
+
+
+def pods_by_step(
+    pods: Iterable[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]],
+    workflow: str,
+    steps: Iterable[str],
+) -> dict[str, PodView]:
+    """The latest pod of each step that has one; what cannot be read is passed over.
+
+    Args:
+        pods: of the run, as the API server prints them.
+        events: of the reason `PlacedElsewhere`, likewise.
+        workflow: the Workflow's name.
+        steps: names of the plan's steps.
+    """
+    names = frozenset(steps)
+    told = _messages(events)
+    found: dict[str, PodView] = {}
+    for raw in pods:
+        try:
+            step = _step(raw, workflow, names)
+            if step is None:
+                continue
+            view = _view(raw, told)
+        except InputError:
+            continue
+        before = found.get(step)
+        if before is None or before.created_at <= view.created_at:
+            found[step] = view
+    return found
+
+
+def _step(raw: Mapping[str, Any], workflow: str, names: frozenset[str]) -> str | None:
+    metadata = as_mapping(raw.get("metadata"), "pod")
+    annotations = as_mapping(metadata.get("annotations"), "pod")
+    node_name = as_text(annotations.get(NODE_NAME_ANNOTATION), "pod")
+    return step_of_executor(node_name, workflow, names) if node_name else None
+
+
+def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
+    metadata = as_mapping(raw.get("metadata"), "pod")
+    spec, status = as_mapping(raw.get("spec"), "pod"), as_mapping(raw.get("status"), "pod")
+    return PodView(
+        name=_text(metadata, "name"),
+        node=_text(spec, "nodeName"),
+        phase=_text(status, "phase") or "Pending",
+        gates=gates_of(raw),
+        said=_said(status),
+        elsewhere=told.get(_text(metadata, "uid"), ""),
+        created_at=_text(metadata, "creationTimestamp"),
+    )
+
+
+def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """The scheduling gates of a pod.
+
+    Raises:
+        InputError: it has another form.
+    """
+    spec = as_mapping(pod.get("spec"), "pod")
+    gates = as_list(spec.get("schedulingGates"), "pod: schedulingGates")
+    return tuple(_text(as_mapping(gate, "pod: schedulingGates"), "name") for gate in gates)
+
+
+def _said(status: Mapping[str, Any]) -> str:
+    """Why it failed, else why it has no node, else why a container does not start."""
+    if status.get("phase") in _ENDED:
+        return ": ".join(filter(None, (_text(status, "reason"), _text(status, "message"))))
+    for item in as_list(status.get("conditions"), "pod: conditions"):
+        condition = as_mapping(item, "pod: conditions")
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _text(condition, "message") or _text(condition, "reason")
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for item in as_list(status.get(kind), f"pod: {kind}"):
+            state = as_mapping(as_mapping(item, f"pod: {kind}").get("state"), "pod: state")
+            waiting = as_mapping(state.get("waiting"), "pod: waiting")
+            if waiting:
+                parts = (_text(waiting, "reason"), _text(waiting, "message"))
+                return ": ".join(filter(None, parts))
+    return ""
+
+
+def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Messages by the uid of the pod that they are about; the last one counts."""
+    found: dict[str, tuple[str, str]] = {}
+    for raw in events:
+        try:
+            about = as_mapping(raw.get("involvedObject"), "event")
+            uid, message = _text(about, "uid"), _text(raw, "message")
+            at = max(_text(raw, "eventTime"), _text(raw, "lastTimestamp"))
+        except InputError:
+            continue
+        if uid and raw.get("reason") == PLACED_ELSEWHERE:
+            found[uid] = max(found.get(uid, ("", "")), (at, message))
+    return {uid: message for uid, (_, message) in found.items()}
+
+
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    return as_text(fields.get(key), f"pod: {key}")[:MAX_TEXT_CHARACTERS]

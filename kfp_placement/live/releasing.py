@@ -1,0 +1,166 @@
+"""Pauses the policy and takes our gates off pods, or lets the policy go on."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kfp_placement.exceptions import (
+    ClusterConflictError,
+    ClusterError,
+    ClusterMissingError,
+    ClusterUnreachableError,
+)
+from kfp_placement.live.kinds import PODS, POLICIES, Api, JsonObject, items
+from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
+from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from kfp_placement_engine.contract.resources_policy import POLICY_NAME
+from kfp_placement_engine.exceptions import InputError
+
+MAX_ROUNDS = 20
+"""Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
+
+MAX_TRIES = 5
+"""Writes of one pod that others may come before."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Released:
+    """What was done.
+
+    Attributes:
+        opened: namespace/name of pods whose gate was taken off, or would be.
+        failures: those whose gate is still there, and why.
+    """
+
+    opened: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
+    """Pause the policy, or let it go on; returns False if it was so already.
+
+    If there is none it is made: the controller makes one without a pause when it finds none.
+
+    Raises:
+        ClusterError: refused, no answer, or the controller is not installed.
+    """
+    path = POLICIES.path(name=POLICY_NAME)
+    try:
+        found = api.get(path)
+    except ClusterMissingError:
+        return _create_policy(api, paused, dry_run=dry_run)
+    spec = found.get("spec")
+    if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
+        return False
+    api.patch(path, {"spec": {"paused": paused}}, dry_run=dry_run)
+    return True
+
+
+def open_gates(
+    api: Api, runs: Iterable[tuple[str, str]] | None, tell: Tell, *, dry_run: bool
+) -> Released:
+    """Take our gates off, and only ours, until no pod bears one any more.
+
+    Args:
+        api: the cluster.
+        runs: namespace and Workflow name of the runs whose pods are meant; None = all.
+        tell: told of every pod.
+        dry_run: the server checks every write and keeps none.
+
+    Raises:
+        ClusterError: pods may not be listed, or there is no answer.
+    """
+    done = Released()
+    chosen = None if runs is None else list(runs)
+    for _ in range(1 if dry_run else MAX_ROUNDS):
+        gated = [pod for pod in _gated_pods(api, chosen) if _name(pod) not in done.failures]
+        if not gated:
+            break
+        for pod in gated:
+            _open(api, pod, done, tell, dry_run=dry_run)
+    return done
+
+
+def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> bool:
+    if not paused:
+        return False
+    policy = {
+        "apiVersion": API_VERSION,
+        "kind": POLICIES.kind,
+        "metadata": {"name": POLICY_NAME},
+        "spec": {"paused": True},
+    }
+    try:
+        api.create(POLICIES.path(), policy, dry_run=dry_run)
+    except ClusterMissingError as error:
+        raise ClusterMissingError(
+            "there is no policy to pause: the controller is not installed"
+        ) from error
+    except ClusterConflictError:
+        # The controller has been faster.
+        api.patch(POLICIES.path(name=POLICY_NAME), {"spec": {"paused": True}}, dry_run=dry_run)
+    return True
+
+
+def _gated_pods(api: Api, runs: list[tuple[str, str]] | None) -> Iterator[JsonObject]:
+    pending = {"fieldSelector": "status.phase=Pending"}
+    if runs is None:
+        yield from _gated(api, "", pending)
+        return
+    for namespace, workflow in runs:
+        yield from _gated(
+            api, namespace, {**pending, "labelSelector": f"{WORKFLOW_LABEL}={workflow}"}
+        )
+
+
+def _gated(api: Api, namespace: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
+    for page in api.list(PODS.path(namespace), query):
+        yield from (pod for pod in items(page) if _is_gated(pod))
+
+
+def _is_gated(pod: Mapping[str, Any]) -> bool:
+    try:
+        return PLAN_GATE in gates_of(pod)
+    except InputError:
+        return False
+
+
+def _open(api: Api, pod: JsonObject, done: Released, tell: Tell, *, dry_run: bool) -> None:
+    metadata = pod["metadata"]
+    path, name = PODS.path(metadata["namespace"], metadata["name"]), _name(pod)
+    try:
+        for _ in range(MAX_TRIES):
+            try:
+                api.patch(path, _without_our_gate(pod), dry_run=dry_run)
+                done.opened.append(name)
+                tell(name)
+                return
+            except ClusterConflictError:
+                pod = api.get(path)
+                if not _is_gated(pod):
+                    return
+        done.failures[name] = "somebody else keeps writing it; try again"
+    except ClusterMissingError:
+        # It is gone, and so is its gate.
+        return
+    except ClusterUnreachableError:
+        raise
+    except ClusterError as error:
+        done.failures[name] = str(error)
+
+
+def _without_our_gate(pod: JsonObject) -> JsonObject:
+    """The merge patch; the version in it makes the server refuse it if others have written."""
+    metadata = pod["metadata"]
+    gates = [gate for gate in pod["spec"]["schedulingGates"] if gate.get("name") != PLAN_GATE]
+    return {
+        "metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
+        "spec": {"schedulingGates": gates},
+    }
+
+
+def _name(pod: Mapping[str, Any]) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}"
