@@ -8,12 +8,11 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.live_options import Target, connection_options
+from kfp_placement.cli.live_options import Connection, Target, connection_options
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, pairs
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
-    from kfp_placement._cluster import LiveCluster
     from kfp_placement.findings import CheckReport
 
 _EPILOG = """\b
@@ -89,7 +88,7 @@ def check(
 
 
 def _report(
-    run: str, cluster: str | None, live: "LiveCluster | None", arguments: dict[str, str]
+    run: str, cluster: str | None, live: Connection | None, arguments: dict[str, str]
 ) -> "CheckReport":
     from kfp_placement.cli.inputs import read_cluster_source, read_package
     from kfp_placement.cli.progress import LiveLine

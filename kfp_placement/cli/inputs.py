@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kfp_placement.cli.live_options import Target, connect
+from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
 from kfp_placement_engine.exceptions import InputError
 
 if TYPE_CHECKING:
-    from kfp_placement._cluster import LiveCluster
     from kfp_placement._package import Package
     from kfp_placement_engine.cluster import Cluster
     from kfp_placement_engine.planning import Progress
@@ -57,7 +56,7 @@ def read_package(run: str) -> "Package":
     return Package(run, read_file(Path(run), max_bytes=RUN_MAX_BYTES))
 
 
-def connect_live(cluster: str | None, target: Target) -> "LiveCluster | None":
+def connect_live(cluster: str | None, target: Target) -> Connection | None:
     """The live cluster, if that is what CLUSTER names.
 
     Raises:
@@ -65,7 +64,7 @@ def connect_live(cluster: str | None, target: Target) -> "LiveCluster | None":
         ClusterError: no usable kubeconfig.
     """
     if cluster == LIVE:
-        return connect(target)[0]
+        return connect(target)
     for option, value in (("--kubeconfig", target.kubeconfig), ("--context", target.context)):
         if value is not None:
             raise click.UsageError(f"{option} is for a live cluster: --cluster {LIVE}")
@@ -73,7 +72,7 @@ def connect_live(cluster: str | None, target: Target) -> "LiveCluster | None":
 
 
 def read_cluster_source(
-    cluster: str, progress: "Progress", live: "LiveCluster | None" = None
+    cluster: str, progress: "Progress", live: Connection | None = None
 ) -> "Cluster":
     """The cluster that CLUSTER describes.
 
@@ -89,7 +88,7 @@ def read_cluster_source(
     if live is not None:
         from kfp_placement.live.cluster_objects import live_cluster
 
-        return live_cluster(live, progress)
+        return live_cluster(live.cluster, live.namespace, progress)
     from kfp_placement_engine.readers import read_cluster
     from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -72,8 +72,15 @@ class Target:
     all_namespaces: bool = False
 
 
-def connect(target: Target) -> "tuple[LiveCluster, str]":
-    """The cluster, and the namespace to look in ("" = all).
+class Connection(NamedTuple):
+    """A cluster, and the namespace to look in; "" = all."""
+
+    cluster: "LiveCluster"
+    namespace: str
+
+
+def connect(target: Target) -> Connection:
+    """The cluster that is meant; nothing is sent yet.
 
     Raises:
         click.UsageError: one namespace and all of them.
@@ -85,8 +92,8 @@ def connect(target: Target) -> "tuple[LiveCluster, str]":
 
     cluster = LiveCluster.connect(target.kubeconfig, target.context)
     if target.all_namespaces:
-        return cluster, ""
-    return cluster, target.namespace or cluster.namespace
+        return Connection(cluster, "")
+    return Connection(cluster, target.namespace or cluster.namespace)
 
 
 def the_run(api: "Api", namespace: str, wanted: str) -> "Found":

@@ -55,14 +55,15 @@ _WANTED = (
 )
 
 
-def live_cluster(api: Api, progress: Progress) -> Cluster:
+def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
     """Read the cluster.
 
-    What may not be read of all namespaces is read of the account's own; what may not be read at all
-    is assumed, and the cluster's notices say what.
+    What may not be read of all namespaces is read of one; what may not be read at all is assumed,
+    and the cluster's notices say what.
 
     Args:
         api: the cluster.
+        namespace: the one.
         progress: told how much is done and what is being done.
 
     Raises:
@@ -73,13 +74,17 @@ def live_cluster(api: Api, progress: Progress) -> Cluster:
     notices: list[Notice] = []
     for number, wanted in enumerate(_WANTED):
         share = number / len(_WANTED)
-        documents += _read(api, wanted, notices, partial(progress, share))
+        documents += _read(api, wanted, namespace, notices, partial(progress, share))
     cluster = read_objects(documents, name=SOURCE)
     return replace(cluster, notices=(*notices, *cluster.notices))
 
 
 def _read(
-    api: Api, wanted: _Wanted, notices: list[Notice], tell: Callable[[str], None]
+    api: Api,
+    wanted: _Wanted,
+    namespace: str,
+    notices: list[Notice],
+    tell: Callable[[str], None],
 ) -> list[JsonObject]:
     kind = wanted.kind
     try:
@@ -93,26 +98,22 @@ def _read(
                 f"{error}; without nodes nothing can be planned: ask for a Cluster file instead"
                 " (`kfp-placement cluster live --output cluster.yaml`)"
             ) from error
-        return _own(api, wanted, error, notices, tell)
+        found, without = _of_one_namespace(api, wanted, namespace, tell)
+        notices.append(Notice("not-allowed", f"{error}; {without}"))
+        return found
 
 
-def _own(
-    api: Api,
-    wanted: _Wanted,
-    refusal: ClusterForbiddenError,
-    notices: list[Notice],
-    tell: Callable[[str], None],
-) -> list[JsonObject]:
-    """Those of the account's own namespace, or none."""
-    kind, found, without = wanted.kind, list[JsonObject](), wanted.without
-    if kind.namespaced:
+def _of_one_namespace(
+    api: Api, wanted: _Wanted, namespace: str, tell: Callable[[str], None]
+) -> tuple[list[JsonObject], str]:
+    """Those of one namespace, or none; and what that means for the plan."""
+    if wanted.kind.namespaced:
         try:
-            found = _list(api, kind, api.namespace, tell)
-            without = f"only those of namespace {api.namespace} are counted"
+            found = _list(api, wanted.kind, namespace, tell)
+            return found, f"only those of namespace {namespace} are counted"
         except ClusterForbiddenError:
-            found = []
-    notices.append(Notice("not-allowed", f"{refusal}; {without}"))
-    return found
+            pass  # the first refusal is told
+    return [], wanted.without
 
 
 def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:

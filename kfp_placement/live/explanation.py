@@ -24,13 +24,12 @@ from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.quantities import format_duration
-from kfp_placement_engine.contract.reason_texts import waiting_text
 from kfp_placement_engine.contract.resources_rows import StepState
 
 _MIN_STEP = 12
 _MIN_NODE = 10
 _MIN_WHY = 30
-_LABEL = 12
+_LABEL = 14
 """Columns of the words at the left of a block."""
 
 _ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
@@ -104,13 +103,17 @@ def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableS
             where(step),
             planned_text(step),
             actual_text(step),
-            "; ".join(
-                map(sentence, filter(None, (_waits(run, step, now), *_off(step), step.reason)))
-            ),
+            _why(run, step, now),
         ]
         for step in steps
     ]
     return layout(columns, rows, style.columns)
+
+
+def _why(run: RunView, step: StepView, now: datetime) -> str:
+    waits = _waits(run, step, now)
+    told = [f"waits {waits}" if waits else "", *_off(step), step.reason]
+    return "; ".join(sentence(text) for text in told if text)
 
 
 def where(step: StepView) -> str:
@@ -127,7 +130,7 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
         ("why there", sentence(step.reason)),
         *(("else", _alternative(each)) for each in step.alternatives),
         *(("elsewhere", sentence(text)) for text in _off(step)),
-        ("waits", sentence(_waits(run, step, now).removeprefix("waits "))),
+        ("waits", sentence(_waits(run, step, now))),
         *(("pod", text) for text in _pod_facts(step)),
     ]
     lines = [f"{name_text(step.name)}: {shown(step.state, 20)}"]
@@ -150,13 +153,13 @@ def _alternative(alternative: tuple[str, float]) -> str:
 
 
 def _waits(run: RunView, step: StepView, now: datetime) -> str:
-    """What the plan's owner says it waits for, else what Kubernetes says of the pod."""
-    age = run.age_seconds(now)
-    if step.waiting is not None and age is not None:
-        return waiting_text(step.waiting, age)
+    """What the planner says it waits for, else what Kubernetes says of the pod; "" = nothing."""
+    told = run.waiting_sentence(step, now)
+    if told:
+        return told.removeprefix("waits ")
     pod = step.pod
     if pod is not None and pod.phase == "Pending" and (pod.gates or pod.said):
-        return f"waits: {pod.said or 'for its gates to come off'}"
+        return f"as Kubernetes says: {pod.said}" if pod.said else "for its scheduling gates"
     return ""
 
 

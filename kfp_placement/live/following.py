@@ -44,7 +44,7 @@ def follow(
                 yield look
             for kind, raw in api.stream(PLACEMENTS.path(namespace), _query(name, version)):
                 failures = 0
-                version = _version(raw)
+                version = _version(raw) or version
                 if kind in ("ADDED", "MODIFIED"):
                     yield raw
                 elif kind == "DELETED":

@@ -56,10 +56,6 @@ def test_arguments(run):
     assert run("check", RUN, "--arg", "rows=many").exit_code == 2
 
 
-def test_live(run):
-    assert run("check", RUN, "--cluster", "live").exit_code == 2
-
-
 def test_stdin(run):
     with open(RUN, "rb") as file:
         assert run("check", "-", stdin=file.read()).exit_code == 0

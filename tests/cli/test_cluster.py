@@ -58,10 +58,6 @@ def test_stdin(run):
     assert "name: one" in result.stdout
 
 
-def test_live(run):
-    assert run("cluster", "live").exit_code == 2
-
-
 def test_bad_dumps_leave_no_file(run, tmp_path):
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
     result = run("cluster", "bad.json", "--output", "out.yaml")

@@ -210,13 +210,6 @@ def test_what_is_missing(run, planner):
     assert "Missing option '-c' / '--cluster'" in result.stderr
 
 
-def test_a_live_cluster_comes_with_the_controller(run, planner):
-    result = run("plan", RUN, "--cluster", "live")
-    assert result.exit_code == 2
-    assert "a live cluster needs the controller" in result.stderr
-    assert "kubectl get nodes,pods,pvc,pv -A -o json > cluster.json" in result.stderr
-
-
 def test_files_that_are_not_there(run, planner):
     for arguments in (["no.yaml", "-c", CLUSTER], [RUN, "-c", "no.yaml"]):
         result = run("plan", *arguments)

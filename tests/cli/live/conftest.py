@@ -1,0 +1,58 @@
+"""The live commands against a cluster of plain dicts, at a fixed time."""
+
+import copy
+from datetime import UTC, datetime
+
+import pytest
+
+from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
+from tests.support.fake_cluster import FakeCluster
+from tests.support.structural_schemas import MANIFESTS, documents
+
+NOW = datetime(2026, 11, 20, 10, 3, tzinfo=UTC)
+"""Three minutes after the submission of the sample run."""
+
+(_TAXI,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
+
+
+def placement(name="taxi-x7k2p", namespace="team-a", *, spec=None, status=None, **metadata):
+    """The sample's PipelinePlacement, with changes."""
+    raw = copy.deepcopy(_TAXI)
+    raw["metadata"] |= {"name": name, "namespace": namespace, **metadata}
+    raw["spec"] |= spec or {}
+    raw["status"] |= status or {}
+    return raw
+
+
+def condition(kind, status="False", reason="WaitingForQuota", message="3/4 GPU are taken"):
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-11-20T10:00:01Z",
+    }
+
+
+@pytest.fixture
+def cluster():
+    fake = FakeCluster()
+    fake.serve(PLACEMENTS, PODS, WORKFLOWS, EVENTS)
+    fake.put(PLACEMENTS, placement())
+    return fake
+
+
+@pytest.fixture
+def live(run, cluster, monkeypatch):
+    """Run a live command on that cluster."""
+    connected = []
+
+    def connect(kubeconfig=None, context=None):
+        connected.append((kubeconfig, context))
+        return cluster
+
+    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", connect)
+    for command in ("list", "explain", "watch"):
+        monkeypatch.setattr(f"kfp_placement.cli.{command}_command.now", lambda: NOW)
+    run.connected = connected
+    return run

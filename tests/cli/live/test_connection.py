@@ -1,0 +1,153 @@
+"""No kubeconfig, a bad one, nobody there: one sentence each, with a remedy."""
+
+import http.server
+import threading
+
+import pytest
+import yaml
+
+from kfp_placement._cluster import LiveCluster
+from kfp_placement.exceptions import ClusterError, ClusterUnreachableError
+
+
+def kubeconfig(folder, server="https://127.0.0.1:9", **changes):
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [
+            {"name": "prod", "context": {"cluster": "c", "user": "u", "namespace": "team-a"}},
+            {"name": "test", "context": {"cluster": "c", "user": "u"}},
+        ],
+        "current-context": "prod",
+        **changes,
+    }
+    path = folder / "kubeconfig.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@pytest.fixture
+def nothing_around(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.mark.usefixtures("nothing_around")
+def test_no_kubeconfig(run, monkeypatch):
+    result = run("list")
+    assert result.exit_code == 3
+    assert result.stderr == (
+        "Error: no kubeconfig: there is no ~/.kube/config; give --kubeconfig FILE, or set"
+        " KUBECONFIG\n"
+    )
+    monkeypatch.setenv("KUBECONFIG", "gone.yaml:gone-too.yaml")
+    assert "there is no gone.yaml:gone-too.yaml" in run("list").stderr
+    assert "gone.yaml: no such kubeconfig file" in run("list", "--kubeconfig", "gone.yaml").stderr
+
+
+@pytest.mark.parametrize("command", [["plan"], ["check"]], ids=" ".join)
+@pytest.mark.usefixtures("nothing_around")
+def test_a_live_cluster_needs_one_too(run, command):
+    result = run(*command, "run.yaml", "--cluster", "live")
+    assert result.exit_code == 3
+    assert "no kubeconfig" in result.stderr
+
+
+def test_a_kubeconfig_without_a_live_cluster(run):
+    result = run("plan", "run.yaml", "--cluster", "c.yaml", "--context", "prod")
+    assert result.exit_code == 2
+    assert "--context is for a live cluster: --cluster live" in result.stderr
+
+
+def test_contexts(tmp_path, run):
+    path = kubeconfig(tmp_path)
+    assert LiveCluster.connect(path).namespace == "team-a"
+    assert LiveCluster.connect(path, "test").namespace == "default"
+    result = run("list", "--kubeconfig", path, "--context", "staging")
+    assert result.exit_code == 3
+    assert "has no context 'staging'; it has prod, test" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{: ",
+        "contexts: 1",
+        "contexts: [1]\ncurrent-context: a",
+        "contexts: [{name: a}]\ncurrent-context: a",
+        "contexts: [{name: a, context: {cluster: x, user: y}}]\ncurrent-context: a",
+        "\x00\xff",
+    ],
+)
+def test_malformed_kubeconfigs(tmp_path, run, text):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text, encoding="latin-1")
+    result = run("list", "--kubeconfig", path)
+    assert result.exit_code == 1
+    assert f"{path}: no usable kubeconfig" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_nobody_there(tmp_path, run):
+    result = run("list", "--kubeconfig", kubeconfig(tmp_path))
+    assert result.exit_code == 1
+    assert "no answer from https://127.0.0.1:9 (context prod): " in result.stderr
+    assert "is it up, and can it be reached from here?" in result.stderr
+
+
+class Answering:
+    """An HTTP server on this machine that answers everything alike."""
+
+    def __init__(self, status, body):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"[" * 100_000, b"\xff"], ids=repr)
+@pytest.mark.parametrize("method", ["get", "stream"])
+def test_what_is_no_api_server(tmp_path, body, method, monkeypatch):
+    with Answering(200, body + b"\n") as other:
+        cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
+        with pytest.raises(ClusterUnreachableError, match="does not answer as an API server"):
+            list(getattr(cluster, method)("/api/v1/pods", {}))
+
+
+def test_answers_have_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("kfp_placement._api_answers.MAX_ANSWER_BYTES", 100)
+    monkeypatch.setattr("kfp_placement._api_answers.MAX_LINE_BYTES", 100)
+    with Answering(200, b"{" + b" " * 200 + b"}") as other:
+        cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
+        with pytest.raises(ClusterUnreachableError, match="more than 100 bytes"):
+            cluster.get("/api/v1/pods")
+        with pytest.raises(ClusterUnreachableError, match="a line of more than 100 bytes"):
+            list(cluster.stream("/api/v1/pods", {}))
+
+
+@pytest.mark.parametrize("status", [400, 429, 500, 503])
+def test_other_refusals(tmp_path, status):
+    with Answering(status, b'{"message": "not now"}') as other:
+        cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
+        with pytest.raises(ClusterError, match="not now"):
+            cluster.get("/api/v1/pods")

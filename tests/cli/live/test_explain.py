@@ -1,0 +1,269 @@
+import json
+import re
+
+import pytest
+
+from kfp_placement.exceptions import ClusterForbiddenError
+from kfp_placement.live.choosing import steps_named
+from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
+from kfp_placement.live.runs import RunView, StepView
+from tests.cli.live.conftest import placement
+from tests.support.fake_cluster import executor_pod, workflow
+
+RUN_ID = "5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10"
+FORBIDDEN = ClusterForbiddenError("forbidden")
+
+
+def block_of(result):
+    """Label -> texts of the block of a step."""
+    lines = result.stdout.split("\n\n")[1].splitlines()[1:]
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        found.setdefault(line[2:14].strip(), []).append(line[14:])
+    return found
+
+
+def elsewhere_event(step, message):
+    return {
+        "metadata": {"name": f"event-{step}", "namespace": "team-a"},
+        "reason": "PlacedElsewhere",
+        "message": message,
+        "eventTime": "2026-11-20T10:01:00.000000Z",
+        "involvedObject": {"kind": "Pod", "uid": f"uid-{step}"},
+    }
+
+
+def test_every_step_in_a_line(live):
+    result = live("explain", "taxi-x7k2p")
+    assert result.exit_code == 0
+    head, table = result.stdout.split("\n\n")
+    assert head.splitlines() == [
+        "team-a/taxi-x7k2p: Running, 1/3 steps ended",
+        "submitted 2026-11-20T10:00:00Z, 3m ago",
+        "planned to take 22m55s, 10s less than first planned; revision 2, planned"
+        " 2026-11-20T10:00:02Z, dispatch ready",
+    ]
+    heading, fetch, train, predict = table.splitlines()
+    assert heading.split() == ["STEP", "STATE", "NODE", "PLANNED", "ACTUAL", "WHY"]
+    assert fetch.split()[:2] == ["fetch", "succeeded"]
+    assert "10s to 42s   10s to 43s   ends first here, 12s later on nitlab" in re.sub(
+        " {3,}", "   ", fetch
+    )
+    assert "47s to 20m49s" in train
+    assert "49s to now" in train
+    assert "the run would end 20m later with this step on nitlab-edge-node" in train
+    assert "lowest round trip to HOME-EDGE" in predict
+
+
+def test_one_step_in_full(live):
+    result = live("explain", "taxi-x7k2p", "train")
+    assert block_of(result) == {
+        "planned": ["nitos-cloud-node, 47s to 20m49s"],
+        "actual": ["nitos-cloud-node, 49s to now, started 2s late"],
+        "why there": [
+            "the run would end 20m later with this step on nitlab-edge-node, the next best"
+        ],
+        "else": [
+            "nitlab-edge-node: the run would end 20m later",
+            "home-edge-node: the run would end 40m later",
+        ],
+    }
+    assert "train: running" in result.stdout
+    assert "fetch" not in result.stdout
+    # All in full.
+    assert live("explain", "taxi-x7k2p", "-o", "wide").stdout.count("why there") == 3
+
+
+@pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run"])
+def test_a_run_by_its_other_names(live, cluster, wanted):
+    cluster.put(WORKFLOWS, workflow("taxi-x7k2p", run_id=RUN_ID, run_name="Tuesday's run"))
+    result = live("explain", wanted)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("team-a/taxi-x7k2p")
+
+
+def test_the_run_id_where_the_plan_does_not_carry_it(live, cluster):
+    cluster.put(PLACEMENTS, placement(labels={}))
+    cluster.put(WORKFLOWS, workflow("taxi-x7k2p", run_id=RUN_ID))
+    assert live("explain", RUN_ID).exit_code == 0
+
+
+def test_several_runs_may_be_meant(live, cluster):
+    for number in (1, 2):
+        cluster.put(WORKFLOWS, workflow(f"taxi-{number}", run_name="daily"))
+    result = live("explain", "daily")
+    assert result.exit_code == 2
+    assert "'daily' may be several runs; name one with -n: team-a/taxi-1, team-a/taxi-2" in (
+        result.stderr
+    )
+    cluster.put(PLACEMENTS, placement(namespace="team-b"))
+    result = live("explain", "-A", "taxi-x7k2p")
+    assert result.exit_code == 2
+    assert "team-a/taxi-x7k2p, team-b/taxi-x7k2p" in result.stderr
+
+
+@pytest.mark.parametrize("wanted", ["nothing", "No name of an object!", "x" * 5000, "a=b,c"])
+def test_no_such_run(live, wanted):
+    result = live("explain", wanted)
+    assert result.exit_code == 3
+    assert "in namespace team-a, by Workflow, run id or run name; -A looks" in result.stderr
+    assert len(result.stderr) < 500
+
+
+def test_a_run_name_that_may_not_be_looked_up(live, cluster):
+    cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
+    result = live("explain", "daily")
+    assert result.exit_code == 3
+    assert "names of runs cannot be looked up: workflows is forbidden" in result.stderr
+
+
+def test_a_run_without_a_plan(live, cluster):
+    cluster.put(WORKFLOWS, workflow("unplanned"))
+    result = live("explain", "unplanned")
+    assert result.exit_code == 3
+    assert "is there but has no plan: the planner is not running" in result.stderr
+
+
+def test_no_such_step(live):
+    result = live("explain", "taxi-x7k2p", "trian")
+    assert result.exit_code == 3
+    assert "there is no step 'trian'; did you mean 'train'?" in result.stderr
+
+
+LOOPS = RunView(
+    "r",
+    "ns",
+    steps=tuple(
+        StepView(name, "pending")
+        for name in ("a", "for[0].work", "for[1].work", "for[1].x[0].y", "work[0]", "work[1]")
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("a", ["a"]),
+        ("for[1].work", ["for[1].work"]),
+        ("for.work", ["for[0].work", "for[1].work"]),
+        ("for[*].work", ["for[0].work", "for[1].work"]),
+        ("work", ["work[0]", "work[1]"]),
+        ("work[*]", ["work[0]", "work[1]"]),
+        ("work[1]", ["work[1]"]),
+        ("for[1].x[*].y", ["for[1].x[0].y"]),
+    ],
+)
+def test_iterations(wanted, found):
+    assert [step.name for step in steps_named(LOOPS, wanted)] == found
+
+
+def test_what_a_step_waits_for_and_until_when(live, cluster):
+    states = [
+        ["waiting", -1, -1, -1, ["plan", 120, 240]],
+        ["waiting", -1, -1, -1, ["quota", 60, -1, "exceeded quota: gpus, requested: cpu=1"]],
+        ["pending"],
+    ]
+    cluster.put(PLACEMENTS, placement(status={"steps": states}))
+    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["waits"] == [
+        "for its turn in the plan since 1m, at most 1m more"
+    ]
+    assert block_of(live("explain", "taxi-x7k2p", "train"))["waits"] == [
+        "for the namespace's quota since 2m: exceeded quota: gpus, requested: cpu=1"
+    ]
+    table = live("explain", "taxi-x7k2p").stdout
+    assert "waits for the namespace's quota since 2m: exceeded quota" in table
+
+
+def test_a_pod_that_is_elsewhere(live, cluster):
+    cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
+    cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
+    told = "planned on nitos-cloud-node, placed on nitlab-edge-node: nitos-cloud-node was full"
+    cluster.put(EVENTS, elsewhere_event("fetch", told))
+    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["elsewhere"] == [told]
+    table = live("explain", "taxi-x7k2p").stdout
+    assert "nitos-cloud-node -> nitlab-edge-node" in table
+    assert told in table
+    assert "1 step not on the planned node" in live("list").stdout
+    cluster.remove(EVENTS, "event-fetch", "team-a")
+    assert "no event says why" in live("explain", "taxi-x7k2p", "fetch").stdout
+
+
+def test_gates_and_what_kubernetes_says(live, cluster):
+    refused = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
+    gates = ("kfp-placement.dev/plan", "kueue.x-k8s.io/topology")
+    cluster.put(PODS, executor_pod("predict", gates=gates, conditions=[refused]))
+    found = block_of(live("explain", "taxi-x7k2p", "predict"))
+    assert found["pod"] == [
+        "taxi-x7k2p-predict, Pending",
+        "scheduling gate kfp-placement.dev/plan (ours)",
+        "scheduling gate kueue.x-k8s.io/topology (not ours; whoever set it takes it off)",
+        "Kubernetes says: 0/3 nodes are available",
+    ]
+    assert found["waits"] == ["as Kubernetes says: 0/3 nodes are available"]
+
+
+def test_the_latest_pod_counts(live, cluster):
+    first = executor_pod("train", node="nitlab-edge-node", phase="Failed")
+    second = executor_pod("train", node="nitos-cloud-node", phase="Running")
+    second["metadata"] |= {"name": "second", "creationTimestamp": "2026-11-20T10:02:00Z"}
+    cluster.put(PODS, second)
+    cluster.put(PODS, first)
+    assert "second, Running" in live("explain", "taxi-x7k2p", "train").stdout
+
+
+def test_a_container_that_does_not_start(live, cluster):
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    statuses = [{"name": "main", "state": state}]
+    cluster.put(PODS, executor_pod("train", containerStatuses=statuses))
+    assert "ImagePullBackOff: no such image" in live("explain", "taxi-x7k2p", "train").stdout
+
+
+def test_without_the_right_to_see_pods(live, cluster):
+    cluster.refused[PODS.path("team-a")] = FORBIDDEN
+    cluster.refused[EVENTS.path("team-a")] = FORBIDDEN
+    result = live("explain", "taxi-x7k2p", "train")
+    assert result.exit_code == 0
+    assert "train: running" in result.stdout
+    assert result.stderr.splitlines() == [
+        "Warning: forbidden; gates, and what Kubernetes says of waiting pods, are not shown",
+        "Warning: forbidden; why pods are not on their planned nodes is not shown",
+    ]
+    assert len(json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)["missing"]) == 2
+
+
+def test_the_document(live, cluster):
+    cluster.put(PODS, executor_pod("train", node="nitos-cloud-node", phase="Running"))
+    document = json.loads(live("explain", "taxi-x7k2p", "train", "-o", "json").stdout)
+    assert (document["kind"], document["run"]["phase"]) == ("RunExplanation", "Running")
+    (step,) = document["steps"]
+    assert step["plannedNode"] == step["node"] == "nitos-cloud-node"
+    assert (step["plannedStartSeconds"], step["startSeconds"]) == (47, 49)
+    assert step["alternatives"][0] == {"node": "nitlab-edge-node", "lossSeconds": 1200}
+    assert step["pod"]["phase"] == "Running"
+    assert step["waiting"] is None
+
+
+def test_malformed_pods_and_events_are_passed_over(live, cluster):
+    bad = executor_pod("train")
+    bad["spec"] = {"schedulingGates": {"name": 1}}
+    cluster.put(PODS, bad)
+    odd = elsewhere_event("fetch", "x") | {"involvedObject": ["none"]}
+    cluster.put(EVENTS, odd)
+    assert live("explain", "taxi-x7k2p", "-o", "wide").exit_code == 0
+
+
+def test_a_plan_that_cannot_be_read(live, cluster):
+    cluster.put(PLACEMENTS, placement(spec={"revision": -1}))
+    result = live("explain", "taxi-x7k2p")
+    assert result.exit_code == 1
+    assert "not readable: PipelinePlacement 'taxi-x7k2p': spec.revision" in result.stdout
+
+
+def test_a_status_of_another_revision_says_nothing(live, cluster):
+    cluster.put(PLACEMENTS, placement(status={"revision": 1}))
+    assert "train: unknown" in live("explain", "taxi-x7k2p", "train").stdout
+
+
+def test_folded_steps(live, cluster):
+    cluster.put(PLACEMENTS, placement(status={"foldedSteps": 40}))
+    assert "40 ended steps only counted, not shown" in live("explain", "taxi-x7k2p").stdout

@@ -1,0 +1,155 @@
+import json
+
+import pytest
+import yaml
+
+from kfp_placement.exceptions import ClusterForbiddenError, ClusterUnreachableError
+from kfp_placement.live.kinds import PLACEMENTS
+from tests.cli.live.conftest import condition, placement
+from tests.support.fake_cluster import FakeCluster
+
+
+def rows(result):
+    heading, *lines = result.stdout.splitlines()
+    return heading.split(), lines
+
+
+def test_a_run(live):
+    result = live("list")
+    assert result.exit_code == 0
+    heading, (line,) = rows(result)
+    assert " ".join(heading) == "RUN PHASE STEPS PLANNED FIRST PLAN AGE WAITS FOR NOTES"
+    assert line.split() == ["taxi-x7k2p", "Running", "1/3", "22m55s", "23m5s", "3m"]
+
+
+def test_wide_and_all_namespaces(live, cluster):
+    cluster.put(PLACEMENTS, placement("other", "team-b", status={"makespan": "20m"}))
+    result = live("list", "-A", "-o", "wide")
+    heading, lines = rows(result)
+    assert heading[:5] == ["NAMESPACE", "RUN", "RUN", "ID", "RUN"]
+    assert "DISPATCH REVISION AGE" in " ".join(heading)
+    assert [line.split()[:2] for line in lines] == [
+        ["team-a", "taxi-x7k2p"],
+        ["team-b", "other"],
+    ]
+    assert "20m" in lines[1]
+    # Only its own namespace's without -A.
+    assert "other" not in live("list").stdout
+    assert "other" in live("list", "-n", "team-b").stdout
+
+
+def test_latest_first(live, cluster):
+    cluster.put(PLACEMENTS, placement("aa-old", spec={"submittedAt": "2026-11-19T10:00:00Z"}))
+    cluster.put(PLACEMENTS, placement("new", spec={"submittedAt": "2026-11-20T10:02:00Z"}))
+    _, lines = rows(live("list"))
+    assert [line.split()[0] for line in lines] == ["new", "taxi-x7k2p", "aa-old"]
+
+
+def test_what_waits_and_what_is_wrong(live, cluster):
+    states = [
+        ["waiting", -1, -1, -1, ["quota", 60, -1, "exceeded quota: gpus"]],
+        ["waiting", -1, -1, -1, ["quota", 120]],
+        ["waiting", -1, -1, -1, ["node", 170]],
+    ]
+    alarm = condition("Schedulable", reason="NoMatchingNode", message="train fits no node")
+    cluster.put(PLACEMENTS, placement(status={"steps": states, "conditions": [alarm]}))
+    (line,) = rows(live("list"))[1]
+    assert "1 for node (10s), 2 for quota (2m)" in line
+    assert "not Schedulable (NoMatchingNode): train fits no node" in line
+
+
+def test_conditions_that_hold_are_no_news(live, cluster):
+    told = [condition("Planned", "True"), condition("Finished", "False")]
+    cluster.put(PLACEMENTS, placement(status={"conditions": told}))
+    assert "WaitingForQuota" not in live("list").stdout
+
+
+def test_documents(live):
+    result = live("list", "-o", "json")
+    document = json.loads(result.stdout)
+    assert (document["apiVersion"], document["kind"]) == ("kfp-placement.dev/v1alpha1", "RunList")
+    (item,) = document["items"]
+    assert item["makespanSeconds"] == 1375
+    assert item["firstMakespanSeconds"] == 1385
+    assert item["counts"]["running"] == 1
+    assert item["runId"] == "5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10"
+    assert item["ageSeconds"] == 180
+    assert [each["type"] for each in item["conditions"]] == ["Planned", "LatencySatisfied"]
+    assert yaml.safe_load(live("list", "-o", "yaml").stdout) == document
+
+
+HOSTILE = "\x1b[31mred\u202e\nnew line"
+
+
+@pytest.mark.parametrize("output_format", ["table", "wide", "json", "yaml"])
+def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_format):
+    told = [condition("Schedulable", message=HOSTILE)]
+    changed = placement(status={"conditions": told, "phase": HOSTILE, "progress": HOSTILE})
+    changed["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": HOSTILE}
+    changed["metadata"]["labels"] = {"pipeline/runid": HOSTILE}
+    cluster.put(PLACEMENTS, changed)
+    result = live("list", "-o", output_format)
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec": {"submittedAt": "yesterday"}},
+        {"spec": {"nodes": "none"}},
+        {"status": {"counts": [1]}},
+        {"spec": {"makespan": "1e400s"}},
+    ],
+    ids=str,
+)
+def test_one_that_cannot_be_read_hides_no_others(live, cluster, changes):
+    cluster.put(PLACEMENTS, placement("broken", **changes))
+    _, lines = rows(live("list"))
+    assert [line.split()[:2] for line in lines] == [
+        ["taxi-x7k2p", "Running"],
+        ["broken", "Unreadable"],
+    ]
+    assert "PipelinePlacement 'broken'" in lines[1]
+
+
+def test_rows_that_cannot_be_read_are_told(live, cluster):
+    cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 17], ["train", 0]]}))
+    (line,) = rows(live("list"))[1]
+    assert "node 17 is none of the 3 nodes of the plan" in line
+
+
+def test_none(live, cluster):
+    cluster.remove(PLACEMENTS, "taxi-x7k2p", "team-a")
+    result = live("list")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "No runs in namespace team-a.\n"
+    assert live("list", "-A").stderr == "No runs in any namespace.\n"
+    assert json.loads(live("list", "-o", "json").stdout)["items"] == []
+
+
+def test_no_controller(live, monkeypatch):
+    empty = FakeCluster()
+    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: empty)
+    result = live("list")
+    assert result.exit_code == 3
+    assert "the controller is not installed there" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "error", [ClusterForbiddenError("may not"), ClusterUnreachableError("up?")]
+)
+def test_a_refusal_is_one_line(live, cluster, error):
+    cluster.refused["/"] = error
+    result = live("list")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
+
+
+def test_where_to_look(live):
+    live("list", "--kubeconfig", "some.yaml", "--context", "prod")
+    kubeconfig, context = live.connected[-1]
+    assert (str(kubeconfig), context) == ("some.yaml", "prod")
+    result = live("list", "-n", "team-b", "-A")
+    assert result.exit_code == 2
+    assert "one namespace, or all of them?" in result.stderr

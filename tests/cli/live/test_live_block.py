@@ -1,0 +1,50 @@
+"""On a terminal the block is redrawn below the lines that stay."""
+
+import os
+import pty
+import subprocess
+import sys
+
+SOURCE = """
+from kfp_placement.cli.live_block import LiveBlock
+with LiveBlock() as block:
+    block.print("first")
+    block.draw(lambda style: ["one", "two " + "x" * 300])
+    block.print("second")
+    block.draw(lambda style: ["three"])
+"""
+
+
+def drawn(**environment):
+    ours, theirs = pty.openpty()
+    done = subprocess.Popen(
+        [sys.executable, "-c", SOURCE],
+        stdout=theirs,
+        env={**os.environ, "COLUMNS": "40", "LINES": "10", **environment},
+    )
+    os.close(theirs)
+    parts = []
+    try:
+        while part := os.read(ours, 65536):
+            parts.append(part)
+    except OSError:
+        pass  # the terminal's other end is closed
+    finally:
+        os.close(ours)
+    assert done.wait(timeout=60) == 0
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+def test_the_block_stays_below():
+    text = drawn(TERM="xterm")
+    first, block, after, last = text.split("\x1b[J")[0], *text.split("\x1b[J")[1:]
+    assert first.startswith("first\none\ntwo x")
+    assert "…" in first  # cut to the terminal's width, so that a line is a line
+    assert first.endswith("\x1b[2F")
+    assert block.startswith("second\none\n")
+    assert after == "three\n\x1b[1F"
+    assert last == ""
+
+
+def test_a_dumb_terminal_gets_lines_alone():
+    assert drawn(TERM="dumb") == "first\nsecond\n"

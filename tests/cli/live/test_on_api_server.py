@@ -1,0 +1,476 @@
+"""The live commands on a real API server, with objects made by the models."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement._cluster import LiveCluster
+from kfp_placement.live.kinds import PLACEMENTS
+from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.resources_fields import Condition, ObjectMetadata
+from kfp_placement_engine.contract.resources_placement import (
+    PipelinePlacementSpec,
+    PipelinePlacementStatus,
+)
+from kfp_placement_engine.contract.resources_rows import (
+    PlannedRow,
+    Reason,
+    StateRow,
+    Waiting,
+    planned_row,
+    state_row,
+)
+from tests.cli.conftest import RUN
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.argo.crds import custom_resource_definitions
+from tests.controlplane.waiting import wait_until
+from tests.support.custom_resources import installed_crds
+from tests.support.fake_cluster import executor_pod
+from tests.support.structural_schemas import crds
+
+pytestmark = pytest.mark.cluster
+
+RUN_ID = "5d0a3a5e-6f0c-4c3a-9d0f-2f6b8c1d7e10"
+PROGRAM = [sys.executable, "-c", "from kfp_placement.cli import main; main()"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kinds(control_plane):
+    """Our kinds and Argo's are installed."""
+    definitions = [*crds().values(), *custom_resource_definitions()]
+    with installed_crds(control_plane.api, definitions):
+        yield
+
+
+@pytest.fixture
+def live(run, control_plane):
+    """Run a command as the administrator."""
+
+    def invoke(*arguments):
+        command, *rest = arguments
+        return run(command, "--kubeconfig", control_plane.kubeconfig, *rest)
+
+    return invoke
+
+
+@pytest.fixture
+def policy(api):
+    """The policy; gone after the test."""
+    metadata = {"name": "default"}
+    raw = {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": metadata}
+    yield api.create({**raw, "spec": {}})
+    api.delete(raw)
+
+
+def placement(namespace, name="taxi-x7k2p"):
+    """A run of two steps on two nodes, submitted a minute ago."""
+    submitted = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+    rows = [
+        PlannedRow("fetch", 0, 10, 42, Reason("ends-first", (12, 1))),
+        PlannedRow("train", 0, 47, 1249, Reason("run-later", (1200, 1))),
+    ]
+    spec = PipelinePlacementSpec(
+        workflow_uid="0d4a9f0e",
+        revision=1,
+        epoch=1,
+        submitted_at=submitted,
+        planned_at=submitted,
+        makespan_seconds=1249.0,
+        first_makespan_seconds=1249.0,
+        nodes=("cloud", "edge"),
+        steps=tuple(tuple(planned_row(row)) for row in rows),
+    )
+    metadata = ObjectMetadata(name=name, namespace=namespace, labels={"pipeline/runid": RUN_ID})
+    return PipelinePlacement(metadata=metadata, spec=spec)
+
+
+def status(*rows, phase="Running", **fields):
+    condition = Condition(
+        type="LatencySatisfied",
+        status="False",
+        reason="LatencyRuleUnsatisfied",
+        message="predict is beyond its rule",
+        last_transition_time=datetime.now(UTC),
+    )
+    return PipelinePlacementStatus(
+        phase=phase,
+        revision=1,
+        progress="0/2",
+        conditions=(condition,),
+        steps=tuple(tuple(state_row(row)) for row in rows),
+        **fields,
+    )
+
+
+WAITING = status(
+    StateRow("running", 1, 12),
+    StateRow("waiting", waiting=Waiting("quota", 50, None, "exceeded quota: gpus")),
+)
+DONE = status(StateRow("succeeded", 1, 12, 44), StateRow("succeeded", 0, 47, 1260))
+
+
+@pytest.fixture
+def create(api, namespace):
+    """Makes a PipelinePlacement with a status."""
+
+    def made(found=WAITING, name="taxi-x7k2p"):
+        written = placement(namespace, name).to_object()
+        current = api.create(written)
+        return tell(api, current, found)
+
+    return made
+
+
+def tell(api, current, found):
+    written = found.model_dump(mode="json", by_alias=True, exclude_none=True)
+    current = api.get(
+        API_VERSION,
+        "PipelinePlacement",
+        current["metadata"]["name"],
+        current["metadata"]["namespace"],
+    )
+    return api.replace({**current, "status": written}, part="status")
+
+
+def test_what_kubectl_prints(control_plane, create, namespace):
+    """The printer columns, as the API server fills them in."""
+    create()
+    cluster = LiveCluster.connect(control_plane.kubeconfig)
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    (table,) = cluster.list(PLACEMENTS.path(namespace), accept=accept)
+    titles = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
+    (row,) = table["rows"]
+    printed = dict(
+        zip((column["name"] for column in table["columnDefinitions"]), row["cells"], strict=True)
+    )
+    assert titles == ["Name", "Phase", "Steps", "Planned makespan", "Age"]
+    assert printed["Phase"] == "Running"
+    assert printed["Steps"] == "0/2"
+    assert printed["Planned makespan"] == "20m49s"
+    assert printed["First plan"] == "20m49s"
+
+
+def test_list(live, create, namespace):
+    create()
+    result = live("list", "-n", namespace)
+    assert result.exit_code == 0, result.stderr
+    (line,) = result.stdout.splitlines()[1:]
+    assert line.split()[:5] == ["taxi-x7k2p", "Running", "0/2", "20m49s", "20m49s"]
+    assert "1 for quota" in line
+    assert "not LatencySatisfied" in line
+    assert f"{namespace}   taxi-x7k2p" in live("list", "-A").stdout
+
+
+def test_more_runs_than_a_page_holds(live, create, namespace):
+    for number in range(53):
+        create(name=f"run-{number:02}")
+    found = json.loads(live("list", "-n", namespace, "-o", "json").stdout)["items"]
+    assert sorted(each["name"] for each in found) == [f"run-{number:02}" for number in range(53)]
+
+
+def test_explain_with_pods_and_events(live, api, create, namespace):
+    create()
+    raw = executor_pod("fetch", namespace=namespace, gates=(PLAN_GATE,))
+    for each in ("uid", "creationTimestamp"):
+        del raw["metadata"][each]
+    pod = api.create(raw)
+    told = "planned on cloud, placed on edge: cloud was full"
+    api.create(
+        {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": "taxi.1", "namespace": namespace},
+            "eventTime": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "reportingController": "kfp-placement.dev/controller",
+            "reportingInstance": "extend-0",
+            "action": "Placing",
+            "reason": "PlacedElsewhere",
+            "type": "Normal",
+            "note": told,
+            "regarding": {"kind": "Pod", "namespace": namespace, "uid": pod["metadata"]["uid"]},
+        }
+    )
+    for name in ("taxi-x7k2p", RUN_ID):
+        result = live("explain", "-n", namespace, name, "fetch")
+        assert result.exit_code == 0, result.stderr
+        assert told in result.stdout
+        assert f"scheduling gate {PLAN_GATE} (ours)" in result.stdout
+    assert "exceeded quota: gpus" in live("explain", "-n", namespace, "taxi-x7k2p").stdout
+    assert live("explain", "-n", namespace, "taxi-x7k2p", "nothing").exit_code == 3
+
+
+def test_a_run_by_kfps_name_of_it(live, api, create, namespace):
+    create()
+    annotations = {"pipelines.kubeflow.org/run_name": "Run of Tuesday"}
+    metadata = {"name": "taxi-x7k2p", "namespace": namespace, "annotations": annotations}
+    api.create(
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "metadata": metadata,
+            "spec": {"entrypoint": "a", "templates": [{"name": "a", "suspend": {}}]},
+        }
+    )
+    result = live("explain", "-n", namespace, "Run of Tuesday")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(f"{namespace}/taxi-x7k2p (Run of Tuesday): Running")
+    assert live("explain", "-n", namespace, "Run of Wednesday").exit_code == 3
+
+
+def watching(control_plane, namespace, *options):
+    return subprocess.Popen(
+        [
+            *PROGRAM,
+            "watch",
+            "taxi-x7k2p",
+            f"--kubeconfig={control_plane.kubeconfig}",
+            f"--namespace={namespace}",
+            *options,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def next_line(process):
+    line = process.stdout.readline()
+    assert line, process.stderr.read()
+    return line
+
+
+@pytest.mark.parametrize(("phase", "code"), [("Succeeded", 0), ("Failed", 1)])
+def test_watch_to_the_end_through_a_restart(control_plane, api, create, namespace, phase, code):
+    current = create()
+    with watching(control_plane, namespace, "--timeout=5m") as process:
+        assert "Running, 0/2 steps ended" in next_line(process)
+        tell(api, current, status(StateRow("succeeded", 1, 12, 44), StateRow("running", 0, 47)))
+        assert "fetch: succeeded on edge, planned on cloud" in next_line(process)
+        assert "train: running on cloud" in next_line(process)
+        control_plane.restart("kube-apiserver")
+        tell(api, current, DONE.model_copy(update={"phase": phase, "makespan_seconds": 1260.0}))
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    assert f"{phase}, 0/2 steps ended, took 21m, 11s more than first planned" in out
+
+
+def test_watch_is_interrupted_and_times_out(control_plane, create, namespace):
+    create()
+    with watching(control_plane, namespace) as process:
+        next_line(process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 130
+    with watching(control_plane, namespace, "--timeout=100ms") as process:
+        process.communicate(timeout=60)
+        assert process.returncode == 5
+
+
+@pytest.mark.usefixtures("policy")
+def test_release_of_gated_pods(live, api, create, add_nodes, namespace):
+    create()
+    add_nodes(objects.node("cloud"))
+    others = [{"name": "example.com/hold"}]
+    for name, gates in (("ours", []), ("both", others)):
+        api.create(
+            objects.pod(
+                name,
+                namespace,
+                labels={"workflows.argoproj.io/workflow": "taxi-x7k2p"},
+                schedulingGates=[{"name": PLAN_GATE}, *gates],
+            )
+        )
+    dry = live("release", "--dry-run")
+    assert dry.exit_code == 0, dry.stderr
+    assert f"released {namespace}/ours" in dry.stdout
+    assert api.get("v1", "Pod", "ours", namespace)["spec"]["schedulingGates"]
+    result = live("release")
+    assert result.exit_code == 0, result.stderr
+    assert "2 pods released." in result.stdout
+    assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is True
+    wait_until(
+        lambda: api.get("v1", "Pod", "ours", namespace)["spec"].get("nodeName"),
+        "the released pod to be bound",
+    )
+    both = api.get("v1", "Pod", "both", namespace)["spec"]
+    assert [gate["name"] for gate in both["schedulingGates"]] == ["example.com/hold"]
+    assert live("release", "--resume").exit_code == 0
+    assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is False
+
+
+def test_release_makes_the_policy_that_is_not_there(live, api):
+    try:
+        assert live("release").exit_code == 0
+        assert api.get(API_VERSION, "PlacementPolicy", "default")["spec"]["paused"] is True
+    finally:
+        metadata = {"name": "default"}
+        api.delete({"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": metadata})
+
+
+@pytest.fixture
+def a_cluster(api, namespace, add_nodes):
+    """Two nodes, one of which a pod takes room on, and a claim."""
+    add_nodes(
+        objects.node("cloud", {"cpu": "16"}, {"HOME-EDGE": "80ms"}),
+        objects.node("edge", labels={"HOME-EDGE": "9.8ms", "kfp-placement.dev/speed": "0.5"}),
+    )
+    api.create(objects.pod("taken", namespace, {"cpu": "6"}, nodeName="edge"))
+    api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": namespace},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+    )
+
+
+def dumped(api):
+    kinds = ("Node", "Pod", "PersistentVolumeClaim", "PersistentVolume")
+    items = [each for kind in kinds for each in api.list("v1", kind)]
+    ours = ("Location", "PlacementPolicy")
+    items += [each for kind in ours for each in api.list(API_VERSION, kind)]
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def planned(run, namespace, *options):
+    how = ("--generations", 3, "--compare", "none", "-o", "json", "-n", namespace)
+    result = run("plan", RUN, *how, *options)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document.pop("cluster")["nodes"]
+    document.pop("planningSeconds")
+    return document
+
+
+@pytest.mark.usefixtures("a_cluster", "policy")
+def test_a_plan_is_that_of_the_dumped_cluster(run, control_plane, api, namespace, tmp_path):
+    api.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Location",
+            "metadata": {"name": "home-edge"},
+            "spec": {
+                "name": "HOME-EDGE",
+                "static": [
+                    {"topologyKey": "kubernetes.io/hostname", "value": "cloud", "rtt": "8ms"},
+                    {"topologyKey": "kubernetes.io/hostname", "value": "edge", "rtt": "9ms"},
+                ],
+            },
+        }
+    )
+    metadata = {"name": "home-edge"}
+    try:
+        default = {"apiVersion": API_VERSION, "kind": "PlacementPolicy"} | {
+            "metadata": {"name": "default"}
+        }
+        api.patch(default, {"spec": {"defaults": {"driver": "7s"}}})
+        (tmp_path / "dump.json").write_text(json.dumps(dumped(api)))
+        live = planned(run, namespace, "-c", "live", "--kubeconfig", control_plane.kubeconfig)
+        assert live == planned(run, namespace, "-c", "dump.json")
+        predict = next(step for step in live["steps"] if step["name"] == "predict")
+        assert predict["latencyMs"] in (8, 9)
+        assert any("7s" in line for line in live["assumptions"])
+    finally:
+        api.delete({"apiVersion": API_VERSION, "kind": "Location", "metadata": metadata})
+
+
+@pytest.mark.usefixtures("a_cluster")
+def test_check_and_cluster(live, run, control_plane):
+    result = run("check", RUN, "-c", "live", "--kubeconfig", control_plane.kubeconfig)
+    assert result.exit_code == 0, result.stderr
+    found = live("cluster", "live")
+    assert found.exit_code == 0, found.stderr
+    assert "name: edge" in found.stdout
+
+
+@dataclass
+class Author:
+    """Someone with no rights but those given."""
+
+    run: Any
+    plane: Any
+    namespace: str
+    made: list[Any] = field(default_factory=list)
+
+    def __call__(self, command, *arguments):
+        token = housekeeping.account_token(self.plane.api, self.namespace, "default")
+        kubeconfig = self.plane.kubeconfig_for(f"author-{self.namespace}", token)
+        return self.run(command, "--kubeconfig", kubeconfig, *arguments)
+
+    def allow(self, rule, *, everywhere=False):
+        """Give a right on the namespace, or on the cluster."""
+        prefix = "Cluster" if everywhere else ""
+        group, name = "rbac.authorization.k8s.io", f"author-{self.namespace}-{len(self.made)}"
+        place = {"name": name} if everywhere else {"name": name, "namespace": self.namespace}
+        account = {"kind": "ServiceAccount", "name": "default", "namespace": self.namespace}
+        role = {"apiGroup": group, "kind": f"{prefix}Role", "name": name}
+        for item in (
+            {"kind": f"{prefix}Role", "rules": [rule]},
+            {"kind": f"{prefix}RoleBinding", "roleRef": role, "subjects": [account]},
+        ):
+            typed = {"apiVersion": f"{group}/v1", "metadata": place, **item}
+            self.made.append(self.plane.api.create(typed))
+
+
+@pytest.fixture
+def author(run, control_plane, namespace):
+    someone = Author(run, control_plane, namespace)
+    yield someone
+    for item in someone.made:
+        control_plane.api.delete(item)
+
+
+def reads(group, *resources):
+    return {"apiGroups": [group], "resources": list(resources), "verbs": ["get", "list", "watch"]}
+
+
+@pytest.mark.usefixtures("a_cluster")
+def test_rights_that_are_missing_are_named(author, namespace):
+    refused = author("plan", RUN, "-c", "live", "-n", namespace)
+    assert refused.exit_code == 1
+    assert 'cannot list resource "nodes"' in refused.stderr
+    assert "kfp-placement cluster live --output cluster.yaml" in refused.stderr
+
+    author.allow(reads("", "nodes"), everywhere=True)
+    author.allow(reads("", "pods"))
+    options = ("--generations", 1, "--compare", "none", "-o", "json", "-n", namespace)
+
+    def allowed():
+        result = author("plan", RUN, "-c", "live", *options)
+        return result.exit_code == 0 and json.loads(result.stdout)
+
+    found = wait_until(allowed, "the rights to be known")
+    told = {each["message"] for each in found["warnings"]}
+    by_kind = {
+        kind: next(text for text in told if f'cannot list resource "{kind}"' in text)
+        for kind in ("pods", "persistentvolumes", "locations", "placementpolicies")
+    }
+    assert "only those of namespace" in by_kind["pods"]
+    assert "taken to be reachable from every node" in by_kind["persistentvolumes"]
+
+
+def test_without_rights_on_our_kinds(author, namespace):
+    result = author("list", "-n", namespace)
+    assert result.exit_code == 1
+    assert 'cannot list resource "pipelineplacements"' in result.stderr
+    result = author("release")
+    assert result.exit_code == 1
+    assert 'cannot get resource "placementpolicies"' in result.stderr
+
+
+def test_a_token_that_nobody_knows(run, control_plane):
+    kubeconfig = control_plane.kubeconfig_for("stranger", "no-such-token")
+    result = run("list", "--kubeconfig", kubeconfig)
+    assert result.exit_code == 1
+    assert "does not know the account of context kfp-placement-test; log in again" in result.stderr

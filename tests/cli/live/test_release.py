@@ -1,0 +1,185 @@
+import pytest
+
+from kfp_placement.exceptions import (
+    ClusterConflictError,
+    ClusterError,
+    ClusterForbiddenError,
+    ClusterUnreachableError,
+)
+from kfp_placement.live.kinds import PLACEMENTS, PODS, POLICIES
+from tests.cli.live.conftest import placement
+from tests.support.fake_cluster import executor_pod
+
+OURS, THEIRS = "kfp-placement.dev/plan", "kueue.x-k8s.io/topology"
+
+
+def a_policy(**spec):
+    return {"metadata": {"name": "default"}, "spec": spec}
+
+
+@pytest.fixture
+def cluster(cluster):
+    cluster.put(POLICIES, a_policy(paused=False))
+    cluster.put(PODS, executor_pod("fetch", node="n1", phase="Running"))
+    cluster.put(PODS, executor_pod("train", gates=(OURS, THEIRS)))
+    cluster.put(PODS, executor_pod("other", run="other", namespace="team-b", gates=(OURS,)))
+    return cluster
+
+
+def gates(cluster, step, run="taxi-x7k2p", namespace="team-a"):
+    spec = cluster.get(PODS.path(namespace, f"{run}-{step}"))["spec"]
+    return [gate["name"] for gate in spec.get("schedulingGates", [])]
+
+
+def paused(cluster):
+    return cluster.get(POLICIES.path(name="default"))["spec"]["paused"]
+
+
+def test_everything(live, cluster):
+    result = live("release")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "The policy is paused; --resume undoes it.",
+        "released team-a/taxi-x7k2p-train",
+        "released team-b/other-other",
+        "2 pods released.",
+    ]
+    assert paused(cluster)
+    assert gates(cluster, "train") == [THEIRS]
+    assert gates(cluster, "other", "other", "team-b") == []
+    again = live("release")
+    assert (again.exit_code, again.stdout) == (
+        0,
+        "The policy is paused already.\n0 pods released.\n",
+    )
+
+
+def test_the_policy_is_paused_before_gates_come_off(live, cluster):
+    live("release")
+    assert [path.rpartition("/")[2] for path, _ in cluster.writes] == [
+        "default",
+        "taxi-x7k2p-train",
+        "other-other",
+    ]
+
+
+def test_resume(live, cluster):
+    live("release")
+    assert live("release", "--resume").stdout == "The policy goes on.\n"
+    assert not paused(cluster)
+    assert live("release", "--resume").stdout == "The policy was not paused.\n"
+
+
+def test_dry_run(live, cluster):
+    result = live("release", "--dry-run")
+    assert result.exit_code == 0
+    assert "2 pods released. (dry run: nothing was changed)" in result.stdout
+    assert not paused(cluster)
+    assert gates(cluster, "train") == [OURS, THEIRS]
+    assert "(dry run" in live("release", "--resume", "--dry-run").stdout
+
+
+def test_one_run(live, cluster):
+    result = live("release", "taxi-x7k2p")
+    assert result.stdout == "released team-a/taxi-x7k2p-train\n1 pod released.\n"
+    assert not paused(cluster)
+    assert gates(cluster, "train") == [THEIRS]
+    assert gates(cluster, "other", "other", "team-b") == [OURS]
+    assert live("release", "nothing").exit_code == 3
+    cluster.put(PLACEMENTS, placement("other", "team-b"))
+    assert "other-other" in live("release", "-n", "team-b", "other").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--resume", "taxi-x7k2p"], ["-n", "team-a"], ["-A"]], ids=" ".join
+)
+def test_what_makes_no_sense(live, cluster, arguments):
+    assert live("release", *arguments).exit_code == 2
+    assert not cluster.writes
+
+
+def test_there_was_no_policy(live, cluster):
+    cluster.remove(POLICIES, "default")
+    assert live("release", "--resume").stdout == "The policy was not paused.\n"
+    assert live("release").exit_code == 0
+    assert paused(cluster)
+
+
+def test_the_controller_is_gone_and_gates_are_left(live, cluster):
+    cluster.remove(POLICIES, "default")
+    cluster.create = lambda *_, **__: pytest.fail("created")
+    cluster.refused[POLICIES.path()] = ClusterForbiddenError("placementpolicies is forbidden")
+    result = live("release")
+    assert result.exit_code == 1
+    assert "the policy is not paused: placementpolicies is forbidden" in result.stderr
+    assert gates(cluster, "train") == [THEIRS]
+
+
+def test_pods_that_may_not_be_changed(live, cluster):
+    refusal = ClusterForbiddenError("pods train is forbidden")
+    write = cluster.patch
+
+    def patch(path, merge_patch, *, dry_run=False):
+        if path.endswith("train"):
+            raise refusal
+        return write(path, merge_patch, dry_run=dry_run)
+
+    cluster.patch = patch
+    result = live("release")
+    assert result.exit_code == 1
+    assert "1 pod released." in result.stdout
+    assert result.stderr == (
+        "Error: team-a/taxi-x7k2p-train is not released: pods train is forbidden\n"
+    )
+
+
+def test_somebody_else_writes_the_pod(live, cluster):
+    write, conflicts = cluster.patch, [ClusterConflictError("modified")] * 2
+
+    def patch(path, merge_patch, *, dry_run=False):
+        if path.endswith("train") and conflicts:
+            raise conflicts.pop()
+        return write(path, merge_patch, dry_run=dry_run)
+
+    cluster.patch = patch
+    assert live("release").exit_code == 0
+    assert gates(cluster, "train") == [THEIRS]
+
+
+def test_somebody_else_never_stops(live, cluster):
+    def patch(path, merge_patch, *, dry_run=False):
+        if "pods" in path:
+            raise ClusterConflictError("modified")
+        return {}
+
+    cluster.patch = patch
+    result = live("release")
+    assert result.exit_code == 1
+    assert "somebody else keeps writing it" in result.stderr
+
+
+def test_pods_gated_while_we_worked(live, cluster):
+    """Admission learns of the pause a moment later."""
+    write = cluster.patch
+
+    def patch(path, merge_patch, *, dry_run=False):
+        if path.endswith("train"):
+            cluster.put(PODS, executor_pod("late", gates=(OURS,)))
+        return write(path, merge_patch, dry_run=dry_run)
+
+    cluster.patch = patch
+    result = live("release")
+    assert "released team-a/taxi-x7k2p-late" in result.stdout
+    assert "3 pods released." in result.stdout
+
+
+def test_no_answer(live, cluster):
+    cluster.refused["/"] = ClusterUnreachableError("no answer")
+    assert live("release").exit_code == 1
+
+
+def test_another_refusal(live, cluster):
+    cluster.refused[PODS.path()] = ClusterError("too many requests")
+    result = live("release")
+    assert (result.exit_code, result.stderr) == (1, "Error: too many requests\n")
+    assert paused(cluster)

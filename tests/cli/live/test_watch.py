@@ -1,0 +1,201 @@
+import pytest
+
+from kfp_placement.exceptions import (
+    ClusterExpiredError,
+    ClusterForbiddenError,
+    ClusterUnreachableError,
+)
+from kfp_placement.live.changes import changes
+from kfp_placement.live.following import MAX_REFUSALS, follow
+from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
+from kfp_placement.live.runs import run_view
+from tests.cli.live.conftest import NOW, condition, placement
+from tests.support.fake_cluster import FakeCluster, workflow
+
+RUNNING = placement()
+PREDICTING = placement(
+    status={
+        "progress": "2/3",
+        "steps": [["succeeded", 0, 10.4, 43.1], ["succeeded", 0, 49, 1251], ["running", 1, 1256]],
+    }
+)
+ENDED = placement(status={"phase": "Succeeded", "progress": "3/3", "makespan": "22m"})
+FAILED = placement(status={"phase": "Failed", "progress": "2/3"})
+
+
+def told(before, after):
+    return list(changes(run_view(before) if before else None, run_view(after), NOW))
+
+
+def modified(*looks):
+    return [("MODIFIED", look) for look in looks]
+
+
+def test_a_line_for_each_change():
+    assert told(None, RUNNING) == [
+        "team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 22m55s, 10s less than first"
+        " planned"
+    ]
+    assert told(RUNNING, RUNNING) == []
+    assert told(RUNNING, PREDICTING) == [
+        "train: succeeded on nitos-cloud-node, ended 2s late",
+        "predict: running on nitlab-edge-node, planned on home-edge-node, started 2s late, until"
+        " about 22m55s",
+    ]
+    assert told(PREDICTING, ENDED)[-1] == (
+        "Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned"
+    )
+
+
+def test_replans_alarms_and_waiting():
+    states = [["succeeded", 0, 10.4, 43.1], ["waiting", -1, -1, -1, ["node", 60, -1, "0/3 nodes"]]]
+    after = placement(
+        spec={"revision": 3, "makespan": "30m"},
+        status={
+            "revision": 3,
+            "steps": [*states, ["pending"]],
+            "conditions": [condition("LatencySatisfied", reason="LatencyRuleUnsatisfied")],
+        },
+    )
+    assert told(RUNNING, after) == [
+        "replanned (revision 3): planned to take 30m, 6m55s more than first planned",
+        "not LatencySatisfied (LatencyRuleUnsatisfied): 3/4 GPU are taken",
+        "train: waits for room on a node since 2m: 0/3 nodes",
+    ]
+    # Told once.
+    assert told(after, after) == []
+
+
+def test_what_cannot_be_read_any_more_is_told():
+    (line,) = told(RUNNING, placement(spec={"nodes": 5}))
+    assert line.startswith("cannot be read any more: PipelinePlacement 'taxi-x7k2p': spec.nodes")
+
+
+@pytest.fixture
+def looks():
+    """Follow the sample run through what the API server is scripted to say, then stop."""
+
+    def follow_all(cluster, number):
+        pauses: list[float] = []
+        said: list[str] = []
+        following = follow(cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=said.append)
+        found = [next(following) for _ in range(number)]
+        return found, pauses, said
+
+    return follow_all
+
+
+def test_changes_follow_the_list(cluster, looks):
+    cluster.streams = [modified(PREDICTING), [("BOOKMARK", {"metadata": {}}), ("DELETED", ENDED)]]
+    found, pauses, said = looks(cluster, 3)
+    assert found[1:] == [PREDICTING, None]
+    assert found[0]["metadata"]["name"] == "taxi-x7k2p"
+    assert (pauses, said) == ([], [])
+
+
+def test_a_restart_is_survived(cluster, looks):
+    gone = ClusterUnreachableError("no answer")
+    cluster.streams = [[gone], [gone], [gone, gone], modified(ENDED)]
+    found, pauses, said = looks(cluster, 5)
+    assert found[-1] == ENDED
+    # Listed anew after each, so the count begins again.
+    assert pauses == [1, 1, 1]
+    assert said[0] == "no answer (again in 1 s)"
+
+
+def test_pauses_grow(cluster, looks, monkeypatch):
+    def refuse(path):
+        if len(pauses) < 8:
+            raise ClusterUnreachableError("down")
+
+    pauses: list[float] = []
+    monkeypatch.setattr(cluster, "_may", refuse)
+    following = follow(cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=lambda text: None)
+    look = next(following)
+    assert look is not None
+    assert look["metadata"]["name"] == "taxi-x7k2p"
+    assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
+
+
+def test_too_old_a_version_is_no_failure(cluster, looks):
+    cluster.streams = [[ClusterExpiredError("too old")], modified(ENDED)]
+    found, pauses, _ = looks(cluster, 3)
+    assert (found[-1], pauses) == (ENDED, [])
+
+
+def test_refusals_are_borne_for_a_while(cluster):
+    cluster.refused["/"] = ClusterForbiddenError("may not")
+    pauses: list[float] = []
+    following = follow(cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=lambda text: None)
+    with pytest.raises(ClusterForbiddenError):
+        next(following)
+    assert len(pauses) == MAX_REFUSALS
+
+
+def test_the_whole_command(live, cluster):
+    cluster.streams = [modified(PREDICTING, ENDED)]
+    result = live("watch", "taxi-x7k2p")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("10:03:00 team-a/taxi-x7k2p: Running, 1/3 steps ended")
+    assert lines[1] == "10:03:00 train: succeeded on nitos-cloud-node, ended 2s late"
+    assert lines[-1].endswith("Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned")
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Refused"])
+def test_a_run_that_fails(live, cluster, phase):
+    cluster.streams = [modified(placement(status={"phase": phase}))]
+    assert live("watch", "taxi-x7k2p").exit_code == 1
+
+
+def test_a_run_that_has_ended(live, cluster):
+    cluster.put(PLACEMENTS, placement(status={"phase": "Succeeded", "makespan": "20m"}))
+    result = live("watch", "taxi-x7k2p")
+    assert result.exit_code == 0
+    assert "Succeeded, 1/3 steps ended, took 20m" in result.stdout
+
+
+def test_a_run_that_is_deleted(live, cluster):
+    cluster.streams = [[("DELETED", RUNNING)]]
+    result = live("watch", "taxi-x7k2p")
+    assert (result.exit_code, result.stderr) == (1, "The run has been deleted.\n")
+
+
+def test_a_run_that_has_no_plan_yet(live, cluster):
+    cluster.put(WORKFLOWS, workflow("new"))
+    cluster.streams = [[("ADDED", placement("new", status={"phase": "Succeeded"}))]]
+    result = live("watch", "new")
+    assert result.exit_code == 0
+    assert "The run has no plan yet; waiting for one." in result.stderr
+
+
+def test_a_timeout(live, cluster):
+    result = live("watch", "taxi-x7k2p", "--timeout", "200ms")
+    assert result.exit_code == 5
+    assert "Timed out; the run has not ended." in result.stderr
+
+
+def test_no_such_run(live):
+    assert live("watch", "nothing").exit_code == 3
+
+
+def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
+    monkeypatch.setattr("kfp_placement.cli.watch_command.time.sleep", lambda seconds: None)
+    refused = ClusterForbiddenError("may not watch")
+
+    def stream(path, query):
+        cluster.refused[path] = refused
+        raise refused
+
+    monkeypatch.setattr(cluster, "stream", stream)
+    result = live("watch", "taxi-x7k2p")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == "Error: may not watch"
+
+
+def test_following_an_empty_cluster():
+    empty = FakeCluster()
+    empty.serve(PLACEMENTS)
+    following = follow(empty, "team-a", "r", pause=lambda _: None, tell=lambda _: None)
+    assert next(following) is None

@@ -1,0 +1,181 @@
+"""An API server of plain dicts, as the live commands ask it."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kfp_placement.exceptions import ClusterConflictError, ClusterMissingError
+from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS, Kind
+
+JsonObject = dict[str, Any]
+
+ARGO = "workflows.argoproj.io"
+
+
+class FakeCluster:
+    """Holds objects; answers gets, lists with selectors, merge patches and scripted streams.
+
+    Attributes:
+        namespace: the context's.
+        refused: what is raised for paths that begin so.
+        streams: what each watch brings in turn: changes, or an error that ends it.
+        writes: path and patch of every write, those of dry runs included.
+    """
+
+    def __init__(self, namespace: str = "team-a") -> None:
+        """Hold nothing yet."""
+        self.namespace = namespace
+        self.refused: dict[str, Exception] = {}
+        self.streams: list[list[Any]] = []
+        self.writes: list[tuple[str, Any]] = []
+        self._objects: dict[str, JsonObject] = {}
+        self._kinds: set[str] = set()
+
+    def serve(self, *kinds: Kind) -> None:
+        """Know kinds of which there are no objects."""
+        self._kinds.update(kind.plural for kind in kinds)
+
+    def put(self, kind: Kind, raw: JsonObject) -> JsonObject:
+        """Hold an object."""
+        self.serve(kind)
+        metadata = raw["metadata"]
+        metadata.setdefault("resourceVersion", "1")
+        self._objects[kind.path(metadata.get("namespace", ""), metadata["name"])] = raw
+        return raw
+
+    def remove(self, kind: Kind, name: str, namespace: str = "") -> None:
+        """Hold it no more."""
+        del self._objects[kind.path(namespace, name)]
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
+        """What is at a path."""
+        self._may(path)
+        if path not in self._objects:
+            raise ClusterMissingError(f"{path} not found")
+        return copy.deepcopy(self._objects[path])
+
+    def list(
+        self,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        page_size: int = 2,
+        accept: str = "",
+    ) -> Iterator[JsonObject]:
+        """Pages of two objects, whatever is asked for."""
+        self._may(path)
+        root, _, plural = path.rpartition("/")
+        if plural not in self._kinds:
+            raise ClusterMissingError("404 page not found")
+        base, _, namespace = root.partition("/namespaces/")
+        found = [
+            raw
+            for place, raw in sorted(self._objects.items())
+            if place.startswith(f"{base}/")
+            and place.rpartition("/")[0].endswith(f"/{plural}")
+            and namespace in ("", raw["metadata"].get("namespace"))
+            and _selected(raw, query or {})
+        ]
+        for start in range(0, max(len(found), 1), 2):
+            page = copy.deepcopy(found[start : start + 2])
+            yield {"metadata": {"resourceVersion": "7"}, "items": page}
+
+    def create(self, path: str, body: Any, *, dry_run: bool = False) -> JsonObject:
+        """Keep a new object."""
+        self._may(path)
+        name = body["metadata"]["name"]
+        self.writes.append((f"{path}/{name}", body))
+        if path.rpartition("/")[2] not in self._kinds:
+            raise ClusterMissingError("404 page not found")
+        if f"{path}/{name}" in self._objects:
+            raise ClusterConflictError(f"{name} already exists")
+        if not dry_run:
+            self._objects[f"{path}/{name}"] = copy.deepcopy(body)
+        return dict(body)
+
+    def patch(self, path: str, merge_patch: Any, *, dry_run: bool = False) -> JsonObject:
+        """Change an object, if the patch's version is the object's."""
+        self._may(path)
+        self.writes.append((path, merge_patch))
+        raw = self.get(path)
+        version = merge_patch.get("metadata", {}).get("resourceVersion")
+        if version not in (None, raw["metadata"].get("resourceVersion")):
+            raise ClusterConflictError("the object has been modified")
+        for part, fields in merge_patch.items():
+            raw[part] = {**raw.get(part, {}), **fields}
+        if not dry_run:
+            self._objects[path] = raw
+        return raw
+
+    def stream(self, path: str, query: Mapping[str, str]) -> Iterator[tuple[str, JsonObject]]:
+        """The next of the scripted streams; an empty one when there are none left."""
+        self._may(path)
+        for each in self.streams.pop(0) if self.streams else ():
+            if isinstance(each, Exception):
+                raise each
+            yield each
+
+    def _may(self, path: str) -> None:
+        for start, error in self.refused.items():
+            if path.startswith(start):
+                raise error
+
+
+def _selected(raw: JsonObject, query: Mapping[str, str]) -> bool:
+    for term in filter(None, query.get("labelSelector", "").split(",")):
+        key, _, value = term.partition("=")
+        if raw["metadata"].get("labels", {}).get(key) != value:
+            return False
+    for term in filter(None, query.get("fieldSelector", "").split(",")):
+        key, _, value = term.partition("=")
+        found: Any = raw
+        for part in key.split("."):
+            found = found.get(part, {})
+        if found != value:
+            return False
+    return True
+
+
+def workflow(name: str, namespace: str = "team-a", run_id: str = "", run_name: str = "") -> Any:
+    """A Workflow's metadata, as KFP's API server writes it."""
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "labels": {"pipeline/runid": run_id},
+        "annotations": {"pipelines.kubeflow.org/run_name": run_name},
+    }
+    return {"apiVersion": WORKFLOWS.api_version, "kind": WORKFLOWS.kind, "metadata": metadata}
+
+
+def executor_pod(
+    step: str,
+    *,
+    run: str = "taxi-x7k2p",
+    namespace: str = "team-a",
+    node: str = "",
+    gates: tuple[str, ...] = (),
+    **status: Any,
+) -> Any:
+    """The pod of a step of a KFP run, as Argo makes it."""
+    spec: JsonObject = {"containers": [{"name": "main", "image": "busybox"}]}
+    if node:
+        spec["nodeName"] = node
+    if gates:
+        spec["schedulingGates"] = [{"name": gate} for gate in gates]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{run}-{step}",
+            "namespace": namespace,
+            "uid": f"uid-{step}",
+            "creationTimestamp": "2026-11-20T10:00:10Z",
+            "labels": {f"{ARGO}/workflow": run},
+            "annotations": {f"{ARGO}/node-name": f"{run}.root.{step}.executor"},
+        },
+        "spec": spec,
+        "status": {"phase": "Pending", **status},
+    }
+
+
+__all__ = ["PLACEMENTS", "FakeCluster", "executor_pod", "workflow"]
