@@ -7,7 +7,7 @@ from typing import Any
 
 import urllib3
 
-from kfp_placement.exceptions import ClusterUnreachableError
+from kfp_placement.live.exceptions import ClusterUnreachableError
 
 MAX_ANSWER_BYTES = 128 * 2**20
 """Largest answer that is read: far more than a page of pods."""

@@ -22,7 +22,7 @@ from kubernetes.client.rest import RESTClientObject
 
 from kfp_placement._api_answers import Answers
 from kfp_placement._kubeconfig import choose_context, default_kubeconfigs, kubeconfig_source
-from kfp_placement.exceptions import (
+from kfp_placement.live.exceptions import (
     ClusterConflictError,
     ClusterError,
     ClusterExpiredError,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kfp_placement.exceptions import ClusterMissingError
+from kfp_placement.live.exceptions import ClusterMissingError
 
 _DEFAULT = "~/.kube/config"
 _SHOWN_CONTEXTS = 10

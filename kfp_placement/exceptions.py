@@ -9,13 +9,7 @@
     ├── UnknownStepError     a step that the run does not have (a KeyError)
     ├── ConflictError        contradicts what the author has set by other means (a ValueError)
     ├── UsageError           a function used on something it is not for (a TypeError)
-    ├── RunError             a run or a cluster that cannot be read or planned
-    └── ClusterError         a live cluster that does not do what is asked
-        ├── ClusterMissingError      no kubeconfig, no such context, kind, run or step
-        ├── ClusterUnreachableError  no answer
-        ├── ClusterForbiddenError    we may not, or the server does not know us
-        ├── ClusterConflictError     somebody else has written in between
-        └── ClusterExpiredError      too old to be watched from
+    └── RunError             a run or a cluster that cannot be read or planned
 
     PlacementWarning         a mark that will have no effect (a UserWarning)
 
@@ -59,30 +53,6 @@ class UsageError(PlacementError, TypeError):
 
 class RunError(PlacementError):
     """A run or a cluster that cannot be read or planned; its cause is the engine's error."""
-
-
-class ClusterError(PlacementError):
-    """A live cluster that does not do what is asked; the message is the server's, and a remedy."""
-
-
-class ClusterMissingError(ClusterError):
-    """No kubeconfig, no such context, or nothing of that name in the cluster."""
-
-
-class ClusterUnreachableError(ClusterError):
-    """The API server gives no answer."""
-
-
-class ClusterForbiddenError(ClusterError):
-    """We may not do that, or the API server does not know us."""
-
-
-class ClusterConflictError(ClusterError):
-    """Somebody else has written in between, or it is there already."""
-
-
-class ClusterExpiredError(ClusterError):
-    """The version to go on from is gone; list anew."""
 
 
 class PlacementWarning(UserWarning):

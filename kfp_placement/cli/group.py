@@ -14,7 +14,8 @@ import click
 
 from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.exceptions import ClusterMissingError, PlacementError
+from kfp_placement.exceptions import PlacementError
+from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
 

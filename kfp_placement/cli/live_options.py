@@ -104,8 +104,8 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
         ClusterMissingError: none.
         ClusterError: refused, or no answer.
     """
-    from kfp_placement.exceptions import ClusterMissingError
     from kfp_placement.live.choosing import candidates
+    from kfp_placement.live.exceptions import ClusterMissingError
     from kfp_placement.live.fetching import find_runs
 
     found = find_runs(api, namespace, wanted)
@@ -130,12 +130,12 @@ def require_plan(found: "Found") -> None:
         ClusterMissingError: it has none.
     """
     if found.raw is None:
-        from kfp_placement.exceptions import ClusterMissingError
+        from kfp_placement.live.exceptions import ClusterMissingError
 
         raise ClusterMissingError(
-            f"Workflow {found.namespace}/{found.name} is there but has no plan: the planner is not"
-            " running (kubectl -n kfp-placement get pods), or the namespace takes no part (label"
-            " kfp-placement.dev/enabled)"
+            f"Workflow {found.namespace}/{found.name} is there but has no plan: none of its steps is"
+            " marked, its namespace takes no part (label kfp-placement.dev/enabled), or the planner is"
+            " not running (kubectl -n kfp-placement get pods)"
         )
 
 

@@ -74,7 +74,7 @@ def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
 def _pause(cluster: "Api", *, dry_run: bool) -> bool:
     """Pause the policy; what keeps that from being done keeps nobody from taking gates off."""
-    from kfp_placement.exceptions import ClusterError, ClusterUnreachableError
+    from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
     from kfp_placement.live.releasing import set_paused
 
     try:

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from kfp_placement.exceptions import ClusterMissingError
+from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement.report.visible import shown
 

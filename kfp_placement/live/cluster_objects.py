@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kfp_placement.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
     CLAIMS,
     LOCATIONS,

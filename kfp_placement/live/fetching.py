@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kfp_placement.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
     EVENTS,
     PLACEMENTS,

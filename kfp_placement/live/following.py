@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from kfp_placement.exceptions import (
+from kfp_placement.live.exceptions import (
     ClusterError,
     ClusterExpiredError,
     ClusterForbiddenError,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kfp_placement.exceptions import (
+from kfp_placement.live.exceptions import (
     ClusterConflictError,
     ClusterError,
     ClusterMissingError,

@@ -19,6 +19,7 @@ def test_exit_codes_are_a_contract():
         "USAGE": 2,
         "NOT_FOUND": 3,
         "UNSCHEDULABLE": 4,
+        "TIMED_OUT": 5,
         "INTERRUPTED": 130,
     }
 

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kfp_placement.exceptions import ClusterConflictError, ClusterMissingError
+from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS, Kind
 
 JsonObject = dict[str, Any]

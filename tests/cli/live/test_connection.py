@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from kfp_placement._cluster import LiveCluster
-from kfp_placement.exceptions import ClusterError, ClusterUnreachableError
+from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
 
 
 def kubeconfig(folder, server="https://127.0.0.1:9", **changes):

@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from kfp_placement.exceptions import ClusterForbiddenError
 from kfp_placement.live.choosing import steps_named
+from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
 from kfp_placement.live.runs import RunView, StepView
 from tests.cli.live.conftest import placement
@@ -121,7 +121,7 @@ def test_a_run_without_a_plan(live, cluster):
     cluster.put(WORKFLOWS, workflow("unplanned"))
     result = live("explain", "unplanned")
     assert result.exit_code == 3
-    assert "is there but has no plan: the planner is not running" in result.stderr
+    assert "is there but has no plan: none of its steps is marked" in result.stderr
 
 
 def test_no_such_step(live):

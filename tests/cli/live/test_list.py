@@ -3,7 +3,7 @@ import json
 import pytest
 import yaml
 
-from kfp_placement.exceptions import ClusterForbiddenError, ClusterUnreachableError
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import PLACEMENTS
 from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import FakeCluster

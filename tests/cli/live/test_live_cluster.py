@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from kfp_placement.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.cluster_objects import live_cluster
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NODES, PODS, POLICIES, VOLUMES
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import InputError

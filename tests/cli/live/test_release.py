@@ -1,6 +1,6 @@
 import pytest
 
-from kfp_placement.exceptions import (
+from kfp_placement.live.exceptions import (
     ClusterConflictError,
     ClusterError,
     ClusterForbiddenError,

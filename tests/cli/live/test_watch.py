@@ -1,11 +1,11 @@
 import pytest
 
-from kfp_placement.exceptions import (
+from kfp_placement.live.changes import changes
+from kfp_placement.live.exceptions import (
     ClusterExpiredError,
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.changes import changes
 from kfp_placement.live.following import MAX_REFUSALS, follow
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
 from kfp_placement.live.runs import run_view

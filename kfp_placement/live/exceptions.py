@@ -1,0 +1,38 @@
+"""Errors of live clusters; the command line shows their message and ends with their exit code.
+
+::
+
+    PlacementError
+    └── ClusterError                 a live cluster that does not do what is asked
+        ├── ClusterMissingError      no kubeconfig, no such context, kind, run or step
+        ├── ClusterUnreachableError  no answer
+        ├── ClusterForbiddenError    we may not, or the server does not know us
+        ├── ClusterConflictError     somebody else has written in between
+        └── ClusterExpiredError      too old to be watched from
+"""
+
+from kfp_placement.exceptions import PlacementError
+
+
+class ClusterError(PlacementError):
+    """A live cluster that does not do what is asked; the message is the server's, and a remedy."""
+
+
+class ClusterMissingError(ClusterError):
+    """No kubeconfig, no such context, or nothing of that name in the cluster."""
+
+
+class ClusterUnreachableError(ClusterError):
+    """The API server gives no answer."""
+
+
+class ClusterForbiddenError(ClusterError):
+    """We may not do that, or the API server does not know us."""
+
+
+class ClusterConflictError(ClusterError):
+    """Somebody else has written in between, or it is there already."""
+
+
+class ClusterExpiredError(ClusterError):
+    """The version to go on from is gone; list anew."""
