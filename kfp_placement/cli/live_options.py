@@ -133,9 +133,9 @@ def require_plan(found: "Found") -> None:
         from kfp_placement.live.exceptions import ClusterMissingError
 
         raise ClusterMissingError(
-            f"Workflow {found.namespace}/{found.name} is there but has no plan: none of its steps is"
-            " marked, its namespace takes no part (label kfp-placement.dev/enabled), or the planner is"
-            " not running (kubectl -n kfp-placement get pods)"
+            f"Workflow {found.namespace}/{found.name} is there but has no plan: none of its steps"
+            " is marked, its namespace takes no part (label kfp-placement.dev/enabled), or the"
+            " planner is not running (kubectl -n kfp-placement get pods)"
         )
 
 

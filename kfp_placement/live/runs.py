@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement.live.pods import PodView
+from kfp_placement_engine.contract.keys import RUN_ID_LABEL
 from kfp_placement_engine.contract.reason_texts import reason_text, waiting_text
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.resources_placement import ConditionType, Phase
@@ -17,7 +18,6 @@ from kfp_placement_engine.contract.resources_rows import (
 )
 from kfp_placement_engine.exceptions import InputError
 
-RUN_ID_LABEL = "pipeline/runid"
 RUN_NAME_ANNOTATION = "pipelines.kubeflow.org/run_name"
 
 ENDED_PHASES = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.REFUSED})

@@ -9,6 +9,7 @@ from kfp_placement_controller.planning.load import Load, NodeLoad, Owner
 from kfp_placement_engine.cluster import Claim, Cluster, Node
 from kfp_placement_engine.contract.resources import Location
 from kfp_placement_engine.readers.node_objects import latencies_from_labels
+from kfp_placement_engine.readers.placement_objects import with_locations
 
 ClaimKey = tuple[str, str]
 
@@ -64,18 +65,8 @@ class ClusterState:
 def latencies(
     locations: Mapping[str, Location], nodes: tuple[Node, ...]
 ) -> Mapping[str, Mapping[str, float]]:
-    """Round trips: place -> node -> milliseconds.
-
-    A Location goes before a node label of the same name in any case; of two Locations of one place
-    the one whose object name comes first counts.
-    """
-    places: dict[str, Mapping[str, float]] = {}
-    for _, location in sorted(locations.items()):
-        if location.place not in places:
-            trips = {node.name: location.latency_ms(node.labels) for node in nodes}
-            places[location.place] = {node: ms for node, ms in trips.items() if ms is not None}
-    labels = latencies_from_labels(nodes)
-    return {**{name: each for name, each in labels.items() if name.lower() not in places}, **places}
+    """Round trips: place -> node -> milliseconds, of Locations and of node labels."""
+    return with_locations(latencies_from_labels(nodes), locations.values(), nodes)
 
 
 def matters(old: ObservedNode | None, new: ObservedNode | None) -> bool:

@@ -13,6 +13,9 @@ SPEED_LABEL = "kfp-placement.dev/speed"
 STORE_BANDWIDTH_LABEL = "kfp-placement.dev/store-bandwidth"
 PULL_RATE_LABEL = "kfp-placement.dev/pull-rate"
 
+RUN_ID_LABEL = "pipeline/runid"
+"""KFP's, on Workflows and pods; on our PipelinePlacements as well."""
+
 PLAN_GATE = "kfp-placement.dev/plan"
 
 DEFAULT_SCHEDULER = "kfp-placement"

@@ -9,6 +9,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
+from kfp_placement_engine.contract.keys import RUN_ID_LABEL
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.expressions import Expression
 from kfp_placement_engine.readers.fields import (
@@ -91,7 +92,7 @@ def kfp_workflow_tree(spec: dict[str, Any], metadata: dict[str, Any], name: str)
         notices=tuple(missing_notices(missing)),
         workflow=as_text(metadata.get("name"), f"{name}: metadata.name"),
         namespace=as_text(metadata.get("namespace"), f"{name}: metadata.namespace"),
-        run_id=as_text(labels.get("pipeline/runid"), f"{name}: metadata.labels"),
+        run_id=as_text(labels.get(RUN_ID_LABEL), f"{name}: metadata.labels"),
     )
 
 

@@ -58,6 +58,8 @@ def test_a_recorded_run_from_its_plan_to_its_end(name):
     cluster.step(lambda: True)
 
     placement = cluster.placement(run)
+    run_id = workflow["metadata"]["labels"]["pipeline/runid"]
+    assert placement.metadata.labels == {"pipeline/runid": run_id}
     assert placement.status is not None
     assert placement.status.phase == "Succeeded"
     ended = {"succeeded", "skipped", "cached"}
