@@ -5,7 +5,7 @@ already happened to each.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,13 @@ from kfp_placement_engine.fitness import OBJECTIVES
 from kfp_placement_engine.genetic import GeneticParams
 from kfp_placement_engine.list_scheduling import list_schedule
 from kfp_placement_engine.lower_bound import critical_path_bounds, lower_bound
-from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower_runs, with_reservations
+from kfp_placement_engine.lowering import (
+    LatencyTolerance,
+    Lowered,
+    LoweringOptions,
+    lower_runs,
+    with_reservations,
+)
 from kfp_placement_engine.next_best import NextBest
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.plan import Bound, Plan, RunsPlan
@@ -58,6 +64,7 @@ class PlanOptions:
         marked_only: only steps with a scheduler mark are planned; the others go where the default
             scheduler puts them.
         latency_ruled_types: step types that follow the latency rule, lower case.
+        latency_tolerance: which nodes count as nearest to a location.
         assumptions: stand-ins for what is unknown; None = the defaults, with what the cluster's
             source sets.
         params: of the search.
@@ -76,6 +83,7 @@ class PlanOptions:
     compare: tuple[str, ...] = ("kube-default", "heft")
     marked_only: bool = False
     latency_ruled_types: tuple[str, ...] = LATENCY_RULED_TYPES
+    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
     assumptions: Assumptions | None = None
     params: GeneticParams | None = None
     threads: int = 0
@@ -205,6 +213,7 @@ def _lowering_options(
         kube_version=options.kube_version,
         marked_only=options.marked_only,
         latency_ruled_types=options.latency_ruled_types,
+        latency_tolerance=options.latency_tolerance,
     )
 
 

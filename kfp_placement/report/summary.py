@@ -12,7 +12,7 @@ from kfp_placement.report.labels import short_name
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.quantities import format_duration
-from kfp_placement_engine.lowering.latency import TOLERANCE_MS, TOLERANCE_SHARE
+from kfp_placement_engine.lowering import LatencyTolerance
 from kfp_placement_engine.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource
 
@@ -24,8 +24,11 @@ PLAN_NAME = "this plan"
 NEVER_ENDS = "does not end"
 """In place of a makespan where a step fits no node."""
 
+_TOLERANCE = LatencyTolerance()
+
 BEYOND_RULE = (
-    f"round trip above the best node's plus max({TOLERANCE_MS:g} ms, {TOLERANCE_SHARE:.0%})"
+    "round trip above the best node's plus "
+    f"max({_TOLERANCE.milliseconds:g} ms, {_TOLERANCE.share:.0%})"
 )
 """What is beyond a latency rule."""
 

@@ -12,6 +12,7 @@ from kfp_placement_engine.contract.resources_policy import (
     TypeDefaults,
 )
 from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.lowering import LatencyTolerance
 from kfp_placement_engine.planning import PlanOptions
 from kfp_placement_engine.run_graph import DataInput, DurationSource, RunGraph, Step
 
@@ -39,6 +40,9 @@ def plan_options(
         objective=str(policy.objective),
         compare=(),
         latency_ruled_types=tuple(each.lower() for each in policy.latency_rules.step_types),
+        latency_tolerance=LatencyTolerance(
+            policy.latency_rules.tolerance_ms, policy.latency_rules.tolerance_percent / 100
+        ),
         assumptions=assumptions(policy.defaults, driver_seconds),
         params=_search(policy),
         threads=1,

@@ -72,7 +72,9 @@ def lower_runs(
     resources = resource_names(shapes)
     class_requests = _class_requests(shapes, resources)
     nodes = node_tables(cluster, resources, options.assumptions)
-    tables = class_tables(cluster, shapes, class_requests, nodes, volumes.pinned)
+    tables = class_tables(
+        cluster, shapes, class_requests, nodes, volumes.pinned, options.latency_tolerance
+    )
     planned = np.array([_is_planned(activity, options) for activity in activities], np.bool_)
     node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
     held = _held_nodes(runs, activities, node_index)

@@ -15,9 +15,23 @@ from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.problem import Booleans, Floats
 from kfp_placement_engine.run_graph import Notice, Step
 
-TOLERANCE_MS = 0.5
-TOLERANCE_SHARE = 0.05
-"""Nodes within max(0.5 ms, 5%) of the best round trip count as best."""
+
+@dataclass(frozen=True)
+class LatencyTolerance:
+    """Nodes within the larger of both of the best round trip count as best.
+
+    Attributes:
+        milliseconds: so much above it.
+        share: so much above it, as a share of it.
+    """
+
+    milliseconds: float = 0.5
+    share: float = 0.05
+
+    def limit_ms(self, best_ms: float) -> float:
+        """The largest round trip that counts as best."""
+        return best_ms + max(self.milliseconds, self.share * best_ms)
+
 
 UNKNOWN_EXCESS_MS = 1e6
 """What a node of unknown latency is charged: more than any latency a cluster can state."""
@@ -38,18 +52,17 @@ def round_trips(cluster: Cluster, location: str) -> Floats | None:
     return np.array([known.get(node.name, math.nan) for node in cluster.nodes])
 
 
-def band_limit_ms(trips: Floats, usable: Booleans) -> float:
+def band_limit_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance) -> float:
     """The largest round trip that counts as best among usable nodes; infinite if none is known."""
     known = trips[usable & ~np.isnan(trips)]
     if known.size == 0:
         return math.inf
-    best = float(known.min())
-    return best + max(TOLERANCE_MS, TOLERANCE_SHARE * best)
+    return tolerance.limit_ms(float(known.min()))
 
 
-def excess_ms(trips: Floats, usable: Booleans) -> Floats:
+def excess_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance) -> Floats:
     """[N] round trip beyond the tolerance band, UNKNOWN_EXCESS_MS where it is unknown."""
-    return beyond_ms(trips, band_limit_ms(trips, usable))
+    return beyond_ms(trips, band_limit_ms(trips, usable, tolerance))
 
 
 def beyond_ms(trips: Floats, limit: float) -> Floats:

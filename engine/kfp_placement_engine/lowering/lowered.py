@@ -6,6 +6,7 @@ from functools import cached_property
 from kfp_placement_engine.active_runs import ActiveRun
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.latency import LatencyTolerance
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules
@@ -23,6 +24,7 @@ class LoweringOptions:
     kube_version: tuple[int, int] = (1, 36)
     marked_only: bool = False
     latency_ruled_types: tuple[str, ...] = ()
+    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,12 @@ from kfp_placement_engine.constraints import (
     preferred_weight,
     untolerated_preferred_taints,
 )
-from kfp_placement_engine.lowering.latency import beyond_ms, excess_ms, round_trips
+from kfp_placement_engine.lowering.latency import (
+    LatencyTolerance,
+    beyond_ms,
+    excess_ms,
+    round_trips,
+)
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.problem import Booleans, Floats, Integers
 
@@ -86,6 +91,7 @@ def class_tables(
     requests: Integers,
     nodes: NodeTables,
     pinned: Mapping[str, frozenset[str]],
+    tolerance: LatencyTolerance,
 ) -> ClassTables:
     """Lower what depends on both shape and node.
 
@@ -95,6 +101,7 @@ def class_tables(
         requests: [K, R] of the classes.
         nodes: the node arrays.
         pinned: nodes that a volume claim allows, where it says so.
+        tolerance: which nodes count as nearest.
     """
     count = (len(shapes), len(cluster.nodes))
     feasible = np.zeros(count, np.bool_)
@@ -125,7 +132,7 @@ def class_tables(
     excess = np.array([beyond_ms(*each) for each in zip(trips, limits, strict=True)])
     for row, shape in enumerate(shapes):
         if shape.nearest:
-            excess[row] = np.maximum(excess[row], excess_ms(trips[row], usable[row]))
+            excess[row] = np.maximum(excess[row], excess_ms(trips[row], usable[row], tolerance))
     return ClassTables(
         feasible=feasible,
         usable=usable,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kfp_placement_engine.lowering import LatencyTolerance
 from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
@@ -45,6 +46,20 @@ def excess_of(step, trips, members=None):
 def test_nodes_within_the_band_count_as_best(best, second, excess):
     """Half a millisecond or 5 %, whichever is more."""
     assert excess_of(predicting(), {"n1": best, "n2": second}) == [0.0, pytest.approx(excess)]
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "excess"),
+    [
+        (LatencyTolerance(milliseconds=0.0, share=0.0), 2.0),
+        (LatencyTolerance(milliseconds=1.5, share=0.0), 0.5),
+        (LatencyTolerance(milliseconds=0.0, share=0.25), 0.0),
+    ],
+)
+def test_the_band_may_be_set(tolerance, excess):
+    cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 8.0, "n2": 10.0}})
+    problem = a_problem(a_run(predicting()), cluster, latency_tolerance=tolerance)
+    assert problem.arrays.latency_excess_ms[0].tolist() == pytest.approx([0.0, excess])
 
 
 def test_the_band_hangs_on_the_best_node_with_room():
