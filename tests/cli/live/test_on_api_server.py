@@ -1,5 +1,6 @@
 """The live commands on a real API server, with objects made by the models."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -224,20 +225,24 @@ def test_a_run_by_kfps_name_of_it(live, api, create, namespace):
     assert live("explain", "-n", namespace, "Run of Wednesday").exit_code == 3
 
 
+@contextlib.contextmanager
 def watching(control_plane, namespace, *options):
-    return subprocess.Popen(
-        [
-            *PROGRAM,
-            "watch",
-            "taxi-x7k2p",
-            f"--kubeconfig={control_plane.kubeconfig}",
-            f"--namespace={namespace}",
-            *options,
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """`watch` as a process of its own, which ends with the block."""
+    command = [
+        *PROGRAM,
+        "watch",
+        "taxi-x7k2p",
+        f"--kubeconfig={control_plane.kubeconfig}",
+        f"--namespace={namespace}",
+        *options,
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def next_line(process):
