@@ -107,6 +107,19 @@ def test_a_step_that_fails_fails_the_run_and_says_so():
     assert (status, reason) == ("True", "Failed")
 
 
+def test_a_run_that_has_begun_is_running_while_its_only_step_waits_for_a_node_again():
+    cluster = a_cluster()
+    strategy = {"limit": "1", "retryPolicy": "Always"}
+    submit(cluster, workflow(dag("main", task("first")), a_step(retryStrategy=strategy)))
+    cluster.kubelets.faults.exit_codes["wf.first(0)"] = 3
+    attempts = iter(["n0"])
+    cluster.place = lambda _pod: next(attempts, None)
+    cluster.run(lambda: len(cluster.pods()) == 2)
+    cluster.step()
+    assert cluster.states("wf") == {"first": "pending"}
+    assert cluster.placement("wf").status.phase == "Running"
+
+
 def test_a_run_that_cannot_be_read_is_refused_and_others_go_on():
     cluster = a_cluster()
     bad = a_chain("bad")
