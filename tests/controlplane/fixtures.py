@@ -3,12 +3,14 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.controlplane import housekeeping
 from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.build import binaries, kustomize
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.housekeeping import temporary_namespace
@@ -24,11 +26,24 @@ AddNodes = Callable[..., None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option that asks for tests on a control plane."""
+    """What asks for tests on a control plane, and for Argo's own controller in them."""
     parser.addoption(
         "--cluster",
         action="store_true",
         help="also run the tests that start a real control plane (marker `cluster`)",
+    )
+
+    parser.addoption(
+        "--argo-controller",
+        type=Path,
+        metavar="PATH",
+        help="Argo's own workflow-controller for end-to-end tests, in place of the stand-in",
+    )
+    parser.addoption(
+        "--argo-crds",
+        type=Path,
+        metavar="DIR",
+        help="the definitions of its kinds: manifests/base/crds/minimal of its sources",
     )
 
 
@@ -65,6 +80,17 @@ def control_plane_programs(request: pytest.FixtureRequest) -> None:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def argo_program(request: pytest.FixtureRequest) -> ArgoProgram | None:
+    """Argo's own controller, if one is named; None = the stand-in plays it."""
+    controller, definitions = map(request.config.getoption, ("--argo-controller", "--argo-crds"))
+    if controller is None and definitions is None:
+        return None
+    if controller is None or definitions is None:
+        raise pytest.UsageError("--argo-controller and --argo-crds go together")
+    return ArgoProgram(controller, definitions)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import copy
 import os
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -22,12 +22,13 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from tests.controlplane import health, housekeeping
 from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.argo import crds
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
-from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.argo.loop import ArgoLoop
+from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.exceptions import WaitError
 from tests.controlplane.kubelet.drivers import DriverChoices
-from tests.controlplane.kubelet.kubelet import Kubelets
+from tests.controlplane.kubelet.kubelet import Faults, Kubelets
 from tests.controlplane.kubelet.loop import KubeletLoop
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane
@@ -41,6 +42,7 @@ SCHEDULER = "scheduler"
 EXTEND = "extend"
 PLAN = "plan-{}"
 RELEASE = "release"
+ARGO = "argo"
 
 _ACCOUNTS = {"plan": "plan", EXTEND: "scheduler", SCHEDULER: "scheduler", RELEASE: "release"}
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
@@ -56,7 +58,9 @@ class InstallationOptions:
         planners: replicas of `plan`.
         policy: fields of the policy's `spec`.
         workload: how long pods take that give no hint.
-        choices: what KFP's drivers find out.
+        choices: what KFP's drivers find out, the same for all or by Workflow name.
+        faults: what goes wrong.
+        argo: Argo's own controller; None = the stand-in.
         start_timeout_seconds: how long one process may take until it is ready.
     """
 
@@ -68,7 +72,9 @@ class InstallationOptions:
             driver_seconds=0.05, step_seconds=0.1, start_seconds=0.0
         )
     )
-    choices: DriverChoices = field(default_factory=DriverChoices)
+    choices: DriverChoices | Callable[[str], DriverChoices] = field(default_factory=DriverChoices)
+    faults: Faults = field(default_factory=Faults)
+    argo: ArgoProgram | None = None
     start_timeout_seconds: float = 60.0
 
 
@@ -247,7 +253,8 @@ class Installation:
 
     def _start(self) -> None:
         self._items = manifests.rendered(*self._options.features)
-        manifests.apply(self.api, custom_resource_definitions())
+        argo = self._options.argo
+        manifests.apply(self.api, (argo or crds).custom_resource_definitions())
         manifests.apply(self.api, map(_at_rest, self._items))
         if self._options.policy:
             self.set_policy(**self._options.policy)
@@ -262,11 +269,21 @@ class Installation:
             self._start_process(PLAN.format(number), port, "plan", options)
         for name in self._processes:
             self.wait_ready(name)
-        kubelets = Kubelets(Workload(self._options.workload), self._options.choices)
-        self._cleanup.enter_context(ArgoLoop(self.api))
-        self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
+        self._start_runs(argo)
         gates = "gates" in self._options.features
         self.wait_for_flag("gatesReady" if gates else "schedulerReady", True)
+
+    def _start_runs(self, argo: ArgoProgram | None) -> None:
+        """Argo and the kubelets."""
+        if argo is None:
+            self._cleanup.enter_context(ArgoLoop(self.api))
+        else:
+            log = self._plane.folder / f"{ARGO}.log"
+            self._processes[ARGO] = argo.process(self.api, self._plane.kubeconfig, log)
+            self._processes[ARGO].start()
+        options = self._options
+        kubelets = Kubelets(Workload(options.workload), options.choices, options.faults)
+        self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
 
     def _kubeconfig(self, process: str) -> Path:
         token = housekeeping.account_token(self.api, NAMESPACE, _ACCOUNTS[process])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane import housekeeping
+from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
 from tests.support.taxi_cluster import taxi_nodes
@@ -32,10 +33,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def installation(
-    request: pytest.FixtureRequest, control_plane_programs: None
+    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
 ) -> Iterator[Installation]:
     """The shipped installation at work; tests leave its processes and nodes as they were."""
-    yield from _at_work(request, InstallationOptions(policy=POLICY))
+    yield from _at_work(request, InstallationOptions(policy=POLICY, argo=argo_program))
 
 
 def _at_work(
@@ -51,10 +52,10 @@ def _at_work(
 
 @pytest.fixture(scope="module")
 def gated_installation(
-    request: pytest.FixtureRequest, control_plane_programs: None
+    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
 ) -> Iterator[Installation]:
     """The same with `features/gates`, on a control plane of its own."""
-    options = InstallationOptions(features=("gates",), policy=POLICY)
+    options = InstallationOptions(features=("gates",), policy=POLICY, argo=argo_program)
     yield from _at_work(request, options)
 
 

@@ -2,72 +2,28 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import Self
 
 import pytest
 
 from kfp_placement_engine.contract.keys import (
-    API_VERSION,
     DEFAULT_SCHEDULER,
     LOCATION_LABEL,
-    SCHEDULER_LABEL,
 )
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.contract.resources_placement import PipelinePlacementStatus
+from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.taxi_runs import (
     STEPS,
-    JsonObject,
     executors,
     is_marked,
     step_of,
     taxi,
     taxi_for,
 )
-from tests.controlplane.api import Api
-from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 from tests.support.taxi_cluster import CLOUD, HOME, NEAREST, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
-
-
-class History:
-    """What was planned when a pod was bound, by the versions of the API server's one history."""
-
-    def __init__(self, api: Api) -> None:
-        self._plans: list[tuple[int, PipelinePlacement]] = []
-        self._bound: dict[str, int] = {}
-        self._watches = (
-            Watched(api, API_VERSION, "PipelinePlacement", self._plan_changed),
-            Watched(api, "v1", "Pod", self._pod_changed, labelSelector=SCHEDULER_LABEL),
-        )
-
-    def __enter__(self) -> Self:
-        for watch in self._watches:
-            watch.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for watch in self._watches:
-            watch.stop()
-
-    def planned_for(self, pod: JsonObject, run: str) -> set[str]:
-        """The nodes that the run's plans had for the pod's step before it was bound."""
-        bound_at = self._bound[pod["metadata"]["uid"]]
-        return {
-            node
-            for version, plan in self._plans
-            for step, node in plan.planned_nodes().items()
-            if version < bound_at and plan.metadata.name == run and step == step_of(pod)
-        }
-
-    def _plan_changed(self, item: JsonObject) -> None:
-        self._plans.append((version_of(item), read_resource(PipelinePlacement, item)))
-
-    def _pod_changed(self, item: JsonObject) -> None:
-        if item["spec"].get("nodeName"):
-            self._bound.setdefault(item["metadata"]["uid"], version_of(item))
 
 
 @pytest.fixture
@@ -86,7 +42,7 @@ def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, his
     for step, pod in pods.items():
         assert pod["spec"]["schedulerName"] == DEFAULT_SCHEDULER
         # Also says that the plan was there in time, before the first of these pods.
-        assert pod["spec"]["nodeName"] in history.planned_for(pod, run), step
+        assert pod["spec"]["nodeName"] in history.planned_for(pod), step
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
     assert elsewhere(installation, team) == []

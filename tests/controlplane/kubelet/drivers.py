@@ -21,7 +21,8 @@ class DriverChoices:
     """What drivers find out that their command line does not tell.
 
     Attributes:
-        iteration_count: widths of loops whose items are not in the pipeline, or of all loops.
+        iteration_count: width of loops whose items are not in the pipeline, or of all loops.
+        iteration_counts: task -> width, for loops that have another.
         assume_width: every loop has that width, whatever the pipeline says.
         conditions: task -> outcome, for those that are not true.
         cached: tasks that are found in the cache.
@@ -30,6 +31,7 @@ class DriverChoices:
     """
 
     iteration_count: int = 2
+    iteration_counts: Mapping[str, int] = field(default_factory=dict)
     assume_width: bool = False
     conditions: Mapping[str, bool] = field(default_factory=dict)
     cached: frozenset[str] = frozenset()
@@ -92,14 +94,15 @@ def _object(text: str) -> Json:
 
 
 def _width(arguments: Mapping[str, str], choices: DriverChoices) -> int:
+    count = choices.iteration_counts.get(arguments.get("task_name", ""), choices.iteration_count)
     if choices.assume_width:
-        return choices.iteration_count
+        return count
     items = _object(arguments.get("task", "")).get("parameterIterator", {}).get("items", {})
     try:
         listed = json.loads(items.get("raw", ""))
     except ValueError:
-        return choices.iteration_count
-    return len(listed) if isinstance(listed, list) else choices.iteration_count
+        return count
+    return len(listed) if isinstance(listed, list) else count
 
 
 def _patch(arguments: Mapping[str, str], workflow: str, choices: DriverChoices) -> Json:

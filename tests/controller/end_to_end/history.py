@@ -1,0 +1,97 @@
+"""What was planned, written and bound when, by the versions of the API server's one history."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.readers.executor_names import step_of_executor
+from tests.controlplane.api import Api
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
+from tests.controlplane.argo.watching import Key, Watched, key_of, version_of
+
+JsonObject = dict[str, Any]
+
+
+class Written(NamedTuple):
+    """A PipelinePlacement as it was for a while.
+
+    Attributes:
+        version: of the API server's history.
+        seconds: when it was seen, by a clock of its own.
+        placement: as written.
+    """
+
+    version: int
+    seconds: float
+    placement: PipelinePlacement
+
+
+class History:
+    """Watches plans and marked pods; a context manager that stops."""
+
+    def __init__(self, api: Api) -> None:
+        """Watch nothing yet."""
+        self._written: dict[Key, list[Written]] = {}
+        self._created: dict[str, int] = {}
+        self._bound: dict[str, int] = {}
+        self._watches = (
+            Watched(api, API_VERSION, "PipelinePlacement", self._plan_changed),
+            Watched(api, "v1", "Pod", self._pod_changed, labelSelector=SCHEDULER_LABEL),
+        )
+
+    def __enter__(self) -> Self:
+        for watch in self._watches:
+            watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for watch in self._watches:
+            watch.stop()
+
+    def written(self, run: str, namespace: str) -> Sequence[Written]:
+        """Every version of a run's placement that was seen."""
+        return tuple(self._written.get((namespace, run), ()))
+
+    def planned_for(self, pod: JsonObject) -> set[str]:
+        """The nodes that plans in force had for a pod's step from its creation to its binding."""
+        metadata = pod["metadata"]
+        run = metadata["labels"][LABEL_WORKFLOW]
+        created, bound = self._created[metadata["uid"]], self._bound[metadata["uid"]]
+        before = [each for each in self.written(run, metadata["namespace"]) if each.version < bound]
+        in_force = [each for each in before if each.version >= created]
+        earlier = [each for each in before if each.version < created]
+        nodes = (step_node(each.placement, pod) for each in (*earlier[-1:], *in_force))
+        return {node for node in nodes if node is not None}
+
+    def _plan_changed(self, item: JsonObject) -> None:
+        seen = Written(version_of(item), time.monotonic(), read_resource(PipelinePlacement, item))
+        self._written.setdefault(key_of(item), []).append(seen)
+
+    def _pod_changed(self, item: JsonObject) -> None:
+        uid = item["metadata"]["uid"]
+        self._created.setdefault(uid, version_of(item))
+        if item["spec"].get("nodeName"):
+            self._bound.setdefault(uid, version_of(item))
+
+
+def step_node(placement: PipelinePlacement, pod: JsonObject) -> str | None:
+    """Where a placement wants a pod, or None."""
+    planned = placement.planned_nodes()
+    step = step_of_pod(pod, placement)
+    return None if step is None else planned.get(step)
+
+
+def step_of_pod(pod: JsonObject, placement: PipelinePlacement) -> str | None:
+    """The step of an executor pod, or None where the placement has no row for it."""
+    metadata = pod["metadata"]
+    steps = {row.name for row in placement.planned_rows().rows if row is not None}
+    name = metadata["annotations"][ANNOTATION_NODE_NAME]
+    return step_of_executor(name, metadata["labels"][LABEL_WORKFLOW], steps)

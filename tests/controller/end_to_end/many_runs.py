@@ -1,0 +1,209 @@
+"""Many of KFP's own pipelines at a time under one installation, and what is left of them."""
+
+import contextlib
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from tests.controller.end_to_end.history import History, Written
+from tests.controller.end_to_end.recorded_pipelines import CLAIM, Recorded
+from tests.controller.end_to_end.taxi_runs import is_marked
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.api import Api
+from tests.controlplane.argo.program import ArgoProgram
+from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
+from tests.controlplane.exceptions import ControlPlaneError
+from tests.controlplane.kubelet.drivers import DriverChoices
+from tests.controlplane.kubelet.kubelet import Faults
+from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.stages import LOCAL_STORAGE_CLASS
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import Installation, InstallationOptions
+
+JsonObject = dict[str, Any]
+
+POLICY = {"engine": {"budget": "300ms"}, "defaults": {"driver": "100ms"}}
+"""Runs are short here, so planning must be too."""
+
+OVER = {"Succeeded", "Failed", "Refused"}
+"""Phases of a placement that stay."""
+
+TIMEOUT_SECONDS = 240.0
+"""For all runs together."""
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """What is left of a run.
+
+    Attributes:
+        recorded: which.
+        workflow: at its end.
+        placement: at its end.
+        pods: all it had.
+        written: every version of its placement.
+        planned: uid of a marked pod -> nodes that plans wanted it on while it waited.
+        explained: names of pods of which an event says why they are elsewhere.
+    """
+
+    recorded: Recorded
+    workflow: JsonObject
+    placement: PipelinePlacement
+    pods: Sequence[JsonObject]
+    written: Sequence[Written]
+    planned: Mapping[str, set[str]]
+    explained: frozenset[str]
+
+    @property
+    def marked(self) -> list[JsonObject]:
+        """Pods that bear our mark."""
+        return [pod for pod in self.pods if is_marked(pod)]
+
+    @property
+    def elsewhere(self) -> list[JsonObject]:
+        """Marked pods that are on no node that was planned for them."""
+        return [
+            pod
+            for pod in self.marked
+            if pod["spec"]["nodeName"] not in self.planned[pod["metadata"]["uid"]]
+        ]
+
+
+def nodes() -> list[JsonObject]:
+    """Four nodes of two speeds, all with a fast store and at some distance from every place."""
+    round_trips = {
+        "a": ("9.8", "0.3", "20"),
+        "b": ("0.9", "12", "20"),
+        "c": ("15", "12", "0.8"),
+        "d": ("9.8", "0.5", "20"),
+    }
+    found = []
+    for name, (home, cloud, nitlab) in round_trips.items():
+        labels = {
+            "HOME-EDGE": home,
+            "NITOS-CLOUD": cloud,
+            "NITLAB-EDGE": nitlab,
+            "kfp-placement.dev/speed": "2" if name in "ad" else "1",
+            "kfp-placement.dev/store-bandwidth": "1T",
+        }
+        room = {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": "2"}
+        found.append(objects.node(name, room, labels))
+    return found
+
+
+def options_for(
+    runs: Sequence[Recorded], features: tuple[str, ...], argo: ArgoProgram | None
+) -> InstallationOptions:
+    """An installation whose drivers and pods do what the runs say."""
+    choices = {each.run: each.choices for each in runs}
+    codes = {
+        f"{each.run}{pattern}": code for each in runs for pattern, code in each.exit_codes.items()
+    }
+    return InstallationOptions(
+        features=features,
+        policy=POLICY,
+        choices=lambda run: choices.get(run, DriverChoices()),
+        faults=Faults(exit_codes=codes),
+        argo=argo,
+    )
+
+
+def played(
+    runs: Sequence[Recorded], features: tuple[str, ...] = (), argo: ArgoProgram | None = None
+) -> Mapping[str, EndedRun]:
+    """All runs at once, each in a namespace of its own, to their end.
+
+    Args:
+        runs: which.
+        features: of the installation.
+        argo: Argo's own controller; None = the stand-in.
+
+    Raises:
+        ControlPlaneError: a run does not end; the processes' logs are noted.
+    """
+    with contextlib.ExitStack() as stack:
+        plane = stack.enter_context(ControlPlane(PlaneOptions(play_pods=False)))
+        housekeeping.add_nodes(plane.api, *nodes())
+        options = options_for(runs, features, argo)
+        installation = stack.enter_context(Installation(plane, options))
+        history = stack.enter_context(History(installation.api))
+        teams = {each.run: stack.enter_context(installation.namespace()) for each in runs}
+        for team in teams.values():
+            installation.api.create(claim(team))
+        for each in runs:
+            installation.submit(each.workflow(), teams[each.run])
+        try:
+            for each in runs:
+                if each.lost:
+                    lose(installation, f"{each.run}{each.lost}", teams[each.run])
+            return {each.run: ended(installation, each, teams[each.run], history) for each in runs}
+        except ControlPlaneError as error:
+            for name, text in installation.logs().items():
+                error.add_note(f"end of {name}'s log:\n{text}")
+            raise
+
+
+def lose(installation: Installation, pattern: str, namespace: str) -> None:
+    """Delete a pod once it runs."""
+
+    def running() -> list[JsonObject]:
+        return [
+            pod
+            for pod in installation.pods(namespace)
+            if fnmatch.fnmatchcase(pod["metadata"]["annotations"][ANNOTATION_NODE_NAME], pattern)
+            and pod["status"].get("phase") == "Running"
+        ]
+
+    (pod,) = wait_until(running, f"a pod {pattern}", TIMEOUT_SECONDS)
+    installation.api.delete(pod)
+
+
+def claim(namespace: str) -> JsonObject:
+    """A volume that several pipelines mount."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": LOCAL_STORAGE_CLASS,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    metadata = {"name": CLAIM, "namespace": namespace}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def ended(
+    installation: Installation, recorded: Recorded, namespace: str, history: History
+) -> EndedRun:
+    """Wait for a run's end, and for its placement to say so."""
+    workflow = installation.wait_for_end(recorded.run, namespace, TIMEOUT_SECONDS)
+
+    def closed() -> PipelinePlacement | None:
+        found = installation.placement(recorded.run, namespace)
+        over = found is not None and found.status is not None and found.status.phase in OVER
+        return found if over else None
+
+    placement = wait_until(closed, f"the end of {recorded.run}'s placement")
+    assert placement is not None
+    pods = installation.pods(namespace)
+    return EndedRun(
+        recorded,
+        workflow,
+        placement,
+        pods,
+        history.written(recorded.run, namespace),
+        {pod["metadata"]["uid"]: history.planned_for(pod) for pod in pods if is_marked(pod)},
+        explained(installation.api, namespace),
+    )
+
+
+def explained(api: Api, namespace: str) -> frozenset[str]:
+    """Pods of which an event says why they are not where they were planned."""
+    events = api.list("events.k8s.io/v1", "Event", namespace)
+    return frozenset(
+        event["regarding"]["name"] for event in events if event.get("reason") == "PlacedElsewhere"
+    )
