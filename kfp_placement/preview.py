@@ -17,11 +17,11 @@ def preview(
     loop_widths: Mapping[str, int] | None = None,
     assume_cached: Iterable[str] = (),
     namespace: str | None = None,
-    budget: str | float = 2.0,
+    budget: str | float | None = None,
     generations: int | None = None,
-    seed: int = 0,
-    dispatch: str = "auto",
-    objective: str = "completion",
+    seed: int | None = None,
+    dispatch: str | None = None,
+    objective: str | None = None,
     compare: Iterable[str] = ("kube-default", "heft"),
     kube_version: str | tuple[int, int] = (1, 36),
     marked_only: bool = False,
@@ -29,6 +29,8 @@ def preview(
     **unknown: Never,
 ) -> "Preview":
     """Plan a run without submitting it; contacts no cluster.
+
+    Where the cluster's description holds its PlacementPolicy, the plan follows it.
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
@@ -40,11 +42,12 @@ def preview(
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: where the run goes, which says whose volume claims it uses; by default the run's
             own, if it names one.
-        budget: time for the search: `500ms`, or seconds.
+        budget: time for the search: `500ms`, or seconds; by default the policy's, else 2 s.
         generations: stop the search after so many generations instead; replays a plan exactly.
-        seed: of the random generator.
-        dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node.
-        objective: `completion`, `paper` or `packing`.
+        seed: of the random generator; by default the policy's, else 0.
+        dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node; by default
+            what the policy's actuator does, else `auto`.
+        objective: `completion`, `paper` or `packing`; by default the policy's, else `completion`.
         compare: schedulers to simulate beside the plan: `kube-default`, `heft`, `fifo`, `random`,
             `brute-force`.
         kube_version: of the default scheduler that is simulated: `1.36`.
@@ -66,15 +69,16 @@ def preview(
     from kfp_placement._reading import cluster_of, engine_errors, graph_of
     from kfp_placement_engine.contract.quantities import parse_duration
     from kfp_placement_engine.overrides import in_namespace, with_cached, with_durations
-    from kfp_placement_engine.planning import PlanOptions, assumptions_of, plan_run
+    from kfp_placement_engine.planning import PlanOptions, assumptions_of
+    from kfp_placement_engine.policy_options import options_on, plan_on
 
     for name in unknown:
         raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))
     with engine_errors():
-        options = PlanOptions(
-            budget_seconds=parse_duration(budget),
+        asked = given.without_none(
+            budget_seconds=None if budget is None else parse_duration(budget),
             generations=None if generations is None else given.whole("generations", generations),
-            seed=given.whole("seed", seed),
+            seed=None if seed is None else given.whole("seed", seed),
             dispatch=dispatch,
             objective=objective,
             kube_version=given.version("kube_version", kube_version),
@@ -82,7 +86,10 @@ def preview(
             marked_only=bool(marked_only),
             assumptions=given.assumed("assumptions", assumptions),
         )
+        PlanOptions(**asked)  # refuses what cannot be planned with before anything is read
     known = cluster_of(cluster)
+    with engine_errors():
+        options = options_on(known, asked)
     graph = graph_of(
         package_of(pipeline),
         arguments=given.mapping("arguments", arguments),
@@ -93,4 +100,4 @@ def preview(
         graph = in_namespace(graph, given.text("namespace", namespace))
         graph = with_durations(graph, given.mapping("durations", durations) or {})
         graph = with_cached(graph, given.names("assume_cached", assume_cached))
-        return Preview(plan_run(graph, known, options))
+        return Preview(plan_on(graph, known, asked))

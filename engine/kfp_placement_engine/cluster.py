@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.run_graph import NodeSelectorTerm, Notice
 
 
@@ -78,6 +79,7 @@ class Cluster:
         notices: what the reader wants people to know.
         source: what it was read from, for people.
         defaults: assumptions that the source sets, by field of `Assumptions`.
+        policy: the cluster's PlacementPolicy; its plain assumptions stand in `defaults` as well.
     """
 
     nodes: tuple[Node, ...]
@@ -86,3 +88,4 @@ class Cluster:
     notices: tuple[Notice, ...] = ()
     source: str = ""
     defaults: Mapping[str, float] = field(default_factory=dict)
+    policy: PlacementPolicySpec | None = None

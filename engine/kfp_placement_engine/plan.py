@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.contract.quantities import Resources
 from kfp_placement_engine.contract.resources_rows import Alternative, Reason
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.run_graph import DurationSource, Notice, StepKind
 
 
@@ -135,6 +136,9 @@ class Plan:
         all_durations_assumed: no percentages are shown then.
         exact: instead of a search every assignment was tried, under `ordered` with every order; see
             `Result.exact`.
+        latency_tolerance: which nodes counted as nearest to a place.
+        policy: what the plan takes from the cluster's PlacementPolicy and is not usual, in words
+            (`objective: packing`).
         release_seconds: when the run was submitted, on the plan's own clock; times since then are
             the plan's times less this.
     """
@@ -159,6 +163,8 @@ class Plan:
     all_durations_assumed: bool = False
     exact: bool = False
     release_seconds: float = 0.0
+    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
+    policy: tuple[str, ...] = ()
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

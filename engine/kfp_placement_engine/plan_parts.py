@@ -10,6 +10,7 @@ from kfp_placement_engine.active_runs import ProgressState
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.fitness import RELATIVE_MARGIN
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.plan import Bound, Figures, Plan
 from kfp_placement_engine.plan_rows import (
@@ -21,6 +22,7 @@ from kfp_placement_engine.plan_rows import (
 )
 from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.result import Result
+from kfp_placement_engine.run_graph import DurationSource
 from kfp_placement_engine.simulation import Schedule
 
 
@@ -37,6 +39,7 @@ class PlanParts:
         bounds: a bound for each run.
         assumptions: those in force.
         marked_only: only steps with a mark were planned.
+        latency_tolerance: which nodes counted as nearest.
     """
 
     cluster: Cluster
@@ -47,6 +50,7 @@ class PlanParts:
     bounds: tuple[Bound, ...]
     assumptions: Assumptions
     marked_only: bool
+    latency_tolerance: LatencyTolerance
 
 
 def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> Figures:
@@ -128,6 +132,10 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             *notices_of(graph, parts.marked_only),
         ),
         assumptions=used_assumptions(graph, cluster, parts.assumptions),
-        all_durations_assumed=all(step.duration_seconds is None for step in graph.steps),
+        all_durations_assumed=all(
+            step.duration_seconds is None or step.duration_source is DurationSource.ASSUMED
+            for step in graph.steps
+        ),
         release_seconds=active.release_seconds,
+        latency_tolerance=parts.latency_tolerance,
     )

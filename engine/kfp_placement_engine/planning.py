@@ -19,10 +19,10 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.explanation import WHAT_IF_WORK, Explainer
 from kfp_placement_engine.fitness import OBJECTIVES
 from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.list_scheduling import list_schedule
 from kfp_placement_engine.lower_bound import critical_path_bounds, lower_bound
 from kfp_placement_engine.lowering import (
-    LatencyTolerance,
     Lowered,
     LoweringOptions,
     lower_runs,
@@ -179,6 +179,7 @@ def plan_runs(
         bounds=_bounds(bare.problem, len(runs), quick=options.quick),
         assumptions=assumptions_of(cluster, options),
         marked_only=options.marked_only,
+        latency_tolerance=options.latency_tolerance,
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     tell(1.0, "done")

@@ -1,6 +1,5 @@
 """`plan`: where every step of a run would go, when and why."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ import click
 
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
-from kfp_placement.cli.live_options import Target, connection_options
+from kfp_placement.cli.live_options import connection_options
 from kfp_placement.cli.parameters import (
     BASELINES,
     FORMATS,
@@ -25,8 +24,6 @@ from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement_engine.plan import Plan
-    from kfp_placement_engine.planning import PlanOptions, Progress
-    from kfp_placement_engine.run_graph import RunGraph
 
 _EPILOG = """\b
 RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
@@ -46,30 +43,6 @@ Examples:
 \b
 Exit code 4: a step fits no node; the plan is printed all the same.
 """
-
-
-@dataclass(frozen=True)
-class PlanRequest:
-    """What was asked for, as click parsed it; the fields are the options of `plan`."""
-
-    run: str
-    cluster: str
-    arguments: dict[str, str]
-    durations: dict[str, float]
-    durations_file: Path | None
-    loop_widths: dict[str, int]
-    assume_cached: tuple[str, ...]
-    namespace: str | None
-    seed: int
-    budget: float
-    generations: int | None
-    objective: str
-    dispatch: str
-    kube_version: tuple[int, int]
-    compare: tuple[str, ...]
-    marked_only: bool
-    kubeconfig: Path | None = None
-    context: str | None = None
 
 
 def _duration(text: str) -> float:
@@ -136,17 +109,13 @@ def _duration(text: str) -> float:
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**63 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the search.",
+    help="Seed of the search.  [default: the policy's, else 0]",
 )
 @click.option(
     "--budget",
     type=DurationType(),
     metavar="TIME",
-    default="2s",
-    show_default=True,
-    help="Time for the search.",
+    help="Time for the search.  [default: the policy's, else 2s]",
 )
 @click.option(
     "--generations",
@@ -157,16 +126,14 @@ def _duration(text: str) -> float:
 @click.option(
     "--objective",
     type=click.Choice(["completion", "paper", "packing"]),
-    default="completion",
-    show_default=True,
-    help="What makes a plan better, after placed steps and latency rules.",
+    help="What makes a plan better, after placed steps and latency rules.  [default: the policy's,"
+    " else completion]",
 )
 @click.option(
     "--dispatch",
     type=click.Choice(["auto", "ready", "ordered"]),
-    default="auto",
-    show_default=True,
-    help="ready: pods start when they can; ordered: a step may wait for its node.",
+    help="ready: pods start when they can; ordered: a step may wait for its node.  [default: what"
+    " the policy's actuator does, else auto]",
 )
 @click.option(
     "--kube-version",
@@ -206,10 +173,11 @@ def _duration(text: str) -> float:
 def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
     """Show where every step of a run would go.
 
-    Which node, when, why, and how that compares with the default scheduler. Contacts no cluster
-    but with --cluster live.
+    Which node, when, why, and how that compares with the default scheduler. Follows the
+    PlacementPolicy of CLUSTER, if it holds one. Contacts no cluster but with --cluster live.
     """
     from kfp_placement.cli.output import check_target, emit, format_for
+    from kfp_placement.cli.plan_request import PlanRequest, make_plan
 
     check_target(output)
     chosen = format_for(output_format, output)
@@ -218,76 +186,6 @@ def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
     return finish(made)
-
-
-def make_plan(request: PlanRequest) -> "Plan":
-    """Read, override, plan; with a live line on a terminal."""
-    from kfp_placement.cli.inputs import check_sources, connect_live, read_cluster_source
-    from kfp_placement.cli.progress import LiveLine
-
-    check_sources(request.run, request.cluster)
-    target = Target(request.kubeconfig, request.context, request.namespace)
-    live = connect_live(request.cluster, target)
-    with LiveLine() as progress:
-        cluster = read_cluster_source(request.cluster, progress, live)
-        from kfp_placement_engine.overrides import in_namespace
-        from kfp_placement_engine.planning import assumptions_of, plan_run
-
-        options = _options(request)
-        graph = _graph(request, assumptions_of(cluster, options).loop_width, progress)
-        if live is not None and not graph.namespace:
-            graph = in_namespace(graph, live.namespace)
-        return plan_run(graph, cluster, options, progress)
-
-
-def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunGraph":
-    from kfp_placement.cli.inputs import read_package
-    from kfp_placement_engine.exceptions import ArgumentError, UnknownLoopError
-    from kfp_placement_engine.overrides import in_namespace, with_durations
-    from kfp_placement_engine.readers import read_run
-    from kfp_placement_engine.readers.durations import read_durations_file
-    from kfp_placement_engine.readers.options import ReadOptions
-
-    package = read_package(request.run)
-    options = ReadOptions(
-        arguments=request.arguments,
-        loop_widths=request.loop_widths,
-        default_loop_width=loop_width,
-    )
-    try:
-        graph = read_run(package.data, name=package.name, options=options, progress=progress)
-    except (ArgumentError, UnknownLoopError) as error:
-        raise click.UsageError(visible(str(error))) from error
-    graph = in_namespace(graph, request.namespace)
-    if request.durations_file is not None:
-        graph = with_durations(graph, read_durations_file(request.durations_file))
-    return _overridden(graph, request)
-
-
-def _overridden(graph: "RunGraph", request: PlanRequest) -> "RunGraph":
-    """Apply what stands on the command line; a step that the run lacks is a usage error there."""
-    from kfp_placement_engine.exceptions import InputError
-    from kfp_placement_engine.overrides import with_cached, with_durations
-
-    try:
-        return with_cached(with_durations(graph, request.durations), request.assume_cached)
-    except InputError as error:
-        raise click.UsageError(visible(str(error))) from error
-
-
-def _options(request: PlanRequest) -> "PlanOptions":
-    from kfp_placement_engine.planning import PlanOptions
-
-    return PlanOptions(
-        budget_seconds=request.budget,
-        generations=request.generations,
-        seed=request.seed,
-        dispatch=request.dispatch,
-        objective=request.objective,
-        kube_version=request.kube_version,
-        compare=request.compare,
-        marked_only=request.marked_only,
-    )
 
 
 def rendered(made: "Plan", chosen: str, target: Path | None) -> str:

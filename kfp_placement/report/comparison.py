@@ -33,7 +33,7 @@ def caption(plan: Plan) -> str:
     if plan.all_durations_assumed:
         by += " No percentages: all durations are assumed."
     if summary.shows_latency(plan):
-        by += f" Beyond the rule: {summary.BEYOND_RULE}."
+        by += f" Beyond the rule: {summary.beyond_rule(plan)}."
     return by
 
 

@@ -50,6 +50,11 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for notice in plan.notices
         ],
         "assumptions": list(plan.assumptions),
+        "policy": list(plan.policy),
+        "latencyTolerance": {
+            "ms": number(plan.latency_tolerance.milliseconds),
+            "percent": number(100 * plan.latency_tolerance.share),
+        },
         "exact": plan.exact,
     }
 

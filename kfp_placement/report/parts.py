@@ -1,5 +1,6 @@
 """The parts of a report, from top to bottom."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kfp_placement.report import summary
@@ -218,7 +219,7 @@ def steps(context: Context) -> Markup:
 
 
 def notes(context: Context) -> Markup:
-    """Warnings and assumptions."""
+    """Warnings, what a policy set, and assumptions."""
     plan, limits = context.plan, context.limits
     parts = []
     if plan.notices:
@@ -232,13 +233,18 @@ def notes(context: Context) -> Markup:
         parts.append(
             tag("section", _heading(context, "Warnings"), tag("ul", *items), class_="alert warn")
         )
-    lines = summary.assumption_lines(plan)
-    if lines:
-        items = [tag("li", text(line)) for line in lines[: limits.lines]]
-        items += _rest(len(lines) - limits.lines)
-        body = tag("ul", *items)
-        parts.append(tag("section", _heading(context, "Assumed"), body, class_="card"))
+    parts.append(_list(context, "From the cluster's policy", plan.policy))
+    parts.append(_list(context, "Assumed", summary.assumption_lines(plan)))
     return join(parts)
+
+
+def _list(context: Context, title: str, lines: Sequence[str]) -> Markup:
+    if not lines:
+        return NOTHING
+    limit = context.limits.lines
+    items = [tag("li", text(line)) for line in lines[:limit]]
+    body = tag("ul", *items, *_rest(len(lines) - limit))
+    return tag("section", _heading(context, title), body, class_="card")
 
 
 def footer(context: Context) -> Markup:

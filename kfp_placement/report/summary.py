@@ -12,7 +12,6 @@ from kfp_placement.report.labels import short_name
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.quantities import format_duration
-from kfp_placement_engine.lowering import LatencyTolerance
 from kfp_placement_engine.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource
 
@@ -23,14 +22,6 @@ PLAN_NAME = "this plan"
 
 NEVER_ENDS = "does not end"
 """In place of a makespan where a step fits no node."""
-
-_TOLERANCE = LatencyTolerance()
-
-BEYOND_RULE = (
-    "round trip above the best node's plus "
-    f"max({_TOLERANCE.milliseconds:g} ms, {_TOLERANCE.share:.0%})"
-)
-"""What is beyond a latency rule."""
 
 _TIMES = 2.0
 """From three times the bound on, a factor reads better than a percentage."""
@@ -183,6 +174,11 @@ def shows_latency(plan: Plan) -> bool:
     return any(step.latency_ms is not None for step in plan.steps) or any(
         figures.latency_ms > 0 for figures in (plan.figures, *plan.baselines.values())
     )
+
+
+def beyond_rule(plan: Plan) -> str:
+    """What is beyond a latency rule."""
+    return f"round trip above the best node's plus {plan.latency_tolerance.text}"
 
 
 def assumption_lines(plan: Plan) -> list[str]:

@@ -79,6 +79,7 @@ def _header(plan: Plan, paint: _Paint) -> list[str]:
         paint.bold(f"{run}: {summary.counted(len(plan.steps), 'step')} on {nodes}{source}"),
         paint.dim(facts),
     ]
+    lines += [paint.dim(f"policy: {visible(line)}") for line in plan.policy]
     lines += [paint.dim(f"assumed: {line}") for line in summary.assumption_lines(plan)]
     return lines
 
@@ -117,7 +118,7 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         lines = layout(columns, rows, style.columns)
     below += [f"{item.name}: a mean, {item.spread}" for item in found if item.spread]
     if latency:
-        below.append(f"beyond rule: {summary.BEYOND_RULE}")
+        below.append(f"beyond rule: {summary.beyond_rule(plan)}")
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]
     unending = summary.unending(plan)
     told = textwrap.wrap(unending, style.columns) if style.columns else [unending]

@@ -43,7 +43,7 @@ class Planner:
 @pytest.fixture
 def planner(monkeypatch):
     stand_in = Planner()
-    monkeypatch.setattr("kfp_placement_engine.planning.plan_run", stand_in)
+    monkeypatch.setattr("kfp_placement_engine.policy_options.plan_run", stand_in)
     return stand_in
 
 

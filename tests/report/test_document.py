@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement.report.document import plan_document, plan_json, plan_schema, plan_yaml
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.plan import Bound, Figures
 from kfp_placement_engine.run_graph import DurationSource, Notice
 from tests.support.plans import (
@@ -92,6 +93,8 @@ def test_the_whole_document():
         baselines={"heft": Figures(0, 1.5, 2.5, 70.0)},
         notices=(Notice("unmarked", "no mark", "train"),),
         assumptions=("run time 1m for 1 of 1 steps",),
+        policy=("objective: packing",),
+        latency_tolerance=LatencyTolerance(2.0, 0.07),
     )
     assert plan_document(plan) == {
         "apiVersion": "kfp-placement.dev/v1alpha1",
@@ -152,6 +155,8 @@ def test_the_whole_document():
         "unschedulable": [],
         "warnings": [{"code": "unmarked", "step": "train", "message": "no mark"}],
         "assumptions": ["run time 1m for 1 of 1 steps"],
+        "policy": ["objective: packing"],
+        "latencyTolerance": {"ms": 2.0, "percent": 7.0},
         "exact": False,
     }
 

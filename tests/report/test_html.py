@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kfp_placement.report.html import SCOPE, notebook_html, plan_html
 from kfp_placement.report.limits import NOTEBOOK
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.plan import Figures, PlannedDriver
 from kfp_placement_engine.run_graph import Notice
 from tests.support.html_pages import parse_page, selectors
@@ -112,6 +113,15 @@ def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():
     assert "2.4% longer than heft (30m21s), which breaks a latency rule" in text
     assert "2.4% longer but heft breaks a latency rule" in text
     assert "Beyond the rule: round trip above the best node's plus max(0.5 ms, 5%)." in text
+
+
+def test_what_a_policy_set_is_told():
+    plan = replace(
+        taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
+    )
+    text = " ".join(parse_page(plan_html(plan)).text)
+    assert "From the cluster's policy objective: packing" in text
+    assert "best node's plus max(2 ms, 10%)." in text
 
 
 def test_near_is_said_only_of_steps_with_a_rule():

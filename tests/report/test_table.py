@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle, plan_table
 from kfp_placement.report.visible import width
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.plan import Figures
 from tests.support.plans import (
     a_plan,
@@ -107,6 +109,15 @@ def test_latency_beyond_a_rule_stands_beside_the_makespan():
     assert "41.97 ms (+32.17 ms)" in text
     assert "beyond rule: round trip above the best node's plus max(0.5 ms, 5%)\n" in text
     assert "beyond rule" not in plan_table(a_plan())
+
+
+def test_what_a_policy_set_is_told():
+    plan = replace(
+        taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
+    )
+    text = plan_table(plan)
+    assert "policy: objective: packing\n" in text
+    assert "beyond rule: round trip above the best node's plus max(2 ms, 10%)\n" in text
 
 
 def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():

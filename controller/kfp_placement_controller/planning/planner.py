@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.metrics import (
@@ -15,7 +15,6 @@ from kfp_placement_controller.planning.current_plan import CurrentPlan, plan_in_
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_options import plan_options
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun, key_text
@@ -24,6 +23,7 @@ from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.plan import Plan
 from kfp_placement_engine.planning import PlanOptions
+from kfp_placement_engine.policy_options import policy_options
 
 _LOG = logging.getLogger(__name__)
 
@@ -205,8 +205,15 @@ class Planner:
         quick: bool = False,
         budget_seconds: float | None = None,
     ) -> PlanOptions:
-        return plan_options(
-            policy, self.learned.driver_seconds, quick=quick, budget_seconds=budget_seconds
+        options = policy_options(policy, self.learned.driver_seconds)
+        longest = options.budget_seconds
+        return replace(
+            options,
+            budget_seconds=longest if budget_seconds is None else min(longest, budget_seconds),
+            compare=(),
+            threads=1,
+            quick=quick,
+            alternatives=True,
         )
 
     def _budget(self, must: Iterable[TrackedRun], now: datetime) -> float | None:

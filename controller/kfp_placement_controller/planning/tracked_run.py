@@ -8,7 +8,6 @@ from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.policy_options import with_type_defaults
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_reading import new_widths, read_graph
 from kfp_placement_controller.planning.step_states import (
@@ -24,6 +23,7 @@ from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.policy_options import with_type_defaults
 from kfp_placement_engine.readers.pod_identity import PodIndex
 from kfp_placement_engine.readers.workflow_outcomes import OutcomeReader, RunOutcome
 from kfp_placement_engine.run_graph import RunGraph

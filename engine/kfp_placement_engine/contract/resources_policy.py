@@ -193,6 +193,10 @@ class PlacementPolicySpec(ResourceModel):
     headroom: Headroom = Headroom()
 
 
+PLANNED_BY = frozenset({"actuator", "objective", "engine", "latency_rules", "defaults"})
+"""What of a policy changes a plan, by field; the rest concerns the controller alone."""
+
+
 class PlacementPolicyStatus(ResourceStatus):
     """What the controller found; admission asks for these flags."""
 

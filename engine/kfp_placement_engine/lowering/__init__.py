@@ -1,12 +1,10 @@
 """Runs and cluster to a placement problem: the one place where nouns become arrays."""
 
 from kfp_placement_engine.lowering.build import lower, lower_runs
-from kfp_placement_engine.lowering.latency import LatencyTolerance
 from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.reservations import with_reservations
 
 __all__ = [
-    "LatencyTolerance",
     "Lowered",
     "LoweringOptions",
     "lower",

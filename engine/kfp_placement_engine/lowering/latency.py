@@ -12,26 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.problem import Booleans, Floats
 from kfp_placement_engine.run_graph import Notice, Step
-
-
-@dataclass(frozen=True)
-class LatencyTolerance:
-    """Nodes within the larger of both of the best round trip count as best.
-
-    Attributes:
-        milliseconds: so much above it.
-        share: so much above it, as a share of it.
-    """
-
-    milliseconds: float = 0.5
-    share: float = 0.05
-
-    def limit_ms(self, best_ms: float) -> float:
-        """The largest round trip that counts as best."""
-        return best_ms + max(self.milliseconds, self.share * best_ms)
-
 
 UNKNOWN_EXCESS_MS = 1e6
 """What a node of unknown latency is charged: more than any latency a cluster can state."""

@@ -5,8 +5,8 @@ from functools import cached_property
 
 from kfp_placement_engine.active_runs import ActiveRun
 from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.activities import Activity
-from kfp_placement_engine.lowering.latency import LatencyTolerance
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules

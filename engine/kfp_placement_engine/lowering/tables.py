@@ -12,8 +12,8 @@ from kfp_placement_engine.constraints import (
     preferred_weight,
     untolerated_preferred_taints,
 )
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.latency import (
-    LatencyTolerance,
     beyond_ms,
     excess_ms,
     round_trips,

@@ -154,6 +154,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         notices=tuple(notices),
         source=name,
         defaults=_defaults(entry),
+        policy=entry.policy,
     )
 
 
@@ -214,8 +215,9 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
 
 
 def _defaults(entry: ClusterEntry) -> dict[str, float]:
+    of_policy = {} if entry.policy is None else entry.policy.defaults.values()
     given = entry.defaults.model_dump(exclude_none=True)
-    return {ASSUMPTION_FIELDS[key]: value for key, value in given.items()}
+    return {**of_policy, **{ASSUMPTION_FIELDS[key]: value for key, value in given.items()}}
 
 
 def _problems(error: ValidationError) -> str:

@@ -17,6 +17,7 @@ from kfp_placement_engine.contract.quantities import (
     parse_quantity,
     parse_resources,
 )
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_mapping, as_text, as_text_mapping
 from kfp_placement_engine.readers.kubernetes_fields import read_terms
@@ -147,6 +148,8 @@ class ClusterEntry(FileModel):
     """Location -> node, or entry of several nodes -> round trip."""
     claims: tuple[ClaimEntry, ...] = ()
     defaults: DefaultsEntry = DefaultsEntry()
+    policy: PlacementPolicySpec | None = None
+    """What the cluster's PlacementPolicy says of plans; keys of `defaults` go before its own."""
 
 
 ASSUMPTION_FIELDS = {

@@ -1,6 +1,6 @@
 """Cluster -> the short Cluster file that people read, and that `cluster_file` reads back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.keys import (
     STORE_BANDWIDTH_LABEL,
 )
 from kfp_placement_engine.contract.quantities import Resources, format_resource
+from kfp_placement_engine.contract.resources_policy import PLANNED_BY, PlacementPolicySpec
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
 from kfp_placement_engine.readers.node_objects import (
     from_label,
@@ -41,8 +42,12 @@ def write_cluster_file(cluster: Cluster) -> str:
     if cluster.claims:
         names = {node.name for node in cluster.nodes}
         document["claims"] = [_claim(claim, names) for claim in cluster.claims]
-    if cluster.defaults:
-        document["defaults"] = _defaults(cluster.defaults)
+    policy = _policy(cluster.policy)
+    if policy:
+        document["policy"] = policy
+    defaults = _defaults(cluster)
+    if defaults:
+        document["defaults"] = defaults
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     return _visible(text)
 
@@ -169,10 +174,23 @@ def _term(term: NodeSelectorTerm) -> dict[str, Any]:
     return entry
 
 
-def _defaults(defaults: Mapping[str, float]) -> dict[str, Any]:
+def _policy(policy: PlacementPolicySpec | None) -> dict[str, Any]:
+    """What the policy sets of what a plan follows."""
+    if policy is None:
+        return {}
+    return policy.model_dump(
+        mode="json", by_alias=True, exclude_unset=True, exclude_none=True, include=set(PLANNED_BY)
+    )
+
+
+def _defaults(cluster: Cluster) -> dict[str, Any]:
+    """What is assumed, without what the policy says."""
     keys = {assumption: key for key, assumption in ASSUMPTION_FIELDS.items()}
+    of_policy = {} if cluster.policy is None else cluster.policy.defaults.values()
     written: dict[str, Any] = {}
-    for assumption, value in defaults.items():
+    for assumption, value in cluster.defaults.items():
+        if of_policy.get(assumption) == value:
+            continue
         first, *rest = keys[assumption].split("_")
         name = first + "".join(word.title() for word in rest)
         if assumption.endswith("seconds") and "per" not in assumption:

@@ -28,7 +28,7 @@ from kfp_placement_engine.readers.node_objects import (
     without_zeros,
 )
 from kfp_placement_engine.readers.placement_objects import (
-    policy_defaults,
+    policy_in_force,
     read_location,
     read_policy,
     with_locations,
@@ -94,8 +94,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     claims = _read_claims(collected, claims_used)
     locations = _each(collected, "Location", read_location)
     latencies = with_locations(latencies_from_labels(nodes), locations, nodes)
-    defaults, left_out = policy_defaults(_each(collected, "PlacementPolicy", read_policy))
-    collected.notices.extend(left_out)
+    policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
         more = ", ..." if len(collected.ignored) > 5 else ""
@@ -106,7 +105,8 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
         claims=claims,
         notices=_shortened(collected.notices),
         source=name,
-        defaults=defaults,
+        defaults={} if policy is None else policy.defaults.values(),
+        policy=policy,
     )
 
 

@@ -1,4 +1,4 @@
-"""Locations and the PlacementPolicy of a dump -> latencies and assumptions of a cluster."""
+"""Locations and the PlacementPolicy of a dump -> latencies, and the policy in force."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.resources_policy import POLICY_NAME, PlacementPolicySpec
-from kfp_placement_engine.run_graph import Notice
 
 Latencies = Mapping[str, Mapping[str, float]]
 """Location -> node name -> round trip in milliseconds."""
@@ -51,27 +50,7 @@ def with_locations(
     return latencies
 
 
-def policy_defaults(
-    policies: Iterable[PlacementPolicy],
-) -> tuple[dict[str, float], tuple[Notice, ...]]:
-    """What the policy sets, by field of `Assumptions`; and what of it a plan leaves out."""
-    for policy in policies:
-        if policy.metadata.name == POLICY_NAME:
-            return dict(policy.spec.defaults.values()), _left_out(policy.spec)
-    return {}, ()
-
-
-def _left_out(spec: PlacementPolicySpec) -> tuple[Notice, ...]:
-    usual = PlacementPolicySpec()
-    fields = {
-        "defaults.byType": bool(spec.defaults.by_type),
-        "latencyRules": spec.latency_rules != usual.latency_rules,
-        "objective": spec.objective != usual.objective,
-    }
-    told = [name for name, differs in fields.items() if differs]
-    if not told:
-        return ()
-    message = (
-        f"the cluster's PlacementPolicy sets {', '.join(told)}, which this plan does not follow"
-    )
-    return (Notice("policy-not-followed", message),)
+def policy_in_force(policies: Iterable[PlacementPolicy]) -> PlacementPolicySpec | None:
+    """The policy that counts; one of another name does not."""
+    named = (policy.spec for policy in policies if policy.metadata.name == POLICY_NAME)
+    return next(named, None)

@@ -1,6 +1,8 @@
 """A live cluster is read as its dump is."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +10,10 @@ from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NODES, PODS, POLICIES, VOLUMES
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.planning import assumptions_of
+from kfp_placement_engine.policy_options import policy_options
 from kfp_placement_engine.readers import read_cluster
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster
@@ -27,6 +32,13 @@ POLICY = {
     "kind": "PlacementPolicy",
     "metadata": {"name": "default"},
     "spec": {"defaults": {"driver": "7s", "byType": [{"type": "Training", "duration": "1h"}]}},
+}
+STRICT = {
+    "actuator": "gates",
+    "objective": "packing",
+    "engine": {"seed": 11, "budget": "300ms", "populationSize": 8, "islands": 3},
+    "latencyRules": {"stepTypes": ["Show"], "tolerance": "2ms", "tolerancePercent": 10},
+    "defaults": {"driver": "7s", "byType": [{"type": "Predict", "priority": 7}]},
 }
 
 
@@ -61,8 +73,51 @@ def test_it_is_the_dump(nodes):
     assert live.latencies == {"home-edge": {"n1": 3}}
     assert live.defaults == {"driver_seconds": 7}
     assert live.nodes[0].used == {"cpu": 2000, "pods": 1}
-    assert [notice.code for notice in live.notices] == ["policy-not-followed"]
-    assert "defaults.byType" in live.notices[0].message
+    assert live.notices == ()
+
+
+@pytest.mark.parametrize("source", ["live", "dump", "cluster file"])
+def test_the_plan_follows_the_policy(run, nodes, planner, monkeypatch, tmp_path, source):
+    policy = {**POLICY, "spec": STRICT}
+    nodes.put(POLICIES, policy)
+    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    Path("dump").write_text(json.dumps(a_list(NODE, policy)))
+    assert run("cluster", "live", "--output", "cluster file").exit_code == 0
+    assert run("plan", RUN, "-c", source).exit_code == 0
+    asked = policy_options(PlacementPolicySpec.model_validate(STRICT))
+    assert assumptions_of(planner.cluster, planner.options) == asked.assumptions
+    assert replace(planner.options, assumptions=None) == replace(asked, assumptions=None)
+    assert planner.graph.steps[0].type == "Fetch"
+    assert planner.graph.steps[0].max_latency_ms is None
+    (predict,) = (step for step in planner.graph.steps if step.name == "predict")
+    assert predict.priority == 7
+
+
+def test_what_is_asked_for_goes_before_the_policy(run, nodes, planner, monkeypatch):
+    nodes.put(POLICIES, {**POLICY, "spec": STRICT})
+    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    options = ("--seed", 5, "--budget", "9s", "--objective", "paper", "--dispatch", "ready")
+    assert run("plan", RUN, "-c", "live", *options).exit_code == 0
+    asked = planner.options
+    assert (asked.seed, asked.budget_seconds) == (5, 9)
+    assert (asked.objective, asked.dispatch) == ("paper", "ready")
+    assert asked.latency_ruled_types == ("show",)
+
+
+def test_the_plan_says_what_the_policy_set(run, nodes, monkeypatch):
+    nodes.put(POLICIES, {**POLICY, "spec": STRICT})
+    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    options = ("--generations", 1, "--compare", "none", "--seed", 3)
+    shown = run("plan", RUN, "-c", "live", *options).stdout
+    assert "policy: objective: packing\n" in shown
+    assert "policy: latencyRules.stepTypes: Show\n" in shown
+    assert "policy: defaults.byType[Predict]: priority 7\n" in shown
+    # Replaced on the command line.
+    assert "engine.seed" not in shown
+    assert "engine.budget" not in shown
+    told = json.loads(run("plan", RUN, "-c", "live", "-o", "json", *options).stdout)
+    assert told["latencyTolerance"] == {"ms": 2.0, "percent": 10.0}
+    assert "latencyRules.tolerance: 2ms" in told["policy"]
 
 
 def test_without_our_kinds_there_is_nothing_to_say(nodes):

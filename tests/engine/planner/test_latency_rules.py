@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement_engine.lowering import LatencyTolerance
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file

@@ -1,0 +1,121 @@
+"""What a policy says reaches the engine, and the plan says so."""
+
+from dataclasses import replace
+
+import pytest
+
+from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
+from kfp_placement_engine.planning import PlanOptions
+from kfp_placement_engine.policy_options import (
+    followed,
+    options_on,
+    plan_on,
+    policy_options,
+    with_type_defaults,
+)
+from kfp_placement_engine.run_graph import DurationSource
+from tests.support.builders import a_cluster, a_run, a_step, nodes
+
+
+def a_policy(**spec):
+    return PlacementPolicySpec.model_validate(spec)
+
+
+def test_the_latency_rules_are_those_of_the_policy():
+    policy = a_policy(
+        latencyRules={"stepTypes": ["Show"], "tolerance": "2ms", "tolerancePercent": 10}
+    )
+    options = policy_options(policy)
+    assert options.latency_ruled_types == ("show",)
+    assert options.latency_tolerance == LatencyTolerance(milliseconds=2.0, share=0.1)
+    assert options.latency_tolerance.text == "max(2 ms, 10%)"
+
+
+def test_an_untouched_policy_changes_nothing():
+    untouched = options_on(replace(a_cluster(), policy=PlacementPolicySpec()), {})
+    assert replace(untouched, params=None) == PlanOptions()
+    assert untouched.params == GeneticParams()
+    assert followed(PlacementPolicySpec(), {}) == ()
+
+
+def test_a_learned_driver_time_gives_way_to_the_policy_s():
+    learned = policy_options(PlacementPolicySpec(), 7.0).assumptions
+    assert learned is not None
+    assert learned.driver_seconds == 7.0
+    given = policy_options(a_policy(defaults={"driver": "3s"}), 7.0).assumptions
+    assert given is not None
+    assert given.driver_seconds == 3.0
+
+
+def test_the_search_is_the_policy_s():
+    assert policy_options(a_policy(engine={"search": "paper"})).params == GeneticParams.paper()
+    params = policy_options(a_policy(engine={"populationSize": 4, "islands": 1})).params
+    assert params == GeneticParams(population_size=4, islands=1)
+
+
+@pytest.mark.parametrize(("actuator", "dispatch"), [("gates", "ordered"), ("extender", "auto")])
+def test_only_gates_keep_an_order(actuator, dispatch):
+    assert policy_options(a_policy(actuator=actuator)).dispatch == dispatch
+
+
+def test_what_is_asked_for_wins():
+    cluster = replace(a_cluster(), policy=a_policy(objective="packing", engine={"seed": 3}))
+    asked = options_on(cluster, {"objective": "paper"})
+    assert (asked.objective, asked.seed) == ("paper", 3)
+    with pytest.raises(PlanningError, match="choose one of"):
+        options_on(cluster, {"objective": "speed"})
+
+
+def test_defaults_by_type_fill_what_steps_leave_open():
+    defaults = a_policy(
+        defaults={
+            "byType": [
+                {"type": "fit", "duration": "1h", "output": "5M", "maxLatency": "9ms"},
+                {"type": "Show", "priority": 3},
+            ]
+        }
+    ).defaults
+    graph = a_run(
+        a_step("a", type="Fit", location="HOME", seconds=None),
+        a_step("b", type="Fit", seconds=5, duration_source=DurationSource.HINT),
+        a_step("c", type="SHOW", reads=(("a", None), ("b", 7))),
+        a_step("d"),
+    )
+    a, b, c, d = with_type_defaults(graph, defaults).steps
+    assert (a.duration_seconds, a.duration_source) == (3600.0, DurationSource.ASSUMED)
+    assert (a.max_latency_ms, b.max_latency_ms) == (9.0, None)
+    assert (b.duration_seconds, b.duration_source) == (5.0, DurationSource.HINT)
+    assert [each.size_bytes for each in c.inputs] == [5_000_000, 7]
+    assert (c.priority, d) == (3, graph.steps[3])
+
+
+def test_a_plan_says_what_it_took_from_the_policy():
+    policy = a_policy(
+        objective="packing",
+        engine={"seed": 4},
+        latencyRules={"stepTypes": [], "tolerance": "2ms"},
+        defaults={"driver": "7s", "byType": [{"type": "Fit", "duration": "1h"}, {"type": "Odd"}]},
+        headroom={"cpu": "1"},
+    )
+    cluster = replace(a_cluster(*nodes(2)), policy=policy)
+    run = a_run(a_step("a", type="Fit", seconds=None))
+    plan = plan_on(run, cluster, {"generations": 1, "seed": 0})
+    assert plan.policy == (
+        "objective: packing",
+        "latencyRules.stepTypes: none",
+        "latencyRules.tolerance: 2ms",
+        "defaults.driver: 7s",
+        "defaults.byType[Fit]: duration 1h",
+        "defaults.byType[Odd]: nothing",
+    )
+    assert plan.step("a").duration_seconds == 3600
+    assert plan.all_durations_assumed
+    assert plan.objective == "packing"
+    assert plan.latency_tolerance.text == "max(2 ms, 5%)"
+
+
+def test_without_a_policy_there_is_nothing_to_say():
+    assert plan_on(a_run(a_step("a")), a_cluster(), {"generations": 1}).policy == ()
