@@ -12,7 +12,8 @@ import orjson
 MAX_DEPTH = 500
 """Of objects that are too deep for the parser: what lies deeper is read as null."""
 
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]')
+# A text that does not end goes to the end of everything: else each of its quotes would be tried.
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]')
 
 
 def read_json(text: bytes) -> Any:

@@ -10,13 +10,16 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_controller.kube.json_text import read_json
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.workflow_nodes import ArgoNode, read_moment, read_nodes
 
-MAX_NODES_BYTES = 64 * 2**20
-"""Of a Workflow's nodes once decompressed; Argo compresses them above 1 MB, to a tenth or less."""
+MAX_NODES_BYTES = 32 * 2**20
+"""Of a Workflow's nodes once decompressed; Argo writes at most 1 MB of them, of ten times that."""
+
+MAX_NODES_VALUES = 2_000_000
+"""In those nodes. Argo's take 24 bytes of text each; made of empty lists, they would be ten times
+as many and need 2 GB."""
 
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
@@ -120,14 +123,14 @@ def _nodes(status: Mapping[str, Any]) -> tuple[tuple[ArgoNode, ...], str]:
             return (), "Argo keeps this Workflow's nodes in its database; only its pods are seen"
         packed = status.get("compressedNodes")
         if isinstance(packed, str) and packed:
-            return read_nodes(read_json(_unpacked(packed))), ""
+            return read_nodes(orjson.loads(_unpacked(packed))), ""
         return read_nodes(status.get("nodes")), ""
     except (InputError, ValueError) as error:
         return (), f"this Workflow's nodes cannot be read: {error!s:.200}"
 
 
 def _unpacked(packed: str) -> bytes:
-    """Decompress, but never to more than `MAX_NODES_BYTES`.
+    """Decompress, but never to more than `MAX_NODES_BYTES` or `MAX_NODES_VALUES`.
 
     Raises:
         InputError: it is no gzip in base64, or too large.
@@ -139,6 +142,12 @@ def _unpacked(packed: str) -> bytes:
         raise InputError(f"status.compressedNodes is malformed: {error}") from error
     if unpacker.unconsumed_tail:
         raise InputError(f"status.compressedNodes is larger than {MAX_NODES_BYTES} bytes")
+    # Commas within text count as well: no more than this can be in it, and counting takes no time.
+    values = sum(map(text.count, (b",", b"[", b"{")))
+    if values > MAX_NODES_VALUES:
+        raise InputError(
+            f"status.compressedNodes has {values} values; at most {MAX_NODES_VALUES} are read"
+        )
     return text
 
 

@@ -33,7 +33,7 @@ def test_brackets_in_text_are_text():
     assert read_json(text.encode())[1:] == [']}"[[', {"k]": "\\"}]
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a":}', "[" * 2000, "}" * 2000])
+@pytest.mark.parametrize("text", ["", "{", '{"a":}', "[" * 2000, "}" * 2000, '"' + '\\"' * 10**6])
 def test_what_is_no_json_is_refused(text):
     with pytest.raises(ValueError, match=r".+"):
         read_json(text.encode())

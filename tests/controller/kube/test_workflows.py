@@ -76,16 +76,27 @@ def test_compressed_nodes_are_read():
     assert found.nodes_problem == ""
 
 
+def packed_text(text):
+    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
+
+
 def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(workflows, "MAX_NODES_BYTES", 1000)
-    packed = base64.b64encode(gzip.compress(b" " * 1_000_000)).decode()
-    found = observe_workflow(a_workflow(compressedNodes=packed))
+    found = observe_workflow(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
     assert found is not None
     assert "larger than 1000 bytes" in found.nodes_problem
 
 
 @pytest.mark.parametrize(
-    "packed", ["!", "AAAA", base64.b64encode(gzip.compress(b"[", mtime=0)).decode()]
+    "packed",
+    [
+        "!",
+        "AAAA",
+        pytest.param(packed_text(b"["), id="no JSON"),
+        pytest.param(packed_text(b'{"x":' + b"[" * 10_000_000), id="deep"),
+        pytest.param(packed_text(b'{"x":"' + b'\\"' * 10_000_000), id="text without an end"),
+        pytest.param(packed_text(b'{"x":[' + b"[]," * 10_000_000 + b"0]}"), id="many values"),
+    ],
 )
 def test_what_cannot_be_unpacked_is_said(packed):
     found = observe_workflow(a_workflow(compressedNodes=packed))
