@@ -113,6 +113,14 @@ class ManagedProcess:
         self._process.wait()
         _running.discard(self)
 
+    def pause(self) -> None:
+        """Let it hang: it neither works nor ends until `resume`."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        self._signal(signal.SIGCONT)
+
     def last_lines(self, lines: int = _LINES_SHOWN) -> str:
         """The end of its log."""
         try:

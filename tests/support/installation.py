@@ -37,6 +37,7 @@ from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
+from tests.support.scraping import scraped
 
 SCHEDULER = "scheduler"
 EXTEND = "extend"
@@ -97,7 +98,7 @@ class Installation:
         self._plane = plane
         self._options = options or InstallationOptions()
         self._processes: dict[str, ManagedProcess] = {}
-        self._probes: dict[str, health.Probe] = {}
+        self._ports: dict[str, int] = {}
         self._cleanup = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -134,6 +135,38 @@ class Installation:
         """End a process at once, as if its node had died."""
         self._processes[name].kill()
 
+    @contextlib.contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        """A process that hangs for a while, its sockets open."""
+        self._processes[name].pause()
+        try:
+            yield
+        finally:
+            self._processes[name].resume()
+
+    def restart_api_server(self) -> None:
+        """Stop the API server, start it again, and wait until it is ready."""
+        self._plane.restart("kube-apiserver")
+
+    @contextlib.contextmanager
+    def another_planner(self) -> Iterator[str]:
+        """One more replica of `plan` for a while, which waits for the Lease; its name."""
+        number = 1 + sum(name.startswith("plan-") for name in self._processes)
+        name = self._start_planner(number)
+        try:
+            self.wait_ready(name)
+            yield name
+        finally:
+            self._processes.pop(name).stop(grace_seconds=2.0)
+
+    def is_ready(self, name: str) -> bool:
+        """Whether one of our processes answers a kubelet's question for readiness."""
+        return health.http_ready(self._ports[name])()
+
+    def metric(self, name: str, sample: str, **labels: str) -> float:
+        """A metric of one of our processes; see `scraped`."""
+        return scraped(self._ports[name], sample, **labels)
+
     def restart(self, name: str) -> None:
         """Start a process again, if need be after its end, and wait until it is ready."""
         self._processes[name].stop()
@@ -150,11 +183,11 @@ class Installation:
         if name == SCHEDULER:
             self._plane.wait_ready(_SCHEDULER_OF_PLANE)
             return
-        process, probe = self._processes[name], self._probes[name]
+        process = self._processes[name]
 
         def ready() -> bool:
             process.check()
-            return probe()
+            return self.is_ready(name)
 
         try:
             wait_until(ready, f"{name} to be ready", self._options.start_timeout_seconds)
@@ -264,9 +297,7 @@ class Installation:
         self._start_process(EXTEND, probe_port, EXTEND, ports)
         self._start_scheduler(extender_port)
         for number in range(1, self._options.planners + 1):
-            (port,) = free_ports(1)
-            options = ("--port", str(port), "--address", LOOPBACK)
-            self._start_process(PLAN.format(number), port, "plan", options)
+            self._start_planner(number)
         for name in self._processes:
             self.wait_ready(name)
         self._start_runs(argo)
@@ -289,6 +320,12 @@ class Installation:
         token = housekeeping.account_token(self.api, NAMESPACE, _ACCOUNTS[process])
         return self._plane.kubeconfig_for(f"kfp-placement-{process}", token)
 
+    def _start_planner(self, number: int) -> str:
+        (port,) = free_ports(1)
+        name = PLAN.format(number)
+        self._start_process(name, port, "plan", ("--port", str(port), "--address", LOOPBACK))
+        return name
+
     def _start_process(
         self, name: str, probe_port: int, command: str, options: tuple[str, ...]
     ) -> None:
@@ -301,7 +338,7 @@ class Installation:
         )
         process = ManagedProcess(name, line, self._plane.folder / f"{name}.log", environment)
         self._processes[name] = process
-        self._probes[name] = health.http_ready(probe_port)
+        self._ports[name] = probe_port
         process.start()
 
     def _start_scheduler(self, extender_port: int) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from kfp_placement_engine.contract.keys import PLAN_GATE
 from tests.controller.end_to_end.taxi_runs import STEPS, executors, is_marked, taxi
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, Installation
@@ -53,6 +54,36 @@ def test_the_last_resort_brings_a_run_to_its_end_when_all_else_is_dead(
     installation.set_policy(gateDeadline=None)
     assert installation.workflow(run, gated_team)["status"]["phase"] == "Succeeded"
     assert len(freed) == len(STEPS)
+
+
+def test_with_all_of_ours_dead_a_restart_after_the_deadline_frees_every_pod(
+    gated_installation, gated_team
+):
+    """The guarantee: no gate of ours outlives its deadline and one restart of `extend`."""
+    installation = gated_installation
+    installation.set_policy(gateDeadline="2s", schedulerStaleAfter="3s")
+    planner = PLAN.format(1)
+    try:
+        installation.kill(planner)
+        installation.kill(EXTEND)
+        run = installation.submit(taxi(), gated_team)
+        wait_until(lambda: is_held(installation, gated_team), "a pod to be held", 60)
+        # As its kubelet would; the planner stays dead.
+        installation.restart(EXTEND)
+        ended = installation.wait_for_end(run, gated_team, 90)
+        assert installation.metric(EXTEND, "gates_overdue_total") >= 1
+        assert installation.policy()["status"]["gatesReady"] is False
+    finally:
+        installation.restart(planner)
+        installation.set_policy(gateDeadline=None, schedulerStaleAfter=None)
+    assert ended["status"]["phase"] == "Succeeded"
+    installation.wait_for_flag("gatesReady", True)
+
+
+def is_held(installation: Installation, namespace: str) -> bool:
+    """Whether our gate is all that keeps a pod."""
+    gates = [pod["spec"].get("schedulingGates") for pod in installation.pods(namespace)]
+    return [{"name": PLAN_GATE}] in gates
 
 
 def released(installation: Installation) -> list[str]:

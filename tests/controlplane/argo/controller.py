@@ -83,13 +83,18 @@ def reconcile(
     """
     settings = settings or ControllerSettings()
     copied = _copied(workflow)
-    labels = copied["metadata"].get("labels") or {}
-    if HOLD_LABEL in labels or labels.get(LABEL_COMPLETED) == "true":
+    if is_left_alone(workflow):
         return Outcome(copied, changed=False, requeue_seconds=None)
     copied["spec"] = _with_defaults(copied["spec"], settings)
     run = Run(copied, _by_node(copied, pods), cluster, now, settings)
     _look(run, results)
     return Outcome(run.workflow, run.workflow != workflow, run.requeue)
+
+
+def is_left_alone(workflow: Mapping[str, Any]) -> bool:
+    """Whether a Workflow is another controller's, or has ended."""
+    labels = workflow["metadata"].get("labels") or {}
+    return HOLD_LABEL in labels or labels.get(LABEL_COMPLETED) == "true"
 
 
 def _with_defaults(spec: Json, settings: ControllerSettings) -> Json:

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from tests.controlplane.api import Api
 from tests.controlplane.argo.compression import compress_nodes, expand_nodes
-from tests.controlplane.argo.controller import reconcile
+from tests.controlplane.argo.controller import is_left_alone, reconcile
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.argo.exceptions import Refusal
 from tests.controlplane.argo.settings import ControllerSettings
-from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW, write_time
 from tests.controlplane.argo.watching import Key, Watched, key_of
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 
@@ -21,6 +21,9 @@ Json = dict[str, Any]
 
 RETRY_SECONDS = 0.5
 """After a write that failed."""
+
+_OF_ANOTHER_FORM = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
+"""What happens to who takes the form of a Workflow for granted; Argo reads it into types."""
 
 
 class ApiCluster:
@@ -132,8 +135,25 @@ class ArgoLoop:
 
     def _look(self, key: Key) -> None:
         workflow = self._workflows.get(key)
-        if workflow is None:
+        if workflow is None or is_left_alone(workflow):
             return
+        try:
+            self._reconcile(key, workflow)
+        except _OF_ANOTHER_FORM as error:
+            self._refuse(workflow, error)
+
+    def _refuse(self, workflow: Json, error: Exception) -> None:
+        """A Workflow that cannot be read has failed, as with Argo."""
+        status = {
+            "phase": "Failed",
+            "message": f"cannot unmarshall spec: {error!r}",
+            "finishedAt": write_time(datetime.now(UTC)),
+        }
+        labels = {LABEL_PHASE: "Failed", LABEL_COMPLETED: "true"}
+        patch = {"metadata": {"labels": labels}, "status": status}
+        self._workflows.put(self._api.patch(workflow, patch))
+
+    def _reconcile(self, key: Key, workflow: Json) -> None:
         namespace, name = key
         outcome = reconcile(
             expand_nodes(workflow),

@@ -88,7 +88,7 @@ def driver_answer(
 def _object(text: str) -> Json:
     try:
         value = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -100,7 +100,7 @@ def _width(arguments: Mapping[str, str], choices: DriverChoices) -> int:
     items = _object(arguments.get("task", "")).get("parameterIterator", {}).get("items", {})
     try:
         listed = json.loads(items.get("raw", ""))
-    except ValueError:
+    except (ValueError, RecursionError):
         return count
     return len(listed) if isinstance(listed, list) else count
 

@@ -85,7 +85,7 @@ def _annotation(pod: Mapping[str, Any], key: str) -> str:
 def _parsed(text: str) -> Json:
     try:
         value = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -1,0 +1,58 @@
+"""Pipelines that a test writes down step by step, compiled by KFP and marked by our SDK."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kfp import dsl
+
+from kfp_placement import place, placed_pipeline
+from tests.support.pipelines import documents
+from tests.support.runnable_workflow import runnable_workflow
+
+JsonObject = dict[str, Any]
+
+
+def step(name: str, *after: Any, command: tuple[str, ...] = ("true",), **marks: Any) -> Any:
+    """A step in the pipeline that is being written.
+
+    Args:
+        name: of the step; no two of a pipeline may have the same.
+        after: steps that it waits for.
+        command: of its container.
+        marks: what `place` is given; by default it takes 100 ms, half a core and 256 MiB.
+    """
+
+    def body():  # KFP would take an annotation for an output
+        return dsl.ContainerSpec(image="alpine:3.20", command=list(command))
+
+    body.__name__ = name.replace("-", "_")
+    task = dsl.container_component(body)()
+    return place(
+        task.after(*after), **{"duration": "100ms", "cpu": "500m", "memory": "256Mi", **marks}
+    )
+
+
+def compiled(name: str, body: Callable[[], None], **options: Any) -> JsonObject:
+    """The Workflow of a pipeline.
+
+    Args:
+        name: of the pipeline.
+        body: calls `step`.
+        options: of `dsl.pipeline`.
+    """
+    pipeline = dsl.pipeline(name=name, **options)(placed_pipeline()(body))
+    with tempfile.TemporaryDirectory() as folder:
+        return runnable_workflow(*documents(pipeline, Path(folder)))
+
+
+def chain(name: str, *seconds: float, **marks: Any) -> JsonObject:
+    """Steps `s1`, `s2` and so on, one after the other, that take so long."""
+
+    def body() -> None:
+        last: tuple[Any, ...] = ()
+        for number, each in enumerate(seconds, start=1):
+            last = (step(f"s{number}", *last, duration=f"{round(each * 1000)}ms", **marks),)
+
+    return compiled(name, body)

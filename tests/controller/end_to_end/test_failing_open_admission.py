@@ -1,0 +1,176 @@
+"""What admission needs is gone: pods are created all the same, and runs end.
+
+Each test also looks at what tells operators: a condition, a flag, or a metric.
+"""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER, SCHEDULER_LABEL
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.taxi_runs import JsonObject, executors
+from tests.controlplane import objects
+from tests.controlplane.ports import LOOPBACK, free_ports
+from tests.controlplane.waiting import wait_until
+from tests.support import manifests
+from tests.support.installation import PLAN, Installation
+from tests.support.manifests import of_kind
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+STOCK = "default-scheduler"
+PLANNER = PLAN.format(1)
+CRD = "CustomResourceDefinition"
+PLACEMENTS = "pipelineplacements.kfp-placement.dev"
+POLICIES = "placementpolicies.kfp-placement.dev"
+
+
+def ends(installation: Installation, run: str, team: str) -> dict[str, str]:
+    """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
+    ended = installation.wait_for_end(run, team, timeout_seconds=90)
+    assert ended["status"]["phase"] == "Succeeded"
+    pods = executors(installation, team)
+    return {name: pod["spec"]["schedulerName"] for name, pod in pods.items()}
+
+
+# The webhook.
+
+
+@contextlib.contextmanager
+def deaf_server() -> Iterator[int]:
+    """A port that takes connections and never answers."""
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@contextlib.contextmanager
+def webhook_instead_of_policies(installation: Installation, port: int) -> Iterator[None]:
+    """The shipped registration, called by an address; the policies are unbound for a while."""
+    api = installation.api
+    bindings = list(of_kind(manifests.rendered(), "MutatingAdmissionPolicyBinding"))
+    (registration,) = of_kind(manifests.rendered("webhook"), "MutatingWebhookConfiguration")
+    (hook,) = registration["webhooks"]
+    hook["clientConfig"] = {"url": f"https://{LOOPBACK}:{port}/mutate"}
+    for binding in bindings:
+        api.delete(binding)
+    manifests.apply(api, [registration])
+    try:
+        yield
+    finally:
+        api.delete(registration)
+        manifests.apply(api, bindings)
+        with installation.namespace() as team:
+            # The server learns of its own policies somewhat later.
+            wait_until(lambda: is_marked_now(installation, team), "admission to be back")
+
+
+def is_marked_now(installation: Installation, team: str) -> bool:
+    """Whether a marked pod would be given to our scheduler."""
+    pod = objects.pod("trial", team, labels={SCHEDULER_LABEL: DEFAULT_SCHEDULER})
+    admitted = installation.api.create(pod, dryRun="All")
+    return bool(admitted["spec"]["schedulerName"] == DEFAULT_SCHEDULER)
+
+
+def failed_open(installation: Installation) -> float:
+    """How often the API server has gone on without a webhook, by its own count."""
+    text = installation.api.request("GET", "/metrics")
+    name = "apiserver_admission_webhook_fail_open_count{"
+    found = [line for line in text.splitlines() if line.startswith(name)]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in found)
+
+
+def test_a_webhook_whose_server_is_dead_or_deaf_stops_no_pod(installation, team):
+    before = failed_open(installation)
+    with deaf_server() as port, webhook_instead_of_policies(installation, port):
+        # Until the policies are forgotten, pods are still marked.
+        wait_until(lambda: not is_marked_now(installation, team), "the policies to be forgotten")
+        deaf = installation.submit(chain("deaf", 0.1), team)
+        assert set(ends(installation, deaf, team).values()) == {STOCK}
+    after_deaf = failed_open(installation)
+    assert after_deaf > before
+    (closed,) = free_ports(1)
+    with webhook_instead_of_policies(installation, closed):
+        wait_until(lambda: not is_marked_now(installation, team), "the policies to be forgotten")
+        dead = installation.submit(chain("dead", 0.1), team)
+        assert set(ends(installation, dead, team).values()) == {STOCK}
+    assert failed_open(installation) > after_deaf
+
+
+# Our own objects.
+
+
+def test_a_policy_that_is_deleted_is_made_again(installation, team):
+    run = installation.submit(chain("without-policy", 1, 0.1, 0.1), team)
+    wait_until(lambda: "s1" in executors(installation, team), "the first step")
+    spec = installation.policy()["spec"]
+    installation.api.delete(installation.policy())
+    wait_until(
+        lambda: installation.api.find(API_VERSION, "PlacementPolicy", "default"), "a new policy"
+    )
+    installation.set_policy(**spec)
+    installation.wait_for_flag("schedulerReady", True)
+    assert set(ends(installation, run, team)) == {"s1", "s2", "s3"}
+    later = installation.submit(chain("later", 0.1), team)
+    ends(installation, later, team)
+    assert DEFAULT_SCHEDULER in {
+        pod["spec"]["schedulerName"] for pod in executors(installation, team).values()
+    }
+
+
+@contextlib.contextmanager
+def without_definition(installation: Installation, name: str) -> Iterator[None]:
+    """A kind of ours that is not there for a while, with all its objects."""
+    api = installation.api
+    (definition,) = (
+        each for each in of_kind(manifests.rendered(), CRD) if each["metadata"]["name"] == name
+    )
+    api.delete(definition)
+    wait_until(lambda: not is_served(installation, definition), f"{name} to be gone")
+    try:
+        yield
+    finally:
+        manifests.apply(api, [definition])
+
+
+def is_served(installation: Installation, definition: JsonObject) -> bool:
+    found = installation.api.find("apiextensions.k8s.io/v1", CRD, definition["metadata"]["name"])
+    return found is not None
+
+
+def test_the_definition_of_placements_may_go_and_come_back(installation, team):
+    run = installation.submit(chain("no-placements", 4, 0.2, 0.2), team)
+    wait_until(lambda: installation.placement(run, team), "the plan")
+    refused = installation.metric(PLANNER, "api_errors_total", kind="PipelinePlacement")
+    with without_definition(installation, PLACEMENTS):
+        # Nobody can keep the new plan of this one.
+        other = installation.submit(chain("meanwhile", 0.1), team)
+        ends(installation, other, team)
+        wait_until(
+            lambda: (
+                installation.metric(PLANNER, "api_errors_total", kind="PipelinePlacement") > refused
+            ),
+            "the planner to be refused",
+        )
+    assert ends(installation, run, team)["s3"] == DEFAULT_SCHEDULER
+    wait_until(
+        lambda: all(installation.placement(name, team) for name in (run, other)),
+        "the placements again",
+        60,
+    )
+
+
+def test_the_definition_of_policies_may_go_and_come_back(installation, team):
+    spec = installation.policy()["spec"]
+    with without_definition(installation, POLICIES):
+        run = installation.submit(chain("no-policies", 0.1, 0.1), team)
+        assert set(ends(installation, run, team).values()) <= {STOCK, DEFAULT_SCHEDULER}
+    wait_until(
+        lambda: installation.api.find(API_VERSION, "PlacementPolicy", "default"),
+        "a new policy",
+        60,
+    )
+    installation.set_policy(**spec)
+    installation.wait_for_flag("schedulerReady", True)

@@ -1,0 +1,194 @@
+"""What any user may write, however large, deep or malformed: every other run ends, and is planned.
+
+All at once. A run that Argo can execute ends as well; where we cannot read it, a condition says so.
+"""
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.resources_placement import ConditionReason, Phase
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.taxi_runs import JsonObject
+from tests.controlplane import housekeeping
+from tests.controlplane.argo.state import LABEL_COMPLETED
+from tests.controlplane.kubelet.workload import HINTS
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import EXTEND, PLAN, Installation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+PLANNER = PLAN.format(1)
+DEEP = "[" * 1500 + "]" * 1500
+MEMORY_LIMIT_BYTES = 2**30
+"""Half of what the shipped Deployment of `plan` may take."""
+
+
+@dataclass(frozen=True)
+class Awkward:
+    """A Workflow that somebody has written.
+
+    Attributes:
+        changed: makes it of a plain one.
+        ends: what becomes of it; "" = nobody executes it.
+        placement: phase that its placement comes to; None = there is none.
+        reason: of some condition of its placement.
+    """
+
+    changed: Callable[[JsonObject], Any]
+    ends: str = "Succeeded"
+    placement: Phase | None = Phase.SUCCEEDED
+    reason: ConditionReason | None = None
+
+
+def hints(text: str) -> Callable[[JsonObject], Any]:
+    """The first step says this of itself, in an annotation of its pods."""
+
+    def change(workflow: JsonObject) -> None:
+        root = next(each for each in workflow["spec"]["templates"] if each["name"] == "root")
+        task = next(each for each in root["dag"]["tasks"] if each["name"] == "s1")
+        key = parameter(task["arguments"], "pod-metadata-annotation-key")
+        assert key["value"] == HINTS
+        parameter(task["arguments"], "pod-metadata-annotation-val")["value"] = text
+
+    return change
+
+
+def parameter(arguments: JsonObject, name: str) -> JsonObject:
+    found: JsonObject = next(each for each in arguments["parameters"] if each["name"] == name)
+    return found
+
+
+def deep_component(workflow: JsonObject) -> None:
+    """A component that says more than KFP knows of, and that deep."""
+    for each in workflow["spec"]["arguments"]["parameters"]:
+        if re.fullmatch(r"components-[0-9a-f]{64}", each["name"]):
+            each["value"] = f'{each["value"][:-1]},"x":{DEEP}}}'
+
+
+def large_parameter(workflow: JsonObject) -> None:
+    large = {"name": "large", "value": "x" * 1_400_000}
+    workflow["spec"]["arguments"]["parameters"].append(large)
+
+
+def bomb(workflow: JsonObject) -> None:
+    """68 kB of text; 50 MB of empty lists, which would take 1.6 GB."""
+    text = b'{"x":[' + b"[]," * (50_000_000 // 3) + b"0]}"
+    packed = base64.b64encode(gzip.compress(text)).decode()
+    workflow["metadata"]["labels"] = {LABEL_COMPLETED: "true"}
+    workflow["status"] = {"phase": "Running", "compressedNodes": packed}
+
+
+AWKWARD: Mapping[str, Awkward] = {
+    "large-hints": Awkward(hints(json.dumps({"duration": "100ms", "x": "x" * 250_000}))),
+    "deep-hints": Awkward(hints(DEEP)),
+    "no-hints": Awkward(hints("{")),
+    "large-annotation": Awkward(
+        lambda workflow: workflow["metadata"].update(annotations={"x": "x" * 250_000})
+    ),
+    "large-parameter": Awkward(large_parameter),
+    "deep-component": Awkward(
+        deep_component, "Succeeded", Phase.REFUSED, ConditionReason.MISCONFIGURED
+    ),
+    "no-entrypoint": Awkward(
+        lambda workflow: workflow["spec"].update(entrypoint="nowhere"), "Error", Phase.REFUSED
+    ),
+    "other-form": Awkward(
+        lambda workflow: workflow["spec"].update(templates={"name": [1, None]}),
+        "Failed",
+        Phase.REFUSED,
+    ),
+    "bomb": Awkward(bomb, "", Phase.PLANNED, ConditionReason.STATUS_UNREADABLE),
+}
+
+
+@pytest.fixture(scope="module")
+def submitted(installation: Installation) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """All of them in one namespace, and three plain ones after them: name -> run."""
+    with installation.namespace() as team:
+        runs = {}
+        for name, awkward in AWKWARD.items():
+            workflow = chain(name, 0.1, 0.1)
+            awkward.changed(workflow)
+            runs[name] = submit(installation, workflow, team)
+        for number in range(3):
+            runs[f"plain-{number}"] = installation.submit(chain("plain", 0.1, 0.1), team)
+        yield team, runs
+        for run in runs.values():
+            installation.api.delete(installation.workflow(run, team))
+        housekeeping.delete_pods(installation.api, team)
+    # Neither has been started again.
+    for process in (PLANNER, EXTEND):
+        installation.processes[process].check()
+        assert installation.is_ready(process)
+
+
+def submit(installation: Installation, workflow: JsonObject, team: str) -> str:
+    """Create a Workflow, with a status where somebody has written one."""
+    if "status" not in workflow:
+        return installation.submit(workflow, team)
+    metadata = {**workflow["metadata"], "namespace": team}
+    created = installation.api.create({**workflow, "metadata": metadata})
+    return str(created["metadata"]["name"])
+
+
+def test_plain_runs_beside_them_are_planned_and_end(installation, submitted):
+    team, runs = submitted
+    plain = [run for name, run in runs.items() if name.startswith("plain-")]
+    for run in plain:
+        ended = installation.wait_for_end(run, team, 120)
+        assert ended["status"]["phase"] == "Succeeded"
+    wait_until(
+        lambda: {phase(installation, run, team) for run in plain} == {Phase.SUCCEEDED},
+        "their placements to tell the end",
+    )
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_it_ends_where_argo_can_execute_it(installation, submitted, name):
+    team, runs = submitted
+    run, awkward = runs[name], AWKWARD[name]
+    if awkward.ends:
+        ended = installation.wait_for_end(run, team, 120)
+        assert ended["status"]["phase"] == awkward.ends, ended["status"].get("message")
+    wait_until(
+        lambda: phase(installation, run, team) == awkward.placement,
+        f"the placement to be {awkward.placement}",
+        20,
+        lambda: placement(installation, run, team),
+    )
+    if awkward.reason is not None:
+        rows = placement(installation, run, team)["status"]["conditions"]
+        assert awkward.reason in {row["reason"] for row in rows}
+
+
+def test_the_planner_needs_no_more_memory_for_them(installation, submitted):
+    team, runs = submitted
+    wait_until(
+        lambda: phase(installation, runs["bomb"], team) == Phase.PLANNED, "the bomb to be read", 60
+    )
+    assert highest_memory_bytes(installation.processes[PLANNER].pid) < MEMORY_LIMIT_BYTES
+
+
+def highest_memory_bytes(pid: int) -> int:
+    """The most that a process has had resident."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    (kibibytes,) = re.findall(r"VmHWM:\s+(\d+) kB", text)
+    return int(kibibytes) * 1024
+
+
+def placement(installation: Installation, run: str, team: str) -> JsonObject:
+    return installation.api.find(API_VERSION, "PipelinePlacement", run, team) or {}
+
+
+def phase(installation: Installation, run: str, team: str) -> str | None:
+    found: str | None = placement(installation, run, team).get("status", {}).get("phase")
+    return found

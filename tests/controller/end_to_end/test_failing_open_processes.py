@@ -1,0 +1,129 @@
+"""Processes of ours that are killed or hang, and the API server that goes: no run waits for ever.
+
+Each test also looks at what tells operators: a condition, a flag, a probe or a metric.
+"""
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.taxi_runs import JsonObject, executors
+from tests.controlplane.argo.watching import Watched, version_of
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import EXTEND, PLAN, Installation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+PLANNER = PLAN.format(1)
+
+
+@contextlib.contextmanager
+def dead(installation: Installation, *processes: str) -> Iterator[None]:
+    """Processes that are killed for a while."""
+    for each in processes:
+        installation.kill(each)
+    try:
+        yield
+    finally:
+        for each in processes:
+            installation.restart(each)
+
+
+def ends(installation: Installation, run: str, team: str) -> dict[str, str]:
+    """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
+    ended = installation.wait_for_end(run, team, timeout_seconds=90)
+    assert ended["status"]["phase"] == "Succeeded"
+    pods = executors(installation, team)
+    return {name: pod["spec"]["schedulerName"] for name, pod in pods.items()}
+
+
+def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, team):
+    unplanned = installation.metric(EXTEND, "answers_total", verb="filter")
+    with dead(installation, PLANNER):
+        run = installation.submit(chain("unplanned", 0.1, 0.1), team)
+        schedulers = ends(installation, run, team)
+        assert installation.placement(run, team) is None
+        assert not installation.is_ready(PLANNER)
+    assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
+    assert installation.metric(EXTEND, "answers_total", verb="filter") > unplanned
+    # Until its Lease runs out, nobody leads; runs go on, as has been seen.
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead again", 60)
+
+
+def test_without_planner_and_extender_the_scheduler_is_a_stock_one(installation, team):
+    with dead(installation, PLANNER, EXTEND):
+        run = installation.submit(chain("alone", 0.1, 0.1), team)
+        schedulers = ends(installation, run, team)
+        assert not installation.is_ready(PLANNER)
+        assert not installation.is_ready(EXTEND)
+    # The flag is still up, as nobody is left to say otherwise; the scheduler is alive.
+    assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
+
+
+def test_an_extender_that_hangs_costs_half_a_second_a_question(installation, team):
+    with installation.paused(EXTEND):
+        run = installation.submit(chain("stalled", 0.1, 0.1, 0.1), team)
+        schedulers = ends(installation, run, team)
+        assert not installation.is_ready(EXTEND)
+    assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
+    wait_until(lambda: installation.is_ready(EXTEND), "the extender to answer again")
+
+
+def test_the_api_server_may_restart_while_runs_are_under_way(installation, team):
+    errors = installation.metric(PLANNER, "api_errors_total")
+    run = installation.submit(chain("through", 3, 0.2, 0.2), team)
+    wait_until(lambda: installation.placement(run, team), "the plan")
+    wait_until(lambda: "s1" in executors(installation, team), "the first step")
+    installation.restart_api_server()
+    assert set(ends(installation, run, team).values()) == {DEFAULT_SCHEDULER}
+    wait_until(
+        lambda: phase(installation, run, team) == "Succeeded", "the placement to tell the end", 60
+    )
+    assert installation.metric(PLANNER, "api_errors_total") > errors
+
+
+@contextlib.contextmanager
+def epochs_written(installation: Installation) -> Iterator[list[int]]:
+    """The epochs of all placements in the order in which they were written."""
+    seen: dict[int, int] = {}
+    epochs: list[int] = []
+
+    def changed(item: JsonObject) -> None:
+        seen[version_of(item)] = item["spec"]["epoch"]
+        epochs[:] = [seen[version] for version in sorted(seen)]
+
+    watch = Watched(installation.api, API_VERSION, "PipelinePlacement", changed)
+    watch.start()
+    try:
+        yield epochs
+    finally:
+        watch.stop()
+
+
+def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installation, team):
+    """The leader hangs with a run under way; another takes over; then the old one goes on."""
+    with installation.another_planner() as successor, epochs_written(installation) as epochs:
+        run = installation.submit(chain("taken-over", 45, 0.2, 0.2), team)
+        first = wait_until(lambda: installation.placement(run, team), "the plan").spec.epoch
+        with installation.paused(PLANNER):
+            wait_until(lambda: installation.metric(successor, "leading"), "the successor", 60)
+            wait_until(lambda: epochs[-1] > first, "the successor to write")
+        # What it had decided before it hung, and what it learns now, is for another to write.
+        wait_until(lambda: not installation.metric(PLANNER, "leading"), "the old one to notice")
+        late = installation.submit(chain("late", 0.2), team)
+        ends_of = [installation.wait_for_end(name, team, 90) for name in (late, run)]
+        assert {each["status"]["phase"] for each in ends_of} == {"Succeeded"}
+        wait_until(
+            lambda: phase(installation, run, team) == "Succeeded", "the placement to tell the end"
+        )
+        assert epochs == sorted(epochs)
+        assert epochs[-1] > first
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again", 60)
+
+
+def phase(installation: Installation, run: str, team: str) -> str | None:
+    placement = installation.placement(run, team)
+    return None if placement is None or placement.status is None else placement.status.phase

@@ -1,0 +1,299 @@
+"""What clusters are like: claims, GPUs, taints, nodes that go, no room, others in the same place.
+
+All on three nodes: one large and fast, two small and half as fast.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+import pytest
+from kfp import dsl, kubernetes
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.resources_placement import ConditionReason, ConditionType
+from kfp_placement_engine.contract.resources_rows import StateRow, WaitingFor
+from tests.controller.end_to_end.small_pipelines import chain, compiled, step
+from tests.controller.end_to_end.taxi_runs import JsonObject, executors, is_marked
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.kubelet.workload import HINTS
+from tests.controlplane.stages import LOCAL_STORAGE_CLASS
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import EXTEND, Installation
+from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+CLAIM_SPEC = {
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": LOCAL_STORAGE_CLASS,
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+GPU = "nvidia.com/gpu"
+GPU_NODE = "gpu-node"
+
+
+def succeeds(installation: Installation, workflow: JsonObject, team: str) -> dict[str, str]:
+    """Play a run to its end; returns the node of every step."""
+    run = installation.submit(workflow, team)
+    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+    return nodes_of(installation, team)
+
+
+def nodes_of(installation: Installation, team: str) -> dict[str, str]:
+    pods = executors(installation, team)
+    return {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
+
+
+# Volumes.
+
+
+def test_steps_that_share_a_volume_meet_on_one_node(installation, team):
+    """The volume is made where its first pod goes, and no node reaches that of another."""
+    metadata = {"name": "shared", "namespace": team}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+    installation.api.create({**claim, "spec": CLAIM_SPEC})
+
+    def body() -> None:
+        for number in range(4):
+            task = step(f"reader-{number}", duration="500ms", cpu="1")
+            kubernetes.mount_pvc(task, pvc_name="shared", mount_path="/data")
+
+    found = succeeds(installation, compiled("sharing", body), team)
+    assert len(found) == 4
+    assert len(set(found.values())) == 1
+
+
+def test_a_workspace_keeps_its_steps_together(installation, team):
+    def body() -> None:
+        path = dsl.WORKSPACE_PATH_PLACEHOLDER
+        first = step("first", command=("touch", path))
+        step("second", first, command=("cat", path))
+        step("third", first, command=("cat", path))
+
+    settings = dsl.KubernetesWorkspaceConfig(pvcSpecPatch=CLAIM_SPEC)
+    config = dsl.PipelineConfig(workspace=dsl.WorkspaceConfig(size="1Gi", kubernetes=settings))
+    found = succeeds(installation, compiled("workspace", body, pipeline_config=config), team)
+    assert set(found) == {"first", "second", "third"}
+    assert len(set(found.values())) == 1
+
+
+# Nodes that are not for everybody.
+
+
+@pytest.fixture
+def gpu_node(installation: Installation) -> Iterator[str]:
+    """A node with one GPU, four times as fast as any, for those alone that tolerate it."""
+    taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
+    labels = {"kfp-placement.dev/speed": "4", "kfp-placement.dev/store-bandwidth": "1T"}
+    node = objects.node(GPU_NODE, {GPU: "1"}, labels, taints=[taint])
+    housekeeping.add_nodes(installation.api, node)
+    yield GPU_NODE
+    housekeeping.remove_nodes(installation.api, GPU_NODE)
+
+
+def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(installation, team, gpu_node):
+    def body() -> None:
+        step("plain", duration="2s")
+        for number in range(2):
+            task = step(f"on-gpu-{number}", duration="2s", gpu=1, accelerator_type=GPU)
+            kubernetes.add_toleration(task, key=GPU, operator="Exists", effect="NoSchedule")
+
+    run = installation.submit(compiled("gpus", body), team)
+    planned = wait_until(lambda: installation.placement(run, team), "the plan")
+    starts = {row.name: row.start_seconds for row in planned.planned_rows().rows if row}
+    assert abs(starts["on-gpu-0"] - starts["on-gpu-1"]) >= 0.5, starts
+    installation.wait_for_end(run, team)
+    found = nodes_of(installation, team)
+    assert found["on-gpu-0"] == found["on-gpu-1"] == gpu_node
+    assert found["plain"] == CLOUD
+
+
+def test_a_cordoned_node_gets_no_further_step(installation, team):
+    run = installation.submit(chain("cordoned", 2, 0.2, 0.2, cpu="1500m"), team)
+    wait_until(lambda: "s1" in bound(installation, team), "the first step to be placed")
+    assert bound(installation, team)["s1"] == CLOUD
+    node = installation.api.get("v1", "Node", CLOUD)
+    installation.api.patch(node, {"spec": {"unschedulable": True}})
+    try:
+        wait_until(
+            lambda: planned_nodes(installation, run, team)["s2"] in {HOME, NITLAB},
+            "a plan without the cordoned node",
+        )
+        ended = installation.wait_for_end(run, team)
+    finally:
+        installation.api.patch(node, {"spec": {"unschedulable": None}})
+    assert ended["status"]["phase"] == "Succeeded"
+    found = nodes_of(installation, team)
+    assert {found["s2"], found["s3"]} <= {HOME, NITLAB}
+
+
+def planned_nodes(installation: Installation, run: str, team: str) -> Mapping[str, str]:
+    placement = installation.placement(run, team)
+    assert placement is not None
+    return placement.planned_nodes()
+
+
+def bound(installation: Installation, team: str) -> dict[str, str]:
+    """The nodes of steps that have one."""
+    pods = executors(installation, team)
+    return {
+        name: pod["spec"]["nodeName"] for name, pod in pods.items() if pod["spec"].get("nodeName")
+    }
+
+
+# Nodes that go.
+
+
+def test_a_lost_node_loses_no_run(installation, team):
+    """The fastest node is gone, with the pod on it; the step runs again, where there is room."""
+    labels = {"kfp-placement.dev/speed": "8", "kfp-placement.dev/store-bandwidth": "1T"}
+    housekeeping.add_nodes(installation.api, objects.node("doomed-node", labels=labels))
+    run = installation.submit(chain("lost", 24, 0.2), team)
+    wait_until(
+        lambda: bound(installation, team).get("s1") == "doomed-node", "the step to go there", 60
+    )
+    (lost,) = (pod for pod in installation.pods(team) if is_marked(pod))
+    wait_until(lambda: phase_of(installation, lost) == "Running", "the step to run")
+    housekeeping.remove_nodes(installation.api, "doomed-node")
+    # As the pod garbage collector does after 40 s.
+    installation.api.delete(lost, grace_seconds=0)
+    retried = wait_until(
+        lambda: bound(installation, team).get("s1"), "the step to be placed again", 60
+    )
+    assert retried == CLOUD
+    wait_until(
+        lambda: planned_nodes(installation, run, team)["s2"] == CLOUD,
+        "a plan for the next step",
+        state=lambda: installation.placement(run, team),
+    )
+    again = executors(installation, team)["s1"]
+    wait_until(lambda: phase_of(installation, again) == "Running", "it to run")
+    # It would take 24 s here.
+    installation.kubelets.fail(again["metadata"]["name"], exit_code=0)
+    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+
+
+def phase_of(installation: Installation, pod: JsonObject) -> str:
+    metadata = pod["metadata"]
+    found = installation.api.get("v1", "Pod", metadata["name"], metadata["namespace"])
+    return str(found["status"].get("phase", ""))
+
+
+# No room.
+
+
+@contextlib.contextmanager
+def full(installation: Installation, team: str, taken_cpu: Mapping[str, str]) -> Iterator[None]:
+    """Pods of somebody that run for an hour and take so much of every node."""
+    blocks = []
+    for node, amount in taken_cpu.items():
+        pod = objects.pod(f"block-{node}", team, {"cpu": amount}, nodeName=node)
+        pod["metadata"]["annotations"] = {HINTS: '{"duration": "1h"}'}
+        blocks.append(installation.api.create(pod))
+    try:
+        yield
+    finally:
+        for pod in blocks:
+            installation.api.delete(pod, grace_seconds=0)
+
+
+def test_in_a_full_cluster_a_step_waits_and_says_for_what(installation, team):
+    # Room for drivers, not for steps.
+    with full(installation, team, {CLOUD: "7500m", HOME: "1500m", NITLAB: "1500m"}):
+        run = installation.submit(chain("waiting", 0.1, cpu="1"), team)
+
+        def waits() -> StateRow | None:
+            row = state_of(installation, run, team, "s1")
+            return row if row is not None and row.waiting is not None else None
+
+        row = wait_until(
+            waits, "the step to wait", 60, lambda: state_of(installation, run, team, "s1")
+        )
+        assert row is not None
+        assert row.waiting is not None
+        assert row.waiting.what == WaitingFor.NODE
+        assert "Insufficient cpu" in row.waiting.detail
+        assert not installation.workflow(run, team)["status"].get("finishedAt")
+    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+
+
+def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(installation, team):
+    def body() -> None:
+        step("small")
+        step("huge", cpu="64")
+
+    run = installation.submit(compiled("too-large", body), team)
+    other = installation.submit(chain("beside", 0.2, 0.2), team)
+
+    def complaint() -> str:
+        return condition(installation, run, team, ConditionType.SCHEDULABLE).get("message", "")
+
+    wait_until(
+        lambda: "huge" in complaint(), "the condition to name the step", 30, lambda: complaint()
+    )
+    found = condition(installation, run, team, ConditionType.SCHEDULABLE)
+    assert found["status"] == "False"
+    assert found["reason"] == ConditionReason.NO_MATCHING_NODE
+    assert installation.wait_for_end(other, team)["status"]["phase"] == "Succeeded"
+    wait_until(
+        lambda: (row := state_of(installation, run, team, "small")) and row.state == "succeeded",
+        "the other step of the run",
+    )
+    installation.api.delete(installation.workflow(run, team))
+
+
+def state_of(installation: Installation, run: str, team: str, name: str) -> StateRow | None:
+    """What the placement says of a step."""
+    placement = installation.placement(run, team)
+    if placement is None or placement.status is None:
+        return None
+    if placement.status.revision != placement.spec.revision:
+        return None  # it speaks of the plan before
+    rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
+    return next((state for planned, state in rows if planned and planned.name == name), None)
+
+
+def condition(
+    installation: Installation, run: str, team: str, kind: ConditionType
+) -> dict[str, str]:
+    """A condition of a run's placement; empty = it has none of that type."""
+    found = installation.api.find(API_VERSION, "PipelinePlacement", run, team) or {}
+    rows = found.get("status", {}).get("conditions", ())
+    return next((dict(row) for row in rows if row["type"] == kind), {})
+
+
+def test_rooms_that_two_schedulers_book_at_once_are_counted(installation, team):
+    """The stock scheduler fills nodes at the same time; KFP does not try a refused pod again."""
+    before = {
+        who: installation.metric(EXTEND, "pods_rejected_total", scheduler=who)
+        for who in ("ours", "another")
+    }
+    workflow = chain("competing", 0.3, 0.3, 0.3)
+    runs = [installation.submit(workflow, team) for _ in range(4)]
+    for number in range(60):
+        pod = objects.pod(f"other-{number}", team, {"cpu": "900m", "memory": "16Mi"})
+        pod["metadata"]["annotations"] = {HINTS: '{"duration": "200ms"}'}
+        installation.api.create(pod)
+    phases = [installation.wait_for_end(run, team, 120)["status"]["phase"] for run in runs]
+    refused = [pod for pod in installation.pods(team) if is_refused(pod)]
+    ours = sum(pod["spec"]["schedulerName"] != "default-scheduler" for pod in refused)
+    expected = {"ours": ours, "another": len(refused) - ours}
+
+    def counted() -> dict[str, float]:
+        return {
+            who: installation.metric(EXTEND, "pods_rejected_total", scheduler=who) - before[who]
+            for who in before
+        }
+
+    wait_until(lambda: counted() == expected, f"{expected} to be counted", state=counted)
+    print(f"of {len(installation.pods(team))} pods {expected} were refused")
+    refused_runs = {pod["metadata"]["labels"].get(LABEL_WORKFLOW) for pod in refused}
+    assert {run: "Failed" if run in refused_runs else "Succeeded" for run in runs} == dict(
+        zip(runs, phases, strict=True)
+    )
+
+
+def is_refused(pod: JsonObject) -> bool:
+    """Whether a kubelet had no room for it."""
+    return str(pod["status"].get("reason", "")).startswith("OutOf")
