@@ -11,11 +11,17 @@ from typing import Any, Protocol
 
 from kfp_placement_controller.exceptions import KubernetesError
 from kfp_placement_controller.kube.access import Need, check_access
+from kfp_placement_controller.kube.attach_failures import (
+    ATTACH_FAILED_SELECTOR,
+    MAX_ATTACH_FAILURES,
+    observe_attach_failure,
+)
 from kfp_placement_controller.kube.claims import observe_claim, observe_volume
 from kfp_placement_controller.kube.client import JsonObject, KubeClient
 from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
+    EVENTS,
     LEASES,
     LOCATIONS,
     NAMESPACES,
@@ -30,7 +36,7 @@ from kfp_placement_controller.kube.kinds import (
 from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
 from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import observe_pod
-from kfp_placement_controller.kube.watch import Change, Watcher
+from kfp_placement_controller.kube.watch import Change, Watcher, WatchParams
 from kfp_placement_controller.kube.workflows import observe_workflow
 from kfp_placement_controller.metrics import (
     LEARNED_SECONDS,
@@ -75,8 +81,9 @@ READ: dict[Kind, Callable[[JsonObject], Any]] = {
     LOCATIONS: lambda raw: read_resource(Location, raw),
     POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
     NAMESPACES: lambda raw: _opted_out(raw) or None,
+    EVENTS: observe_attach_failure,
 }
-"""What is watched, and what is kept of it."""
+"""What is watched, and what is kept of it; of events only those of one reason."""
 
 NEEDS = (
     *(Need(kind) for kind in READ),
@@ -208,7 +215,16 @@ class PlanProcess:
         def changed(change: Change[Any]) -> None:
             self._inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
-        return Watcher(client, kind, READ[kind], changed, listed=lambda: self._inbox.put(_nothing))
+        events = kind == EVENTS
+        return Watcher(
+            client,
+            kind,
+            READ[kind],
+            changed,
+            field_selector=ATTACH_FAILED_SELECTOR if events else "",
+            listed=lambda: self._inbox.put(_nothing),
+            params=WatchParams(most_objects=MAX_ATTACH_FAILURES if events else None),
+        )
 
     def _lease_watcher(self, client: KubeClient) -> Watcher[Any]:
         """Our scheduler's Lease, and no other."""

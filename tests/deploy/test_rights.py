@@ -51,7 +51,7 @@ PLAN = {
         "pipelineplacements": f"{READ} create patch delete",
         "pipelineplacements/status": "patch",
     },
-    EVENTS: {"events": "create patch"},
+    EVENTS: {"events": f"{READ} create patch"},
 }
 EXTEND = {
     "": {"nodes": READ, "persistentvolumeclaims": READ, "pods": READ},

@@ -65,6 +65,7 @@ class ObservedPod:
         running_at: when the main container began; None = not yet.
         finished_at: when the main container ended; None = not yet.
         unscheduled: why it has no node, in the scheduler's words; None = it says nothing.
+        prepared: its volumes are mounted and its network is there, so that containers may begin.
         waiting_reason: why a container does not run, such as `ImagePullBackOff`; "" = none waits.
         failure: why the pod as a whole failed, such as `OutOfcpu`; None = nothing is said.
     """
@@ -91,6 +92,7 @@ class ObservedPod:
     running_at: datetime | None
     finished_at: datetime | None
     unscheduled: Said | None
+    prepared: bool
     waiting_reason: str
     failure: Said | None
 
@@ -146,6 +148,7 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
         running_at=read_time(main.get("startedAt"), f"{place}: startedAt"),
         finished_at=read_time(main.get("finishedAt"), f"{place}: finishedAt"),
         unscheduled=_unscheduled(status, place),
+        prepared=_prepared(status, place),
         waiting_reason=_waiting_reason(status, place),
         failure=_said(status) if status.get("phase") == "Failed" else None,
     )
@@ -188,11 +191,28 @@ def _containers(status: Mapping[str, Any], place: str) -> Iterator[Mapping[str, 
 
 
 def _unscheduled(status: Mapping[str, Any], place: str) -> Said | None:
+    scheduled = _condition(status, "PodScheduled", place)
+    return _said(scheduled) if scheduled.get("status") == "False" else None
+
+
+def _prepared(status: Mapping[str, Any], place: str) -> bool:
+    """The kubelet says so; before Kubernetes 1.29 the first container to begin shows it."""
+    if _condition(status, "PodReadyToStartContainers", place).get("status") == "True":
+        return True
+    states = (
+        as_mapping(container.get("state"), f"{place}: state")
+        for container in _containers(status, place)
+    )
+    return any(state.get("running") or state.get("terminated") for state in states)
+
+
+def _condition(status: Mapping[str, Any], type_: str, place: str) -> Mapping[str, Any]:
+    """The condition of that type; empty = there is none."""
     for item in as_list(status.get("conditions"), f"{place}: conditions"):
         condition = as_mapping(item, f"{place}: conditions")
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return _said(condition)
-    return None
+        if condition.get("type") == type_:
+            return condition
+    return {}
 
 
 def _said(fields: Mapping[str, Any]) -> Said | None:

@@ -55,11 +55,13 @@ class WatchParams:
             kind's progress only where it has seen a change, so this bounds the age of a stream
             that works.
         settled_seconds: a stream that lasted so long was no failure.
+        most_objects: more are passed over; None = all are kept.
     """
 
     page_size: int = PAGE_SIZE
     stream_seconds: int = 60
     settled_seconds: float = 1.0
+    most_objects: int | None = None
 
 
 class _Known(NamedTuple):
@@ -237,6 +239,9 @@ class Watcher(Generic[T]):
             return key
         if value is None:
             self._drop(key)
+            return key
+        if known is None and len(self._known) == self._params.most_objects:
+            WATCH_BAD_OBJECTS.labels(self.kind.kind).inc()
             return key
         self._known[key] = _Known(uid, version, value)
         if known is None or known.value != value:

@@ -11,9 +11,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from kfp_placement_controller.kube.attach_failures import AttachFailure
 from kfp_placement_controller.kube.claims import ObservedClaim
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
+    EVENTS,
     LOCATIONS,
     NAMESPACES,
     NODES,
@@ -85,6 +87,7 @@ class Coordinator:
             PODS: self._pod,
             CLAIMS: self._claim,
             VOLUMES: self._volume,
+            EVENTS: self._attach_failure,
             LOCATIONS: self._location,
             NAMESPACES: self._namespace,
             POLICIES: self._policy,
@@ -245,6 +248,10 @@ class Coordinator:
             self.cluster.volumes.pop(change.key[1], None)
         else:
             self.cluster.volumes[change.key[1]] = change.new
+
+    def _attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
+        """The next look at the run sees it, within a second."""
+        self.book.attach_failures.change(change)
 
     def _location(self, change: Change[Any], now: datetime) -> None:
         if change.new is None:

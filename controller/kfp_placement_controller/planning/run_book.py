@@ -7,6 +7,7 @@ from datetime import datetime
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 
@@ -23,11 +24,13 @@ class RunBook:
         left_alone: namespaces that have opted out.
         own_namespace: the controller's.
         policy: says what is assumed of loops; asked whenever a run is read.
+        attach_failures: volumes that could not be attached.
     """
 
     policy: Callable[[], PlacementPolicySpec]
     own_namespace: str = ""
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    attach_failures: AttachFailures = field(default_factory=AttachFailures)
     left_alone: set[str] = field(default_factory=set)
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
@@ -45,7 +48,7 @@ class RunBook:
             return None
         if self._excluded(workflow.namespace):
             return None
-        run = TrackedRun(workflow)
+        run = TrackedRun(workflow, attach_failures=self.attach_failures)
         for pod in self._pods.get(change.key, {}).values():
             if _belongs(pod, workflow):
                 run.observe_pod(None, pod, now)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPod, RunPods
 from kfp_placement_controller.planning.waiting import WaitsFor, waits_for
 from kfp_placement_engine.active_runs import ProgressState, StepProgress
@@ -59,6 +60,7 @@ class RunSituation:
         phase: of the Workflow.
         finished_at: when it ended.
         gate_deadline_seconds: after this a gate of ours comes off.
+        attach_failures: volumes that could not be attached.
     """
 
     outcome: RunOutcome = field(default_factory=RunOutcome)
@@ -66,6 +68,7 @@ class RunSituation:
     phase: str = ""
     finished_at: datetime | None = None
     gate_deadline_seconds: float = 60.0
+    attach_failures: AttachFailures = field(default_factory=AttachFailures)
 
 
 def step_statuses(
@@ -119,7 +122,7 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
         if pod is not None:
             progress = StepProgress(ProgressState.DONE)
         return StepStatus(state, waiting=waiting, driver=progress)
-    return _open(pod, now, situation.gate_deadline_seconds)
+    return _open(pod, now, situation)
 
 
 def _end(
@@ -166,9 +169,10 @@ def _cut_off(pod: RunPod | None, situation: RunSituation) -> StepStatus:
     return StepStatus(state, pod.pod.node_name, pod.bound_at, ended_at)
 
 
-def _open(pod: RunPod, now: datetime, gate_deadline_seconds: float) -> StepStatus:
+def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:
     """A step whose pod exists and has not ended."""
-    waiting = waits_for(pod, "", now, gate_deadline_seconds)
+    attach_failure = situation.attach_failures.message(pod.pod.uid)
+    waiting = waits_for(pod, "", now, situation.gate_deadline_seconds, attach_failure)
     state = StepState.PENDING
     if waiting is not None:
         state = StepState.WAITING

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
@@ -39,6 +40,7 @@ class TrackedRun:
     Attributes:
         workflow: as last observed.
         pods: of the run.
+        attach_failures: volumes that could not be attached, of all pods.
         graph: what is planned; None = it cannot be read.
         refused: why it is not planned, or "".
         statuses: what became of its steps, as of the last look.
@@ -52,6 +54,7 @@ class TrackedRun:
 
     workflow: ObservedWorkflow
     pods: RunPods = field(default_factory=RunPods)
+    attach_failures: AttachFailures = field(default_factory=AttachFailures)
     graph: RunGraph | None = None
     refused: str = ""
     statuses: Mapping[str, StepStatus] = field(default_factory=dict)
@@ -259,6 +262,7 @@ class TrackedRun:
             phase=self.workflow.phase,
             finished_at=self.workflow.finished_at,
             gate_deadline_seconds=policy.gate_deadline_seconds,
+            attach_failures=self.attach_failures,
         )
 
 

@@ -38,7 +38,11 @@ class WaitsFor:
 
 
 def waits_for(
-    pod: RunPod | None, node_message: str, since: datetime, gate_deadline_seconds: float
+    pod: RunPod | None,
+    node_message: str,
+    since: datetime,
+    gate_deadline_seconds: float,
+    attach_failure: str = "",
 ) -> WaitsFor | None:
     """What a step waits for; None = it runs, or nobody says that it waits.
 
@@ -47,12 +51,13 @@ def waits_for(
         node_message: what Argo says where there is none.
         since: when its node came to be, for waits that no pod dates.
         gate_deadline_seconds: after this a gate of ours comes off.
+        attach_failure: why a volume could not be attached for the pod, at some time; "" = it could.
     """
     if pod is None:
         quota = QUOTA_WORDS in node_message
         return WaitsFor(WaitingFor.QUOTA, since, detail=node_message) if quota else None
     if pod.bound_at is not None:
-        return _image(pod)
+        return _image(pod) or _attached(pod, attach_failure)
     return _gates(pod, gate_deadline_seconds) or _scheduler(pod)
 
 
@@ -61,6 +66,14 @@ def _image(pod: RunPod) -> WaitsFor | None:
         return None
     assert pod.bound_at is not None
     return WaitsFor(WaitingFor.IMAGE, pod.bound_at, detail=pod.pod.waiting_reason)
+
+
+def _attached(pod: RunPod, attach_failure: str) -> WaitsFor | None:
+    """The event outlives what it says: once the pod is prepared, its volumes are there."""
+    if not attach_failure or pod.running_at is not None or pod.pod.prepared:
+        return None
+    assert pod.bound_at is not None
+    return WaitsFor(WaitingFor.VOLUME, pod.bound_at, detail=attach_failure)
 
 
 def _gates(pod: RunPod, gate_deadline_seconds: float) -> WaitsFor | None:

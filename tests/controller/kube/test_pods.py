@@ -108,6 +108,17 @@ def test_a_step_that_still_runs_has_no_end():
     assert pod.finished_at is None
 
 
+def test_a_pod_is_prepared_when_its_containers_may_begin():
+    ready = {"type": "PodReadyToStartContainers", "status": "True"}
+    assert a_pod({"conditions": [ready]}).prepared
+    assert not a_pod({"conditions": [ready | {"status": "False"}]}).prepared
+    waiting = state(waiting={"reason": "PodInitializing"})
+    assert not a_pod({"containerStatuses": [waiting]}).prepared
+    # Kubelets before 1.29 do not say it.
+    began = state("init", terminated={"startedAt": "2026-11-21T10:00:05Z"})
+    assert a_pod({"initContainerStatuses": [began], "containerStatuses": [waiting]}).prepared
+
+
 def test_the_scheduler_s_words_are_kept_and_cut():
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     pod = a_pod({"conditions": [said | {"message": "x" * 5000}]})

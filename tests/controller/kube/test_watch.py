@@ -12,7 +12,7 @@ from kfp_placement_controller.exceptions import (
     UnreachableError,
 )
 from kfp_placement_controller.kube.kinds import PODS
-from kfp_placement_controller.kube.watch import Watcher
+from kfp_placement_controller.kube.watch import Watcher, WatchParams
 from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS
 from kfp_placement_engine.exceptions import InputError
 from tests.controlplane.waiting import wait_until
@@ -42,11 +42,19 @@ def scripted(*steps: Any) -> Any:
 class Followed:
     """What a watcher has told."""
 
-    def __init__(self, *steps):
+    def __init__(self, *steps, params=None):
         self.api = scripted(*steps)
         self.told = []
         self.lists = 0
-        self.watcher = Watcher(self.api, PODS, read_value, self.changed, listed=self.listed, seed=0)
+        self.watcher = Watcher(
+            self.api,
+            PODS,
+            read_value,
+            self.changed,
+            listed=self.listed,
+            params=params or WatchParams(),
+            seed=0,
+        )
 
     def changed(self, change):
         self.told.append((change.key[1], change.old, change.new))
@@ -60,8 +68,8 @@ class Followed:
 
 
 @contextlib.contextmanager
-def following(*steps):
-    followed = Followed(*steps)
+def following(*steps, **options):
+    followed = Followed(*steps, **options)
     followed.watcher.start()
     try:
         yield followed
@@ -155,6 +163,19 @@ def test_what_was_known_of_an_object_holds_while_it_cannot_be_read():
     ]
     with following((5, [an_object("a", 3, value="1")]), events) as followed:
         followed.wait_told(("a", None, "1"), ("a", "1", "2"))
+
+
+def test_more_than_asked_for_is_passed_over_until_there_is_room(bad_before):
+    events = [
+        ("ADDED", an_object("b", 6, value="2")),
+        ("MODIFIED", an_object("a", 7, value="3")),
+        ("DELETED", an_object("a", 8, value="3")),
+        ("ADDED", an_object("c", 9, value="4")),
+    ]
+    params = WatchParams(most_objects=1)
+    with following((5, [an_object("a", 3, value="1")]), events, params=params) as followed:
+        followed.wait_told(("a", None, "1"), ("a", "1", "3"), ("a", "3", None), ("c", None, "4"))
+        assert bad_now() == bad_before + 1
 
 
 def test_an_object_that_is_of_no_interest_any_more_is_told_as_gone():

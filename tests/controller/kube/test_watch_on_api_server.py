@@ -5,8 +5,14 @@ import contextlib
 import pytest
 
 from kfp_placement_controller.exceptions import UnreachableError
+from kfp_placement_controller.kube.attach_failures import (
+    ATTACH_FAILED,
+    ATTACH_FAILED_SELECTOR,
+    AttachFailure,
+    observe_attach_failure,
+)
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import PODS, WORKFLOWS, Kind
+from kfp_placement_controller.kube.kinds import EVENTS, PODS, WORKFLOWS, Kind
 from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.transport import Transport
 from kfp_placement_controller.kube.watch import Watcher, WatchParams
@@ -63,6 +69,34 @@ def value_of(raw):
 def config_map(name, namespace, value="1", **labels):
     metadata = {"name": name, "namespace": namespace, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}}
+
+
+def test_of_events_only_volumes_that_are_not_attached_are_asked_for(client, api, namespace):
+    def event(name, reason):
+        about = {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": namespace}
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {**about, "uid": "u1"},
+            "reason": reason,
+            "message": "Multi-Attach error",
+            "type": "Warning",
+        }
+
+    def reason_of(raw):
+        assert raw["reason"] == ATTACH_FAILED
+        return observe_attach_failure(raw)
+
+    told = AttachFailure("u1", "Multi-Attach error")
+    api.create(event("other", "FailedMount"))
+    api.create(event("first", ATTACH_FAILED))
+    selected = {"field_selector": ATTACH_FAILED_SELECTOR}
+    with following(client, EVENTS, reason_of, namespace, **selected) as followed:
+        assert followed.now == {(namespace, "first"): told}
+        api.create(event("another", "Pulled"))
+        api.create(event("second", ATTACH_FAILED))
+        followed.wait_now({"first": told, "second": told})
 
 
 def test_changes_come_in_order(client, api, namespace):

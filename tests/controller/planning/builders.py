@@ -41,6 +41,7 @@ def a_pod(name: str = "p", **fields: Any) -> ObservedPod:
         "running_at": None,
         "finished_at": None,
         "unscheduled": None,
+        "prepared": False,
         "waiting_reason": "",
         "failure": None,
     }

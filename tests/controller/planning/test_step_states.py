@@ -2,7 +2,10 @@
 
 import pytest
 
+from kfp_placement_controller.kube.attach_failures import AttachFailure
 from kfp_placement_controller.kube.pods import Said
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
 from kfp_placement_controller.planning.waiting import waits_for
@@ -161,6 +164,34 @@ def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
     found = waits(unscheduled=Said("Unschedulable", message))
     assert (found.what, found.detail) == (what, message)
     assert waits(unscheduled=Said("SchedulerError", message)) is None
+
+
+def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared():
+    bound = {"node_name": "n1", "bound_at": after(2), "waiting_reason": "ContainerCreating"}
+    told = 'Multi-Attach error for volume "pvc-1"'
+    found = waits_for(a_run_pod(**bound), "", START, 60.0, told)
+    assert found is not None
+    assert (found.what, found.since, found.detail) == (WaitingFor.VOLUME, after(2), told)
+    for later in ({"prepared": True}, {"running_at": after(3)}):
+        assert waits_for(a_run_pod(**{**bound, **later}), "", START, 60.0, told) is None
+    pulls = a_run_pod(**{**bound, "waiting_reason": "ImagePullBackOff"})
+    image = waits_for(pulls, "", START, 60.0, told)
+    assert image is not None
+    assert image.what is WaitingFor.IMAGE
+
+
+def test_the_event_of_a_pod_is_found_by_its_uid_while_it_lasts():
+    failures = AttachFailures()
+    first, second = AttachFailure("uid-e0", "not yet"), AttachFailure("uid-e0", "still not")
+    failures.change(Change(("team", "a"), None, first))
+    failures.change(Change(("team", "b"), None, AttachFailure("uid-other", "elsewhere")))
+    pods = (executor(), executor(node_name="n1"))
+    found = status(*pods, attach_failures=failures)
+    assert (found.state, found.waiting.detail) == (StepState.WAITING, "not yet")
+    failures.change(Change(("team", "a"), first, second))
+    assert status(*pods, attach_failures=failures).waiting.detail == "still not"
+    failures.change(Change(("team", "a"), second, None))
+    assert status(*pods, attach_failures=failures).state is StepState.RUNNING
 
 
 def test_an_image_that_cannot_be_pulled_is_waited_for_but_a_start_is_not():
