@@ -78,6 +78,8 @@ def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:
 def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     """The runs that a name may mean: Workflow's name, else KFP's run id, else KFP's run name.
 
+    Plans bear all of them. Workflows are asked where none does: there may be a run without a plan.
+
     Args:
         api: the cluster.
         namespace: where to look; "" = everywhere.
@@ -94,8 +96,10 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
         found = _found(_placements(api, path, {"labelSelector": f"{RUN_ID_LABEL}={wanted}"}))
     if found:
         return found
-    workflows = list(_workflows_named(api, namespace, wanted))
-    return [replace(each, raw=_placement_of(api, each)) for each in workflows]
+    named = list(_plans_named(api, namespace, wanted))
+    if not named:
+        named = list(_workflows_named(api, namespace, wanted))
+    return [replace(each, raw=_placement_of(api, each)) for each in named]
 
 
 def full_run(api: Api, found: Found) -> tuple[RunView, tuple[str, ...]]:
@@ -161,6 +165,22 @@ def _found(placements: Iterable[JsonObject]) -> list[Found]:
     return [Found(view.namespace, view.name, view.run_name, raw) for raw, view in views]
 
 
+def _named(api: Api, kind: Kind, namespace: str, wanted: str) -> Iterator[Found]:
+    """Objects of that name, run id or run name, by their metadata alone."""
+    for page in api.list(kind.path(namespace), accept=_NAMES_ONLY, page_size=500):
+        for raw in items(page):
+            view = run_view(raw)
+            if wanted in (view.name, view.run_id, view.run_name):
+                yield Found(view.namespace, view.name, view.run_name)
+
+
+def _plans_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
+    try:
+        yield from _named(api, PLACEMENTS, namespace, wanted)
+    except ClusterMissingError as error:
+        raise ClusterMissingError(NOT_INSTALLED) from error
+
+
 def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
     """Workflows of that name, run id or run name.
 
@@ -168,15 +188,11 @@ def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
         ClusterMissingError: we may not look.
     """
     try:
-        for page in api.list(WORKFLOWS.path(namespace), accept=_NAMES_ONLY, page_size=500):
-            for raw in items(page):
-                view = run_view(raw)
-                if wanted in (view.name, view.run_id, view.run_name):
-                    yield Found(view.namespace, view.name, view.run_name)
+        yield from _named(api, WORKFLOWS, namespace, wanted)
     except ClusterForbiddenError as error:
         raise ClusterMissingError(
-            f"no plan is that of a Workflow or run id {shown(wanted, 120)!r}, and KFP's names of"
-            f" runs cannot be looked up: {error}"
+            f"no plan is that of a Workflow, run id or run name {shown(wanted, 120)!r}, and runs"
+            f" without a plan cannot be looked up: {error}"
         ) from error
     except ClusterMissingError:
         # No Argo here, so no runs.

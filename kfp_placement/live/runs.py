@@ -6,7 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement.live.pods import PodView
-from kfp_placement_engine.contract.keys import RUN_ID_LABEL
+from kfp_placement_engine.contract.keys import (
+    MAX_RUN_NAME_CHARACTERS,
+    RUN_ID_LABEL,
+    RUN_NAME_ANNOTATION,
+)
 from kfp_placement_engine.contract.reason_texts import reason_text, waiting_text
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.resources_placement import ConditionType, Phase
@@ -17,8 +21,6 @@ from kfp_placement_engine.contract.resources_rows import (
     Waiting,
 )
 from kfp_placement_engine.exceptions import InputError
-
-RUN_NAME_ANNOTATION = "pipelines.kubeflow.org/run_name"
 
 ENDED_PHASES = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.REFUSED})
 UNKNOWN_STATE = "unknown"
@@ -234,4 +236,4 @@ def _entry(mapping: object, key: str) -> object:
 
 
 def _word(value: object) -> str:
-    return value[:253] if isinstance(value, str) else ""
+    return value[:MAX_RUN_NAME_CHARACTERS] if isinstance(value, str) else ""

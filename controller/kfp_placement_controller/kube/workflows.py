@@ -10,7 +10,11 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import (
+    MAX_RUN_NAME_CHARACTERS,
+    RUN_NAME_ANNOTATION,
+    SCHEDULER_LABEL,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.workflow_nodes import ArgoNode, read_moment, read_nodes
 
@@ -40,6 +44,7 @@ class ObservedWorkflow:
         phase: `""`, `Pending`, `Running`, `Succeeded`, `Failed` or `Error`.
         finished_at: None = it goes on.
         suspended: held by `spec.suspend`.
+        run_name: KFP's name of the run; "" = it has none.
         document: JSON that the run graph is read from; it does not change while the run goes on.
         nodes: what Argo knows of its steps.
         nodes_problem: why that cannot be read, or "".
@@ -52,6 +57,7 @@ class ObservedWorkflow:
     phase: str = ""
     finished_at: datetime | None = None
     suspended: bool = False
+    run_name: str = ""
     document: bytes = b""
     nodes: tuple[ArgoNode, ...] = ()
     nodes_problem: str = ""
@@ -85,6 +91,7 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedWorkflow | None:
         raise InputError(f"Workflow {name!r:.80} has no name, uid or time of creation")
     if len(document) > MAX_DOCUMENT_BYTES:
         raise InputError(f"Workflow {name!r:.80} has {len(document)} bytes; it cannot be planned")
+    annotations = _mapping(metadata.get("annotations"))
     nodes, problem = _nodes(status)
     return ObservedWorkflow(
         namespace=namespace,
@@ -94,6 +101,7 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedWorkflow | None:
         phase=_text(status.get("phase")),
         finished_at=read_moment(status.get("finishedAt")),
         suspended=spec.get("suspend") is True,
+        run_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
         document=document,
         nodes=nodes,
         nodes_problem=problem,

@@ -8,7 +8,7 @@ from kfp_placement_controller.planning.conditions import conditions, findings, p
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.contract.keys import RUN_ID_LABEL
+from kfp_placement_engine.contract.keys import RUN_ID_LABEL, RUN_NAME_ANNOTATION
 from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
 from kfp_placement_engine.contract.resources_fields import OwnerReference
 from kfp_placement_engine.contract.resources_placement import (
@@ -95,12 +95,14 @@ def _metadata(run: TrackedRun) -> ObjectMetadata:
         uid=run.workflow.uid,
         block_owner_deletion=False,
     )
+    run_name = run.workflow.run_name
     run_id = "" if run.graph is None else run.graph.run_id
     return ObjectMetadata(
         name=run.workflow.name,
         namespace=run.workflow.namespace,
-        # People look runs up by it.
+        # People look runs up by both.
         labels={RUN_ID_LABEL: run_id} if run_id else None,
+        annotations={RUN_NAME_ANNOTATION: run_name} if run_name else None,
         owner_references=(owner,),
     )
 

@@ -16,6 +16,12 @@ PULL_RATE_LABEL = "kfp-placement.dev/pull-rate"
 RUN_ID_LABEL = "pipeline/runid"
 """KFP's, on Workflows and pods; on our PipelinePlacements as well."""
 
+RUN_NAME_ANNOTATION = "pipelines.kubeflow.org/run_name"
+"""KFP's, on Workflows; on our PipelinePlacements as well."""
+
+MAX_RUN_NAME_CHARACTERS = 253
+"""Kept of a run's name."""
+
 PLAN_GATE = "kfp-placement.dev/plan"
 
 DEFAULT_SCHEDULER = "kfp-placement"

@@ -7,6 +7,7 @@ from kfp_placement.live.choosing import steps_named
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
 from kfp_placement.live.runs import RunView, StepView
+from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
 from tests.cli.live.conftest import placement
 from tests.support.fake_cluster import executor_pod, workflow
 
@@ -114,7 +115,15 @@ def test_a_run_name_that_may_not_be_looked_up(live, cluster):
     cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
     result = live("explain", "daily")
     assert result.exit_code == 3
-    assert "names of runs cannot be looked up: workflows is forbidden" in result.stderr
+    assert "without a plan cannot be looked up: workflows is forbidden" in result.stderr
+
+
+def test_a_plan_bears_the_run_s_name_so_that_no_workflow_is_read(live, cluster):
+    cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
+    cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "Tuesday's run"}))
+    result = live("explain", "Tuesday's run")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("team-a/taxi-x7k2p (Tuesday's run)")
 
 
 def test_a_run_without_a_plan(live, cluster):

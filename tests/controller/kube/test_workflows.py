@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.kube import workflows
 from kfp_placement_controller.kube.workflows import observe_workflow
-from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import (
+    MAX_RUN_NAME_CHARACTERS,
+    RUN_NAME_ANNOTATION,
+    SCHEDULER_LABEL,
+)
 from kfp_placement_engine.exceptions import InputError
 from tests.controlplane.argo.compression import compress_nodes
 
@@ -32,6 +36,19 @@ def a_workflow(spec=MARKED, **status):
         "spec": spec,
         "status": status,
     }
+
+
+def test_the_run_s_name_is_kept_and_cut():
+    named = a_workflow()
+    named["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "x" * 5000}
+    found = observe_workflow(named)
+    assert found is not None
+    assert found.run_name == "x" * MAX_RUN_NAME_CHARACTERS
+    for other in (None, {}, {RUN_NAME_ANNOTATION: 5}, "no mapping"):
+        named["metadata"]["annotations"] = other
+        found = observe_workflow(named)
+        assert found is not None
+        assert found.run_name == ""
 
 
 def test_what_is_kept():

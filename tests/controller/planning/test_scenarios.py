@@ -12,7 +12,11 @@ from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import (
+    HINTS_ANNOTATION,
+    RUN_NAME_ANNOTATION,
+    SCHEDULER_LABEL,
+)
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.playing import START
@@ -77,6 +81,16 @@ def test_a_plain_workflow_is_a_run_too():
     assert placement.status.makespan_seconds == 120
     assert placement.spec.makespan_seconds == 120
     assert placement.metadata.owner_references[0].uid == "workflow-0"
+
+
+def test_a_plan_bears_the_name_of_its_run():
+    cluster = a_cluster()
+    run = a_chain()
+    run["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "Run of Tuesday"}
+    submit(cluster, run)
+    cluster.step(lambda: True)
+    annotations = cluster.placement("wf").metadata.annotations
+    assert annotations == {RUN_NAME_ANNOTATION: "Run of Tuesday"}
 
 
 def test_an_unmarked_run_is_left_alone_and_is_load():
