@@ -56,10 +56,16 @@ static double finish_seconds(const Problem *p, const State *s, int64_t activity,
 /* What the scores of one pod have in common for all nodes. */
 typedef struct {
     int64_t most_taints, most_weight;  /* of the feasible nodes */
-    const double *image_ready_at;      /* [N] of its image, or NULL: no node holds it */
+    const double *image_ready_at;      /* [N] of its image, or NULL: it has none */
+    const uint8_t *image_scored;       /* [N] of its class */
     int64_t image_held, image_missing; /* ImageLocality of nodes that hold it, of others */
     double now;
 } Scoring;
+
+/* Whether the node holds the image, under the name the pod asks for. */
+static inline int shows_image(const Scoring *scoring, int64_t node) {
+    return scoring->image_ready_at[node] <= scoring->now && scoring->image_scored[node];
+}
 
 /* ImageLocality: a node holds an image once its pull has ended. The launcher's and Argo's images are
  * everywhere alike. */
@@ -69,12 +75,11 @@ static void score_image(const Problem *p, const State *s, int64_t activity, Scor
     scoring->image_missing = scoring->image_held = image_locality(0, containers);
     scoring->image_ready_at = NULL;
     if (image < 0) return;
-    const double *ready_at = s->image_ready_at + image * p->nodes;
-    for (int64_t node = 0; node < p->nodes; node++) holders += ready_at[node] <= scoring->now;
-    if (holders == 0) return;
+    scoring->image_ready_at = s->image_ready_at + image * p->nodes;
+    scoring->image_scored = p->image_scored + p->class_of[activity] * p->nodes;
+    for (int64_t node = 0; node < p->nodes; node++) holders += shows_image(scoring, node);
     const double scaled = p->image_bytes[image] * ((double)holders / (double)p->nodes);
     scoring->image_held = image_locality((int64_t)fmin(scaled, 0x1p62), containers);
-    scoring->image_ready_at = ready_at;
 }
 
 /* Weighted total of the default profile's plugins for one feasible node. */
@@ -92,7 +97,7 @@ static int64_t kube_score(const Problem *p, const State *s, int64_t activity, in
         score += BALANCED_ALLOCATION_WEIGHT *
                  balanced_allocation(cpu - s->free[node * p->resources], memory - s->free[node * p->resources + 1],
                                      request[0], request[1], cpu, memory, p->version_136);
-    const int held = scoring->image_ready_at && scoring->image_ready_at[node] <= scoring->now;
+    const int held = scoring->image_ready_at && shows_image(scoring, node);
     return score + IMAGE_LOCALITY_WEIGHT * (held ? scoring->image_held : scoring->image_missing);
 }
 

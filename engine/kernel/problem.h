@@ -55,6 +55,7 @@ typedef struct {
     const uint8_t *sticky;              /* [G] */
     const double *image_bytes;          /* [I] */
     const uint8_t *image_present;       /* [I, N] */
+    const uint8_t *image_scored;        /* [K, N] held there, it has the name the pod asks for */
     const double *run_weight;           /* [runs] */
     const int64_t *topological;         /* [A] activities, predecessors first */
     double link_rate;

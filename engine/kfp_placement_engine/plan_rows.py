@@ -12,7 +12,7 @@ from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.quantities import format_duration
 from kfp_placement_engine.contract.reason_texts import ReasonCode, reason_text
 from kfp_placement_engine.contract.resources_rows import Alternative, Reason
-from kfp_placement_engine.image_names import normalised
+from kfp_placement_engine.image_names import canonical, held_sizes
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
@@ -171,8 +171,8 @@ def used_assumptions(
     unsized = sum(each.size_bytes is None for step in steps for each in step.inputs)
     if unsized:
         texts.append(f"size {assumptions.output_bytes} B for {_count(unsized, 'input')}")
-    reported = {name for node in cluster.nodes for name in node.images}
-    unknown = len({normalised(step.image) for step in steps if step.image} - reported)
+    held = held_sizes(cluster.nodes, {canonical(step.image) for step in steps if step.image})
+    unknown = sum(all(size is None for size in sizes) for sizes in held.values())
     if unknown:
         images = _count(unknown, "image")
         texts.append(f"size {assumptions.image_bytes} B for {images} that no node reports")

@@ -72,6 +72,7 @@ class ProblemArrays(NamedTuple):
         allowed: [G, N] nodes a gene may take.
         sticky: [G] the gene's activities never go elsewhere (they share a volume).
         image_bytes: [I]; image_present: [I, N] at time zero.
+        image_scored: [K, N] holding the image, the node reports it under the name asked for.
         run_weight: [runs] weight of a run's completion.
     """
 
@@ -122,6 +123,7 @@ class ProblemArrays(NamedTuple):
     sticky: Booleans
     image_bytes: Floats
     image_present: Booleans
+    image_scored: Booleans
     run_weight: Floats
 
 

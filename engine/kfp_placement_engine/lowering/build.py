@@ -274,6 +274,7 @@ def _arrays(
         sticky=genes.sticky,
         image_bytes=images.size_bytes,
         image_present=images.present,
+        image_scored=images.scored,
         run_weight=np.array([run.weight for run in runs], np.float64),
     )
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays._asdict().items()}

@@ -36,7 +36,7 @@ class PodShape:
         requests: reserved amounts, canonical units, without `pods`.
         scored_requests: (CPU, memory) as the resource scores count them.
         node_selector, affinity, tolerations: as in `run_graph.Step`.
-        image: image of the main container as nodes report it, or "".
+        image: image of the main container as kube-scheduler looks for it, or "".
         containers: number of containers, init containers included.
         location: the location whose round trip matters, or "".
         nearest: the pod goes to the node of least round trip.

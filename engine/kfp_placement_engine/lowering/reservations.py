@@ -88,6 +88,7 @@ _CLASS_TABLES = (
     "scores_affinity",
     "latency_excess_ms",
     "assignment_gain",
+    "image_scored",
 )
 
 

@@ -12,6 +12,7 @@ from kfp_placement_engine.constraints import (
     preferred_weight,
     untolerated_preferred_taints,
 )
+from kfp_placement_engine.image_names import canonical, held_sizes
 from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.latency import (
     beyond_ms,
@@ -129,7 +130,9 @@ def class_tables(
     )
     within = np.isinf(limits)[:, None] | (trips <= limits[:, None])
     # Plans keep to hard limits; what a baseline makes of them counts as a broken rule.
-    excess = np.array([beyond_ms(*each) for each in zip(trips, limits, strict=True)])
+    excess = np.zeros(count)
+    for row, limit in enumerate(limits):
+        excess[row] = beyond_ms(trips[row], limit)
     for row, shape in enumerate(shapes):
         if shape.nearest:
             excess[row] = np.maximum(excess[row], excess_ms(trips[row], usable[row], tolerance))
@@ -166,10 +169,9 @@ def _assignment_gain(
     """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
     sizes = np.maximum(nodes.allocatable[:, :2], 1)
     utilisation = (requests[:, None, :2] / sizes[None, :, :]).sum(axis=2)
-    holders = {
-        image: np.array([bool(image) and image in node.images for node in cluster.nodes])
-        for image in {shape.image for shape in shapes}
-    }
-    locality = np.array([holders[shape.image] for shape in shapes], np.float64)
-    locality = locality.reshape(utilisation.shape)
+    held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
+    locality = np.zeros(utilisation.shape)
+    for row, shape in enumerate(shapes):
+        if shape.image:
+            locality[row] = [size is not None for size in held[canonical(shape.image)]]
     return np.asarray(utilisation + locality, np.float64)

@@ -7,6 +7,7 @@ import numpy as np
 
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.image_names import canonical, held_sizes
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.problem import Booleans, Floats, Integers
@@ -26,11 +27,15 @@ class Work:
 
 @dataclass(frozen=True)
 class Images:
-    """[I] sizes, [I, N] presence, [K] image of each class (-1 = none)."""
+    """[I] sizes, [I, N] presence, [K] image of each class (-1 = none), [K, N] whether it scores.
+
+    Each image is one row, whatever names the run's pods call it by.
+    """
 
     size_bytes: Floats
     present: Booleans
     of_class: Integers
+    scored: Booleans
 
 
 def duration_of(step: Step, assumptions: Assumptions) -> float:
@@ -94,13 +99,31 @@ def image_table(cluster: Cluster, shapes: Sequence[PodShape], assumptions: Assum
     The size is that of the first node that reports the image; an image nobody reports has the
     assumed size.
     """
-    names = sorted({shape.image for shape in shapes if shape.image})
-    number = {name: index for index, name in enumerate(names)}
-    present = np.zeros((len(names), len(cluster.nodes)), np.bool_)
-    sizes = np.full(len(names), float(assumptions.image_bytes))
-    for index, name in enumerate(names):
-        held = [node.images.get(name) for node in cluster.nodes]
-        present[index] = [size is not None for size in held]
-        sizes[index] = next((size for size in held if size is not None), sizes[index])
-    of_class = np.array([number.get(shape.image, -1) for shape in shapes], np.int64)
-    return Images(sizes, present, of_class)
+    held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
+    number = {name: index for index, name in enumerate(held)}
+    present = np.zeros((len(held), len(cluster.nodes)), np.bool_)
+    sizes = np.full(len(held), float(assumptions.image_bytes))
+    for index, found in enumerate(held.values()):
+        present[index] = [size is not None for size in found]
+        sizes[index] = next((size for size in found if size is not None), sizes[index])
+    of_class = np.full(len(shapes), -1, np.int64)
+    scored = np.zeros((len(shapes), len(cluster.nodes)), np.bool_)
+    # Many shapes differ in their requests only.
+    rows: dict[str, Booleans] = {}
+    for row, shape in enumerate(shapes):
+        if shape.image:
+            of_class[row] = image = number[canonical(shape.image)]
+            if shape.image not in rows:
+                rows[shape.image] = _scored(cluster, shape.image, present[image])
+            scored[row] = rows[shape.image]
+    return Images(sizes, present, of_class, scored)
+
+
+def _scored(cluster: Cluster, name: str, present: Booleans) -> Booleans:
+    """[N] whether the node, once it holds the image, reports it under the name the pod asks for.
+
+    A node that holds it under other names only does not. One that has yet to pull it will do as
+    those that hold it do.
+    """
+    named = np.array([name in node.images for node in cluster.nodes], np.bool_)
+    return named | (~present & bool(named.any() or not present.any()))
