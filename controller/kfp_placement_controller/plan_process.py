@@ -34,6 +34,7 @@ from kfp_placement_controller.kube.kinds import (
     Kind,
 )
 from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
+from kfp_placement_controller.kube.namespaces import observe_namespace
 from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.watch import Change, Watcher, WatchParams
@@ -51,7 +52,6 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
-from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.resources_placement import Phase
 
@@ -80,7 +80,7 @@ READ: dict[Kind, Callable[[JsonObject], Any]] = {
     WORKFLOWS: observe_workflow,
     LOCATIONS: lambda raw: read_resource(Location, raw),
     POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
-    NAMESPACES: lambda raw: _opted_out(raw) or None,
+    NAMESPACES: observe_namespace,
     EVENTS: observe_attach_failure,
 }
 """What is watched, and what is kept of it; of events only those of one reason."""
@@ -149,7 +149,9 @@ class PlanProcess:
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._came_round_at = clock()
-        self.coordinator = Coordinator(settings.own_namespace, may_gate=settings.gates)
+        self.coordinator = Coordinator(
+            settings.own_namespace, may_gate=settings.gates, opt_in=settings.opt_in
+        )
         self._watchers = [self._watcher(client, kind) for kind in READ]
         self._watchers.append(self._lease_watcher(client))
         self._events = EventRecorder(client, settings.identity, clock=clock)
@@ -299,8 +301,3 @@ class PlanProcess:
 
 def _nothing(_coordinator: Coordinator, _now: datetime) -> None:
     """Only wakes the coordinator."""
-
-
-def _opted_out(raw: JsonObject) -> bool:
-    labels = raw["metadata"].get("labels")
-    return isinstance(labels, dict) and labels.get(ENABLED_LABEL) == "false"

@@ -17,6 +17,7 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from tests.controlplane.build import KUBERNETES
+from tests.controlplane.exceptions import ControlPlaneError
 from tests.support.manifests import DEPLOY, NAMESPACE, of_kind, rendered
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("control_plane_programs")]
@@ -60,6 +61,7 @@ def test_definitions_come_first_and_admission_last(features):
     kinds = [item["kind"] for item in rendered(*features)]
     assert kinds[:2] == ["Namespace", "CustomResourceDefinition"]
     assert kinds.index("PlacementPolicy") < kinds.index("Deployment")
+    assert kinds.index("ConfigMap") < kinds.index("Deployment")
     last_process = max(kinds.index("Deployment"), len(kinds) - kinds[::-1].index("Deployment") - 1)
     assert all(kinds.index(kind) > last_process for kind in ADMISSION_KINDS & set(kinds))
 
@@ -144,6 +146,39 @@ def test_system_and_own_namespace_never_take_part(features):
         }
 
 
+def has_variable(items, name):
+    return any(
+        variable["name"] == name
+        for container in containers(items)
+        for variable in container.get("env", ())
+    )
+
+
+@variants
+def test_the_planner_is_told_of_opt_in_as_admission_is(features):
+    assert has_variable(rendered(*features), "KFP_PLACEMENT_OPT_IN") == ("opt-in" in features)
+
+
+def without_order(items):
+    """The objects, in an order that does not depend on that of features; variables too."""
+    for container in containers(items):
+        container.get("env", []).sort(key=lambda variable: variable["name"])
+    return sorted(map(yaml.safe_dump, items))
+
+
+@pytest.mark.parametrize("webhook", ["", "webhook", "webhook-cert-manager"])
+def test_the_order_of_features_changes_nothing_or_fails(webhook):
+    """What would leave a part of opt-in out, or policies beside the webhook, is not rendered."""
+    features = ("gates", *filter(None, [webhook]), "opt-in")
+    expected = without_order(rendered(*features))
+    for order in itertools.permutations(features):
+        if webhook and order.index(webhook) < order.index("gates"):
+            with pytest.raises(ControlPlaneError, match="kfp-placement-scheduler-name"):
+                rendered(*order)
+        else:
+            assert without_order(rendered(*order)) == expected, order
+
+
 @variants
 def test_admission_never_holds_a_pod_up(features):
     for policy in of_kind(rendered(*features), "MutatingAdmissionPolicy"):
@@ -170,13 +205,7 @@ def test_gates_come_only_with_the_right_to_take_them_off():
             if "pods" in rule["resources"] and {"patch", "update"} & set(rule["verbs"])
         ]
         assert bool(patching) == ("gates" in features)
-        variables = [
-            variable
-            for container in containers(items)
-            for variable in container.get("env", ())
-            if variable["name"] == "KFP_PLACEMENT_GATES"
-        ]
-        assert bool(variables) == ("gates" in features)
+        assert has_variable(items, "KFP_PLACEMENT_GATES") == ("gates" in features)
         assert "kfp-placement-gate" not in policies or patching
 
 

@@ -63,6 +63,7 @@ class Coordinator:
         epoch: of our Lease while we lead; None = we only follow.
         learned: overheads seen.
         may_gate: whether we may take gates off, so that pods may be gated at all.
+        opt_in: whether only namespaces that ask for it are planned.
     """
 
     own_namespace: str = ""
@@ -71,11 +72,12 @@ class Coordinator:
     epoch: int | None = None
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
+    opt_in: bool = False
 
     def __post_init__(self) -> None:
         """Make the parts."""
         self.cluster = ClusterState()
-        self.book = RunBook(lambda: self.policy, self.own_namespace)
+        self.book = RunBook(lambda: self.policy, self.own_namespace, self.opt_in)
         self.planner = Planner(self.book, self.cluster, self.learned, self.params)
         self.gates = GateKeeper(self.book, self.cluster, self.params.retry_seconds)
         self.desk = PlacementDesk(self.params)
@@ -260,13 +262,12 @@ class Coordinator:
             self.cluster.locations[change.key[1]] = change.new
         self._all_anew(Trigger.POLICY, now)
 
-    def _namespace(self, change: Change[bool], _now: datetime) -> None:
-        """A namespace that has opted out; its runs are left alone from the next one on."""
-        name = change.key[1]
-        if change.new:
-            self.book.left_alone.add(name)
+    def _namespace(self, change: Change[str], _now: datetime) -> None:
+        """What a namespace says of taking part; counts from its next run on."""
+        if change.new is None:
+            self.book.enabled.pop(change.key[1], None)
         else:
-            self.book.left_alone.discard(name)
+            self.book.enabled[change.key[1]] = change.new
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         if change.key[1] != POLICY_NAME:

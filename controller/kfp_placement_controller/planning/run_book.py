@@ -21,17 +21,19 @@ class RunBook:
 
     Attributes:
         runs: by namespace and name.
-        left_alone: namespaces that have opted out.
         own_namespace: the controller's.
+        opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
+        enabled: what namespaces say of that by their label; "" = nothing.
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
     """
 
     policy: Callable[[], PlacementPolicySpec]
     own_namespace: str = ""
+    opt_in: bool = False
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    enabled: dict[str, str] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
-    left_alone: set[str] = field(default_factory=set)
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def workflow_changed(
@@ -68,7 +70,7 @@ class RunBook:
             run.observe_pod(change.old, change.new, now)
 
     def leave_alone(self) -> None:
-        """Drop runs whose namespace has opted out, as is known now; planned ones go on."""
+        """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
         for key, run in list(self.runs.items()):
             if run.plan is None and self._excluded(key[0]):
                 del self.runs[key]
@@ -94,11 +96,11 @@ class RunBook:
             del self._pods[key]
 
     def _excluded(self, namespace: str) -> bool:
-        return (
-            namespace in NEVER_PLANNED
-            or namespace == self.own_namespace
-            or namespace in self.left_alone
-        )
+        if namespace in NEVER_PLANNED or namespace == self.own_namespace:
+            return True
+        # One not seen yet takes part: what it says comes soon, and `leave_alone` then.
+        said = self.enabled.get(namespace)
+        return said is not None and (said != "true" if self.opt_in else said == "false")
 
 
 def _belongs(pod: ObservedPod, workflow: ObservedWorkflow) -> bool:

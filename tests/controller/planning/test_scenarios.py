@@ -1,6 +1,7 @@
 """What may happen to runs, played in memory: every object through the readers, every decision."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -44,8 +45,8 @@ def a_chain(name="wf", *templates, **spec):
     return found
 
 
-def a_cluster(*nodes, policy=None, **options):
-    coordinator = Coordinator(policy=a_policy(**(policy or {})), params=PARAMS)
+def a_cluster(*nodes, policy=None, opt_in=False, **options):
+    coordinator = Coordinator(policy=a_policy(**(policy or {})), params=PARAMS, opt_in=opt_in)
     found = nodes or [node_object(f"n{number}") for number in range(2)]
     return PlayedCluster(*found, coordinator=coordinator, **options)
 
@@ -214,10 +215,36 @@ def test_a_namespace_that_has_opted_out_is_left_alone_whichever_is_seen_first():
     submit(cluster)
     cluster.coordinator.follow()
     cluster.step(lambda: True)
-    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), None, True), cluster.now)
+    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), None, "false"), cluster.now)
     cluster.coordinator.lead(1, [], cluster.now)
     cluster.run()
     assert cluster.writes == []
+
+
+@pytest.mark.parametrize("label", ["", "false", "True", "true"])
+@pytest.mark.parametrize("namespace_first", [True, False])
+def test_with_opt_in_only_namespaces_that_ask_for_it_are_planned(label, namespace_first):
+    cluster = a_cluster(opt_in=True)
+    says = partial(cluster.coordinator.handle, NAMESPACES, Change(("", "team"), None, label))
+    if namespace_first:
+        says(cluster.now)
+    submit(cluster)
+    if not namespace_first:
+        says(cluster.now)
+    cluster.run()
+    assert bool(cluster.writes) == (label == "true")
+
+
+def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
+    cluster = a_cluster(opt_in=True)
+    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), None, ""), cluster.now)
+    submit(cluster)
+    cluster.run()
+    assert cluster.writes == []
+    cluster.coordinator.handle(NAMESPACES, Change(("", "team"), "", "true"), cluster.now)
+    submit(cluster, a_chain("next"))
+    cluster.run()
+    assert cluster.placement("next").status.phase == "Succeeded"
 
 
 def test_a_defect_with_one_run_refuses_it_and_no_other(monkeypatch):
