@@ -1,4 +1,6 @@
-"""Runs as documents that programs read; fields are only ever added.
+"""Runs as documents that programs read: `kfp_placement/schemas/runs.schema.json`.
+
+Fields are only ever added.
 
 All seconds count from the submission. What is not known is null.
 """

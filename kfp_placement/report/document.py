@@ -7,7 +7,6 @@ are no JSON.
 
 import json
 import math
-from importlib import resources
 from typing import Any
 
 import yaml
@@ -68,13 +67,6 @@ def plan_yaml(plan: Plan) -> str:
     """The document as YAML, ASCII only."""
     text: str = yaml.safe_dump(plan_document(plan), sort_keys=False, width=100)
     return text
-
-
-def plan_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the document."""
-    text = resources.files("kfp_placement.schemas").joinpath("plan.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
 
 
 def number(value: float | None) -> float | None:

@@ -1,1 +1,12 @@
-"""JSON Schemas of the documents that the commands print."""
+"""What programs may rely on in the JSON that commands print: JSON Schema, draft 2020-12."""
+
+import json
+from importlib import resources
+from typing import Any
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The schema of that name: `plan` (`plan`, `preview`) or `runs` (`list`, `explain`)."""
+    text = resources.files(__name__).joinpath(f"{name}.schema.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

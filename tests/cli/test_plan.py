@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from kfp_placement.cli.exit_codes import ExitCode
-from kfp_placement.report.document import plan_schema
+from kfp_placement.schemas import schema
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.html_pages import parse_page
 from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
@@ -107,7 +107,7 @@ def test_every_baseline_of_the_engine_can_be_compared():
 def test_documents(plan, planner, chosen):
     result = plan("-o", chosen)
     document = json.loads(result.stdout) if chosen == "json" else yaml.safe_load(result.stdout)
-    jsonschema.Draft202012Validator(plan_schema()).validate(document)
+    jsonschema.Draft202012Validator(schema("plan")).validate(document)
     assert document["kind"] == "Plan"
     assert result.stderr == ""
 
@@ -249,7 +249,7 @@ def test_seven_steps_really_planned(run):
     result = run("plan", RUN, "-c", CLUSTER, "--budget", "100ms", "-o", "json")
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
-    jsonschema.Draft202012Validator(plan_schema()).validate(document)
+    jsonschema.Draft202012Validator(schema("plan")).validate(document)
     nodes = {step["name"]: step["node"] for step in document["steps"]}
     assert nodes["predict"] == "home-edge-node"
     assert nodes["train"] == "nitos-cloud-node"
@@ -265,7 +265,7 @@ def test_a_step_that_really_fits_nowhere(run, tmp_path):
     result = run("plan", RUN, "-c", "small.yaml", "--budget", "100ms", "-o", "json")
     assert result.exit_code == 4, result.stderr
     document = json.loads(result.stdout)
-    jsonschema.Draft202012Validator(plan_schema()).validate(document)
+    jsonschema.Draft202012Validator(schema("plan")).validate(document)
     assert "train" in [item["name"] for item in document["unschedulable"]]
     assert all(step["node"] != "none" for step in document["steps"])
 

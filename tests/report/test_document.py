@@ -7,10 +7,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement.report.document import plan_document, plan_json, plan_schema, plan_yaml
+from kfp_placement.report.document import plan_document, plan_json, plan_yaml
+from kfp_placement.schemas import schema
 from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.plan import Bound, Figures
 from kfp_placement_engine.run_graph import DurationSource, Notice
+from tests.support.json_schemas import closed
 from tests.support.plans import (
     a_plan,
     a_step,
@@ -36,28 +38,16 @@ PLANS = {
 }
 
 
-def closed(schema):
-    """The schema without room for unknown fields: what we write must all be described."""
-    if isinstance(schema, list):
-        return [closed(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    result = {key: closed(value) for key, value in schema.items()}
-    if "properties" in result:
-        result.setdefault("additionalProperties", False)
-    return result
-
-
 def test_the_schema_is_one():
-    schema = plan_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    found = schema("plan")
+    jsonschema.Draft202012Validator.check_schema(found)
+    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_documents_fit_the_schema_and_hold_nothing_it_does_not_describe(plan):
     document = json.loads(plan_json(plan))
-    jsonschema.Draft202012Validator(closed(plan_schema())).validate(document)
+    jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
@@ -172,7 +162,7 @@ def test_a_run_that_does_not_end_has_no_makespan():
     document = plan_document(stuck_plan())
     assert document["makespanSeconds"] is None
     assert document["baselines"]["kube-default"]["makespanSeconds"] is None
-    jsonschema.validate(document, plan_schema())
+    jsonschema.validate(document, schema("plan"))
 
 
 @given(name=st.text(min_size=1, max_size=40))
