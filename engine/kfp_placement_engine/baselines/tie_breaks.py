@@ -14,8 +14,9 @@ import numpy as np
 from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.simulation import AS_LISTED, Schedule, TieBreak, simulate_policy
 
-MOST_TIE_BREAKS = 24
-"""How many orders or draws are played; clusters of up to four nodes have no more orders."""
+FEW_NODES = 4
+MOST_TIE_BREAKS = math.factorial(FEW_NODES)
+"""How many orders or draws are played: as many as a few nodes have orders."""
 
 TIE_BREAK_WORK = 10_000_000
 """What all tie-breaks together may cost (`PlacementProblem.simulation_work`): about 0.15 s."""
@@ -34,7 +35,7 @@ def tie_breaks(problem: PlacementProblem, seed: int = 0) -> list[TieBreak]:
         return [AS_LISTED]
     if problem.tie_rule == "random":
         return [AS_LISTED, *(TieBreak(draw=seed + number) for number in range(1, count))]
-    if math.factorial(min(nodes, count)) <= count:
+    if nodes <= FEW_NODES and math.factorial(nodes) <= count:
         return [
             TieBreak(np.array(order, np.int64)) for order in itertools.permutations(range(nodes))
         ]

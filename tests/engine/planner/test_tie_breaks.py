@@ -1,12 +1,13 @@
 """The default scheduler's ties: figures that do not depend on the order of the nodes."""
 
 from itertools import permutations
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 
 from kfp_placement_engine.baselines import schedules_of
-from kfp_placement_engine.baselines.tie_breaks import MOST_TIE_BREAKS, tie_breaks
+from kfp_placement_engine.baselines.tie_breaks import MOST_TIE_BREAKS, TIE_BREAK_WORK, tie_breaks
 from kfp_placement_engine.fitness import better
 from kfp_placement_engine.genetic import GeneticParams, seeds_of
 from kfp_placement_engine.plan_parts import mean_figures
@@ -82,6 +83,15 @@ def test_many_nodes_are_listed_in_some_orders_by_seed():
     assert all(sorted(order) == list(range(9)) for order in drawn[0][1:])
     large = a_run(*(a_step(f"s{number}") for number in range(4000)))
     assert 1 < len(tie_breaks(a_problem(large, a_cluster(*nodes(99))))) < MOST_TIE_BREAKS
+
+
+@pytest.mark.parametrize("steps", [11_000, 16_000, 60_000])
+def test_the_largest_runs_are_played_once_or_twice(steps):
+    """However many nodes there are: their orders are never counted out."""
+    one = a_problem(a_run(a_step("a")), a_cluster(*nodes(300)))
+    work = steps * 310
+    large = SimpleNamespace(nodes=one.nodes, simulation_work=work, tie_rule=one.tie_rule)
+    assert len(tie_breaks(large)) == max(1, TIE_BREAK_WORK // work)
 
 
 def test_until_1_34_ties_are_drawn():
