@@ -10,6 +10,8 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 # More for the demo on a cluster: --location NITLAB-EDGE.
 DEMO_ARGS ?=
+# More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
+BENCH_ARGS ?=
 PUBLIC_INDEX := https://pypi.org/simple
 DISTRIBUTIONS := pyproject.toml engine/pyproject.toml controller/pyproject.toml
 
@@ -19,7 +21,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
 .PHONY: help setup kernel demo format lint typecheck imports regenerate test test-cluster controlplane demo-cluster verify \
-	bench bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
+	bench bench-cluster bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +96,12 @@ bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes
 
 bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
 	@$(BIN)/kfp-placement bench scheduler
+
+# Not in `bench`: it needs Go, and a machine on which nothing else is at work.
+bench-cluster: setup ## default scheduler, extender and gates on real control planes; a large cluster (30 minutes)
+	@$(BIN)/python -m tests.controller.cluster_bench.actuators --seeds $(or $(SEEDS),5) \
+		--output benchmarks/results/cluster.md $(BENCH_ARGS)
+	@$(BIN)/python -m tests.controller.cluster_bench.scale --output benchmarks/results/cluster_scale.md
 
 # Always against the public index, so that the file works everywhere and names no other host.
 lock: ## update uv.lock (UPGRADE=1: to the newest versions)

@@ -9,6 +9,7 @@ import http.client
 import json
 import ssl
 import urllib.parse
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ _PATCH_TYPES = {
 }
 _FIELD_MANAGER = "kfp-placement-test"
 _TIMEOUT_SECONDS = 30.0
+_GONE = (ConnectionError, http.client.RemoteDisconnected, ssl.SSLEOFError)
+"""How a connection ends that the server has closed meanwhile."""
 
 
 class Api:
@@ -35,7 +38,7 @@ class Api:
     """
 
     def __init__(self, address: str, authority: Path, token: str) -> None:
-        """Open nothing yet: every request has its own connection.
+        """Open nothing yet; connections are kept for the next requests, each for one at a time.
 
         Args:
             address: the server's address, `https://host:port`.
@@ -48,6 +51,9 @@ class Api:
         self._host = address.removeprefix("https://")
         self._ssl = ssl.create_default_context(cafile=authority)
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
+        # A list's own operations are atomic: no lock.
+        self._idle: list[http.client.HTTPSConnection] = []
+        weakref.finalize(self, _close_all, self._idle)
 
     def acting_as(self, token: str) -> "Api":
         """The same server as another user sees it."""
@@ -220,17 +226,37 @@ class Api:
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         sent = None if body is None else json.dumps(body).encode()
+        try:
+            connection, response = self._sent(method, path, sent, headers)
+        except (OSError, http.client.HTTPException) as error:
+            raise ApiUnreachableError(f"{method} {self.address}{path}: {error!r}") from error
+        try:
+            with response:
+                yield response
+                # Of a watch that was left the rest is still to come.
+                reusable = response.isclosed() and not response.will_close
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise ApiUnreachableError(f"{method} {self.address}{path}: {error!r}") from error
+        except BaseException:
+            connection.close()
+            raise
+        if reusable:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _sent(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
+        """Send a request by a connection that was kept, if the server has kept it too."""
+        while self._idle:
+            with contextlib.suppress(IndexError, *_GONE):
+                return _exchange(self._idle.pop(), method, path, body, headers)
         connection = http.client.HTTPSConnection(
             self._host, context=self._ssl, timeout=_TIMEOUT_SECONDS
         )
-        try:
-            connection.request(method, path, sent, headers)
-            with connection.getresponse() as response:
-                yield response
-        except (OSError, http.client.HTTPException) as error:
-            raise ApiUnreachableError(f"{method} {self.address}{path}: {error!r}") from error
-        finally:
-            connection.close()
+        return _exchange(connection, method, path, body, headers)
 
     def _path_of(self, item: Mapping[str, Any], part: str = "") -> str:
         meta = item["metadata"]
@@ -246,6 +272,26 @@ class Api:
         if (api_version, kind) not in self._resources:
             raise ApiError(404, "NotFound", f"the server serves no {kind} in {api_version}")
         return self._resources[api_version, kind]
+
+
+def _exchange(
+    connection: http.client.HTTPSConnection,
+    method: str,
+    path: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+) -> tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
+    try:
+        connection.request(method, path, body, dict(headers))
+        return connection, connection.getresponse()
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _close_all(connections: list[http.client.HTTPSConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _group(api_version: str) -> str:

@@ -37,7 +37,7 @@ from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
-from tests.support.scraping import scraped
+from tests.support.scraping import Scraped, scrape
 
 SCHEDULER = "scheduler"
 EXTEND = "extend"
@@ -62,6 +62,8 @@ class InstallationOptions:
         choices: what KFP's drivers find out, the same for all or by Workflow name.
         faults: what goes wrong.
         argo: Argo's own controller; None = the stand-in.
+        stand_ins: whether Argo and the kubelets are played; else Workflows and pods stay as they
+            are.
         start_timeout_seconds: how long one process may take until it is ready.
     """
 
@@ -76,6 +78,7 @@ class InstallationOptions:
     choices: DriverChoices | Callable[[str], DriverChoices] = field(default_factory=DriverChoices)
     faults: Faults = field(default_factory=Faults)
     argo: ArgoProgram | None = None
+    stand_ins: bool = True
     start_timeout_seconds: float = 60.0
 
 
@@ -87,7 +90,7 @@ class Installation:
 
     Attributes:
         api: the API server as the administrator sees it.
-        kubelets: the stand-in, to make pods fail.
+        kubelets: the stand-in, to make pods fail, if it is there.
     """
 
     kubelets: KubeletLoop
@@ -164,8 +167,12 @@ class Installation:
         return health.http_ready(self._ports[name])()
 
     def metric(self, name: str, sample: str, **labels: str) -> float:
-        """A metric of one of our processes; see `scraped`."""
-        return scraped(self._ports[name], sample, **labels)
+        """A metric of one of our processes; see `Scraped.total`."""
+        return self.metrics(name).total(sample, **labels)
+
+    def metrics(self, name: str) -> Scraped:
+        """All metrics of one of our processes."""
+        return scrape(self._ports[name])
 
     def restart(self, name: str) -> None:
         """Start a process again, if need be after its end, and wait until it is ready."""
@@ -284,6 +291,15 @@ class Installation:
             self.policy,
         )
 
+    def scheduler_configuration(self) -> JsonObject:
+        """The shipped KubeSchedulerConfiguration, with the port that our extender has here."""
+        (shipped,) = of_kind(self._items, "ConfigMap")
+        configuration: JsonObject = yaml.safe_load(shipped["data"]["scheduler-config.yaml"])
+        for extender in configuration["extenders"]:
+            before, _, after = extender["urlPrefix"].partition(":8888")
+            extender["urlPrefix"] = f"{before}:{self._extender_port}{after}"
+        return configuration
+
     def _start(self) -> None:
         self._items = manifests.rendered(*self._options.features)
         argo = self._options.argo
@@ -292,15 +308,16 @@ class Installation:
         if self._options.policy:
             self.set_policy(**self._options.policy)
         self._kubeconfigs = {process: self._kubeconfig(process) for process in ("plan", EXTEND)}
-        extender_port, probe_port = free_ports(2)
-        ports = ("--extender-port", str(extender_port), "--probe-port", str(probe_port))
+        self._extender_port, probe_port = free_ports(2)
+        ports = ("--extender-port", str(self._extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)
-        self._start_scheduler(extender_port)
+        self._start_scheduler()
         for number in range(1, self._options.planners + 1):
             self._start_planner(number)
         for name in self._processes:
             self.wait_ready(name)
-        self._start_runs(argo)
+        if self._options.stand_ins:
+            self._start_runs(argo)
         gates = "gates" in self._options.features
         self.wait_for_flag("gatesReady" if gates else "schedulerReady", True)
 
@@ -341,13 +358,9 @@ class Installation:
         self._ports[name] = probe_port
         process.start()
 
-    def _start_scheduler(self, extender_port: int) -> None:
-        (shipped,) = of_kind(self._items, "ConfigMap")
-        configuration = yaml.safe_load(shipped["data"]["scheduler-config.yaml"])
-        for extender in configuration["extenders"]:
-            before, _, after = extender["urlPrefix"].partition(":8888")
-            extender["urlPrefix"] = f"{before}:{extender_port}{after}"
+    def _start_scheduler(self) -> None:
         token = housekeeping.account_token(self.api, NAMESPACE, _ACCOUNTS[SCHEDULER])
+        configuration = self.scheduler_configuration()
         process = self._plane.add_scheduler(_SCHEDULER_OF_PLANE, configuration, token)
         self._processes[SCHEDULER] = process
         self._cleanup.callback(self._plane.remove, _SCHEDULER_OF_PLANE)

@@ -1,0 +1,225 @@
+"""Our processes beside a large cluster: times, memory, and what the extender costs a scheduler.
+
+Nothing runs there: Argo and the kubelets are left out, pods are bound and stay so. What is measured
+are our processes, and a kube-scheduler of the shipped configuration with and without the extender.
+"""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from kfp_placement._files import write_whole
+from kfp_placement.bench.tables import as_markdown, as_text
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.exceptions import EngineError
+from tests.controller.cluster_bench import large_cluster, scale_report, throughput
+from tests.controller.cluster_bench.large_cluster import Run
+from tests.controller.cluster_bench.runs import JsonObject
+from tests.controller.cluster_bench.scale_report import Measured, Sizes
+from tests.controlplane.argo.watching import Watched
+from tests.controlplane.exceptions import ControlPlaneError
+from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import EXTEND, PLAN, SCHEDULER, Installation, InstallationOptions
+from tests.support.process_usage import cpu_seconds, descendants, memory_bytes
+from tests.support.scraping import Scraped, quantile
+
+PLANNER = PLAN.format(1)
+
+_ANSWER, _TICK = "answer_cpu_seconds", "planner_tick_seconds"
+_CHANGES = "watch_changes_total"
+_START_TIMEOUT_SECONDS = 300.0
+_PLANNED_TIMEOUT_SECONDS = 300.0
+_SEARCH_PROCESS = "search of plan"
+
+Say = Callable[[str], None]
+
+
+def main() -> int:
+    """Measure; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in vars(Sizes()).items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=int, default=default, help=f"[{default}]")
+    parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sizes = Sizes(**{name: getattr(asked, name) for name in vars(Sizes())})
+    measured = Measured(sizes)
+    try:
+        LargeCluster(sizes, measured).measure()
+    except (ControlPlaneError, EngineError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted; what was measured is kept.", file=sys.stderr)
+        return 130
+    finally:
+        parts = scale_report.parts_of(measured)
+        for line in as_text(parts):
+            print(line)
+        if asked.output is not None:
+            write_whole(asked.output.resolve(), as_markdown("A large cluster", parts))
+    return 0
+
+
+@dataclass
+class PlansSeen:
+    """When runs were first planned, and when a search had improved that.
+
+    Attributes:
+        first_at, improved_at: by the run's name.
+    """
+
+    first_at: dict[str, float] = field(default_factory=dict)
+    improved_at: dict[str, float] = field(default_factory=dict)
+
+    def placement_changed(self, item: JsonObject) -> None:
+        """A plan was written."""
+        name, now = item["metadata"]["name"], time.monotonic()
+        self.first_at.setdefault(name, now)
+        if item["spec"]["revision"] > 1:
+            self.improved_at.setdefault(name, now)
+
+
+class LargeCluster:
+    """The measurements, one after the other; what each finds is written down at once."""
+
+    def __init__(self, sizes: Sizes, measured: Measured) -> None:
+        self._sizes = sizes
+        self._measured = measured
+
+    def measure(self) -> None:
+        """All of them."""
+        pod = large_cluster.recorded_pod()
+        options = InstallationOptions(stand_ins=False, start_timeout_seconds=_START_TIMEOUT_SECONDS)
+        with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
+            nodes = large_cluster.add_nodes(plane.api, self._sizes.nodes, _say)
+            with Installation(plane, options) as installation, installation.namespace() as team:
+                items = large_cluster.bound_pods(pod, self._sizes.pods, nodes, team)
+                began = time.monotonic()
+                large_cluster.create_all(plane.api, list(items), "pods", _say)
+                _say(f"pods created in {time.monotonic() - began:.0f} s")
+                self._start_up(installation)
+                runs = self._plan(installation, team)
+                self._remember_memory(installation)
+                self._bind(plane, installation, pod, runs, team)
+                self._remember_memory(installation)
+
+    def _start_up(self, installation: Installation) -> None:
+        """Of processes that find all of this when they start."""
+        for name in (EXTEND, PLANNER):
+            process = installation.processes[name]
+            process.stop()
+            began = time.monotonic()
+            process.start()
+            installation.wait_ready(name)
+            seconds = time.monotonic() - began
+            self._measured.start_up[name] = (seconds, cpu_seconds(process.pid))
+            _say(f"{name} is ready after {seconds:.1f} s")
+        installation.wait_for_flag("schedulerReady", True)
+
+    def _plan(self, installation: Installation, namespace: str) -> list[Run]:
+        """Submit all runs, one right after the other, and wait for their plans."""
+        seen = PlansSeen()
+        watch = Watched(installation.api, API_VERSION, "PipelinePlacement", seen.placement_changed)
+        watch.start()
+        workflow = large_cluster.long_run(self._sizes.steps)
+        submitted: dict[str, float] = {}
+        before = installation.metrics(PLANNER)
+        computed = cpu_seconds(installation.processes[PLANNER].pid)
+        for _ in range(self._sizes.runs):
+            now = time.monotonic()
+            submitted[installation.submit(workflow, namespace)] = now
+        _say(f"{len(submitted)} runs submitted")
+        for found, what in ((seen.first_at, "planned"), (seen.improved_at, "improved")):
+            wait_until(
+                lambda found=found: found.keys() >= submitted.keys(),  # type: ignore[misc]
+                f"{len(submitted)} runs to be {what}",
+                _PLANNED_TIMEOUT_SECONDS,
+                lambda found=found: f"{len(found)} of them",  # type: ignore[misc]
+            )
+            taken = [found[name] - at for name, at in submitted.items()]
+            self._measured.plans[what] = (median(taken), max(taken))
+            _say(f"all {what} after {max(taken):.1f} s")
+        watch.stop()
+        self._planner_looks(installation, before, computed)
+        return [self._run(installation, name, namespace) for name in submitted]
+
+    def _run(self, installation: Installation, name: str, namespace: str) -> Run:
+        return Run(name, installation.workflow(name, namespace)["metadata"]["uid"])
+
+    def _planner_looks(self, installation: Installation, before: Scraped, computed: float) -> None:
+        after = installation.metrics(PLANNER)
+        self._measured.looks = _quantiles(before, after, _TICK)
+        changes = after.total(_CHANGES) - before.total(_CHANGES)
+        spent = cpu_seconds(installation.processes[PLANNER].pid) - computed
+        self._measured.planner_cpu_per_change = spent / changes if changes else None
+
+    def _bind(
+        self,
+        plane: ControlPlane,
+        installation: Installation,
+        pod: JsonObject,
+        runs: list[Run],
+        namespace: str,
+    ) -> None:
+        """Alternating pairs of schedulers, each with pods of its own."""
+        shipped = installation.scheduler_configuration()
+        steps = iter(range(self._sizes.steps))
+        before = installation.metrics(EXTEND)
+        for pair in range(self._sizes.pairs):
+            for with_extender in (True, False) if pair % 2 else (False, True):
+                name = f"pair-{pair}-{'with' if with_extender else 'without'}"
+                mine = [next(steps) for _ in range(self._sizes.steps // self._sizes.pairs // 2)]
+                pods = [
+                    large_cluster.pod_of_step(pod, run, f"step-{step}", namespace, name)
+                    for run in runs
+                    for step in mine
+                ]
+                large_cluster.create_all(plane.api, pods, "waiting pods", _say)
+                configuration = throughput.configuration(shipped, name, with_extender=with_extender)
+                rate = throughput.pods_per_second(plane, name, configuration, len(pods))
+                self._measured.rates.setdefault(with_extender, []).append(rate)
+                _say(f"{name}: {len(pods)} pods, {rate:.0f} pods/s")
+        after = installation.metrics(EXTEND)
+        self._measured.answers = _quantiles(before, after, _ANSWER, verb="filter")
+        earlier = before.values("answers_total", "outcome", verb="filter")
+        for outcome, count in after.values("answers_total", "outcome", verb="filter").items():
+            given = int(count - earlier.get(outcome, 0))
+            if given:
+                self._measured.outcomes[outcome] = given
+
+    def _remember_memory(self, installation: Installation) -> None:
+        """The largest seen of each process."""
+        found = {name: installation.processes[name].pid for name in (EXTEND, PLANNER, SCHEDULER)}
+        searching = descendants(found[PLANNER])
+        sizes = {name: memory_bytes(pid) for name, pid in found.items()}
+        sizes[_SEARCH_PROCESS] = max(map(memory_bytes, searching), default=0)
+        for name, size in sizes.items():
+            self._measured.memory[name] = max(size, self._measured.memory.get(name, 0))
+
+
+def _quantiles(
+    before: Scraped, after: Scraped, name: str, **labels: str
+) -> tuple[float, float] | None:
+    """p50 and p99 of what a histogram has counted in between."""
+    earlier = dict(before.buckets(name, **labels))
+    counted = [
+        (limit, count - earlier.get(limit, 0.0)) for limit, count in after.buckets(name, **labels)
+    ]
+    middle, late = quantile(counted, 0.5), quantile(counted, 0.99)
+    return None if middle is None or late is None else (middle, late)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
