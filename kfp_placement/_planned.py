@@ -1,6 +1,5 @@
 """The plan of a run as the author sees it: what `preview` returns."""
 
-import difflib
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.plan import Plan, PlannedStep
 from kfp_placement_engine.run_graph import Notice
+from kfp_placement_engine.step_names import StepNames, listed
 
 _NAMES_SHOWN = 20
 
@@ -25,19 +25,34 @@ class StepMapping(Mapping[str, PlannedStep]):
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self._run_name = plan.run_name
         self._steps = {step.name: step for step in plan.steps}
+        self._names = StepNames((step.name, step.task) for step in plan.steps)
 
     def __getitem__(self, name: str) -> PlannedStep:  # type: ignore[explicit-override]
-        """The step of that name.
+        """The step of that name; an author's name will do where it means a single step.
 
         Raises:
-            UnknownStepError: there is none.
+            UnknownStepError: there is none, or there are several.
         """
-        try:
-            return self._steps[name]
-        except (KeyError, TypeError):
-            raise UnknownStepError(_unknown(self._plan, name)) from None
+        found = self.named(name)
+        if len(found) > 1:
+            raise UnknownStepError(
+                f"{self._run_name}: {name!r:.120} means {len(found)} steps; name one of"
+                f" {listed([step.name for step in found])}, or ask explain() for all"
+            )
+        return found[0]
+
+    def named(self, name: object) -> list[PlannedStep]:
+        """All steps that a name means: one, or the iterations of a task.
+
+        Raises:
+            UnknownStepError: there are none.
+        """
+        meant = self._names.meant(name) if isinstance(name, str) else ()
+        if not meant:
+            raise UnknownStepError(f"{self._run_name}: {self._names.problem(name)}")
+        return [self._steps[each] for each in meant]
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[explicit-override]
         """The names, dependencies first."""
@@ -73,7 +88,7 @@ class Preview:
 
     @property
     def steps(self) -> Mapping[str, PlannedStep]:
-        """The steps by name; `for-loop-1[0].work` names one iteration."""
+        """The steps by name; `for-loop-1[0].work` names one iteration, `work` an only one."""
         return self._steps
 
     @property
@@ -85,14 +100,13 @@ class Preview:
         """Why a step goes where it goes, in a sentence.
 
         Args:
-            step: its name; with `[*]` for all iterations, one line each.
+            step: its name; `for-loop-1[*].work`, or `work` where that is clear, for all iterations,
+                one line each.
 
         Raises:
             UnknownStepError: there is no such step.
         """
-        found = [item for item in self.plan.steps if step in (item.name, item.task)]
-        if not found:
-            raise UnknownStepError(_unknown(self.plan, step))
+        found = self._steps.named(step)
         waiting = summary.waiting_for(self.plan)
         return "\n".join(_explanation(item, waiting.get(item.name)) for item in found)
 
@@ -120,24 +134,6 @@ class Preview:
 
     def _repr_html_(self) -> str:
         return notebook_html(self.plan)
-
-
-def _unknown(plan: Plan, name: object) -> str:
-    """There is no such step; which may be meant: same name in a group, else a similar one."""
-    names = list(dict.fromkeys([*(s.name for s in plan.steps), *(s.task for s in plan.steps)]))
-    wanted = str(name)
-    close = [each for each in names if each.rpartition(".")[2] == wanted][:3]
-    if not close:
-        last = {each.rpartition(".")[2]: each for each in reversed(names)}
-        found = difflib.get_close_matches(wanted, names, n=1)
-        found += [last[each] for each in difflib.get_close_matches(wanted, last, n=1)]
-        close = list(dict.fromkeys(found))[:1]
-    if close:
-        advice = f"did you mean {' or '.join(map(repr, close))}?"
-    else:
-        more = ", ..." if len(plan.steps) > _NAMES_SHOWN else ""
-        advice = f"steps: {', '.join(names[:_NAMES_SHOWN])}{more}"
-    return f"{plan.run_name}: there is no step {name!r:.100}; {advice}"
 
 
 def _headline(plan: Plan) -> str:

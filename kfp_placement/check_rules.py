@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kfp_placement.findings import CheckReport, Finding, Level
@@ -288,9 +289,18 @@ def _notices(notices: Iterable[Notice]) -> Iterator[Finding]:
         yield Finding(level, notice.code, notice.message, notice.step)
 
 
+def _with_hard_limits(graph: RunGraph, notices: Iterable[Notice]) -> Iterator[Finding]:
+    """Notices on a cluster; a hard limit that would not hold is an error."""
+    limited = {step.task for step in graph.steps if step.max_latency_ms is not None}
+    for finding in _notices(notices):
+        lost = finding.code == "unknown-location" and finding.step in limited
+        yield replace(finding, level=Level.ERROR) if lost else finding
+
+
 def _on_cluster(graph: RunGraph, cluster: Cluster) -> Iterator[Finding]:
     plan = plan_run(graph, cluster, PlanOptions(budget_seconds=_CHECK_SECONDS, compare=()))
     tasks = {step.name: step.task for step in graph.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
-    yield from _notices(notice for notice in plan.notices if notice.code not in _SAID_BETTER)
+    told = (notice for notice in plan.notices if notice.code not in _SAID_BETTER)
+    yield from _with_hard_limits(graph, told)

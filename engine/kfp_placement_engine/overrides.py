@@ -1,6 +1,5 @@
 """What somebody knows better than the run's file: run times, and steps taken to be cached; pure."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -8,8 +7,8 @@ from dataclasses import replace
 from kfp_placement_engine.contract.quantities import parse_duration
 from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownStepError
 from kfp_placement_engine.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.step_names import StepNames
 
-_INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -20,23 +19,24 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
         graph: the run.
         durations: run time on the reference node by name: "20m", or seconds. The name is a step's
             (`for-loop-1[0].work`), or that of the step as a whole, for all its iterations
-            (`for-loop-1[*].work` or `for-loop-1.work`); the more precise one wins.
+            (`for-loop-1[*].work`, `for-loop-1.work`, or `work` if no other step is called so); the
+            more precise one wins.
 
     Raises:
-        UnknownStepError: there is no such step.
+        UnknownStepError: there is no such step, or several.
         QuantityError: a duration is malformed.
     """
-    names = _Names(graph)
+    names = _known_names(graph)
     seconds: dict[str, float] = {}
     for name, duration in durations.items():
-        names.check(name)
+        _check(graph, names, name)
         try:
             seconds[name] = parse_duration(duration)
         except QuantityError as error:
             raise QuantityError(f"step {name!r:.120}: {error}") from error
 
     def changed(step: Step) -> Step:
-        for name in _names_of(step):
+        for name in names.called(step.name, step.task):
             if name in seconds:
                 source = DurationSource.GIVEN
                 return replace(step, duration_seconds=seconds[name], duration_source=source)
@@ -53,17 +53,17 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
         steps: names as for `with_durations`.
 
     Raises:
-        UnknownStepError: there is no such step.
+        UnknownStepError: there is no such step, or several.
         InputError: KFP never takes it from the cache.
     """
-    names = _Names(graph)
+    names = _known_names(graph)
     cached = set(steps)
     for name in sorted(cached):
-        names.check(name)
+        _check(graph, names, name)
     notices: dict[Notice, None] = {}
 
     def changed(step: Step) -> Step:
-        if cached.isdisjoint(_names_of(step)):
+        if cached.isdisjoint(names.called(step.name, step.task)):
             return step
         if step.kind is not StepKind.CONTAINER:
             raise InputError(
@@ -104,29 +104,11 @@ def check_namespace(name: str) -> str:
     return name
 
 
-def _names_of(step: Step) -> tuple[str, ...]:
-    """All names of a step, the most precise first."""
-    return step.name, step.task, _INDEX.sub("", step.task)
+def _known_names(graph: RunGraph) -> StepNames:
+    return StepNames((step.name, step.task) for step in graph.steps)
 
 
-class _Names:
-    """The names that a run's steps may be called by."""
-
-    def __init__(self, graph: RunGraph) -> None:
-        self._known = {name for step in graph.steps for name in _names_of(step)}
-        self._tasks = list(dict.fromkeys(step.task for step in graph.steps))
-        self._run = graph.name
-
-    def check(self, name: str) -> None:
-        """Refuse names that no step has."""
-        if name in self._known:
-            return
-        close = difflib.get_close_matches(name, self._tasks, 3, 0.7)
-        if not close:
-            close = [task for task in self._tasks if name in task.split(".")][:3]
-        hint = (
-            f"did you mean {' or '.join(close)}?"
-            if close
-            else "its steps are " + ", ".join(self._tasks[:10])
-        )
-        raise UnknownStepError(f"run {self._run:.80} has no step {name!r:.120}; {hint}")
+def _check(graph: RunGraph, names: StepNames, wanted: str) -> None:
+    """Refuse names that no step has."""
+    if not names.meant(wanted):
+        raise UnknownStepError(f"{graph.name:.80}: {names.problem(wanted)}")

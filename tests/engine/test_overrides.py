@@ -1,5 +1,7 @@
 """Run times and cache hits that somebody knows better than the file."""
 
+from dataclasses import replace
+
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
@@ -33,6 +35,18 @@ def test_a_step_a_task_or_a_path_may_be_named() -> None:
     assert seconds(with_durations(GRAPH, given)) == [None, 3, 2, None]
 
 
+def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it() -> None:
+    """A step outside of all loops keeps its name; of two inside, one must be named."""
+    assert seconds(with_durations(GRAPH, {"work": 7})) == [None, 7, 7, None]
+    assert seconds(with_durations(GRAPH, {"work": 7, "loop.work": 8})) == [None, 8, 8, None]
+    assert [step.assumed_cached for step in with_cached(GRAPH, ["work"]).steps][1:3] == [True] * 2
+    outside = replace(GRAPH, steps=(*GRAPH.steps, Step("work", "work")))
+    assert seconds(with_durations(outside, {"work": 7})) == [None, None, None, None, 7]
+    twice = replace(GRAPH, steps=(*GRAPH.steps, Step("if.work", "if.work")))
+    with pytest.raises(InputError, match=r"2 steps are called 'work'; name one of loop\[\*\].work"):
+        with_durations(twice, {"work": 7})
+
+
 def test_given_durations_say_where_they_come_from() -> None:
     step = with_durations(GRAPH, {"train": "20m"}).steps[0]
     assert step.duration_source is DurationSource.GIVEN
@@ -40,11 +54,11 @@ def test_given_durations_say_where_they_come_from() -> None:
 
 
 def test_unknown_names_are_refused_with_close_ones() -> None:
-    with pytest.raises(InputError, match=r"no step 'trian'; did you mean train\?"):
+    with pytest.raises(InputError, match=r"no step 'trian'; did you mean 'train'\?"):
         with_durations(GRAPH, {"trian": 5})
-    with pytest.raises(InputError, match=r"did you mean loop\[\*\].work"):
+    with pytest.raises(InputError, match=r"did you mean 'loop\[\*\].work'"):
         with_durations(GRAPH, {"loop[9].work": 5})
-    with pytest.raises(InputError, match="its steps are train"):
+    with pytest.raises(InputError, match="steps: train, "):
         with_cached(GRAPH, ["zzz"])
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from kfp_placement.check_rules import check_run
 from kfp_placement.findings import Level
+from kfp_placement_engine.cluster import Cluster, Node
 from kfp_placement_engine.run_graph import (
     DurationSource,
     Group,
@@ -237,3 +238,14 @@ def test_other_parameters_are_left_alone(line):
     package = PACKAGE % f"      {line}"
     report = check_run(a_graph(a_step(), source="kfp-package"), package=package.encode())
     assert report.of("parameter-name") == ()
+
+
+@pytest.mark.parametrize(("limit", "level"), [(20.0, "error"), (None, "warning")])
+def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level):
+    """The step would run anywhere; without a limit only its rule is off."""
+    step = a_step(type="Predict", location="HOM-EDGE", max_latency_ms=limit, duration_seconds=1)
+    node = Node("n1", {"cpu": 4000, "memory": 2**34, "pods": 110})
+    cluster = Cluster((node,), latencies={"HOME-EDGE": {"n1": 1.0}})
+    (finding,) = check_run(a_graph(step), cluster=cluster).of("unknown-location")
+    assert (str(finding.level), finding.step) == (level, "work")
+    assert "did you mean 'HOME-EDGE'?" in finding.message

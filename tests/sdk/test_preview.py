@@ -21,6 +21,7 @@ from kfp_placement import (
 )
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster, read_run
+from kfp_placement_engine.step_names import task_of
 from tests.support.pipelines import documents, one_step, work
 from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
 from tests.support.samples import SAMPLES, load_sample
@@ -180,8 +181,8 @@ def test_arguments_are_typed_by_the_pipeline():
         ({"objective": "fun"}, RunError, "objective 'fun'; choose one of"),
         ({"compare": ["best"]}, RunError, "baseline 'best'; choose from"),
         ({"loop_widths": {"for-loop-1": -1}}, RunError, "loop width for-loop-1 = -1"),
-        ({"durations": {"wrok": 1}}, UnknownStepError, "did you mean work"),
-        ({"assume_cached": ["wrok"]}, UnknownStepError, "did you mean work"),
+        ({"durations": {"wrok": 1}}, UnknownStepError, "did you mean 'work'"),
+        ({"assume_cached": ["wrok"]}, UnknownStepError, "did you mean 'work'"),
         ({"arguments": {"cont": 1}}, RunError, "cont"),
         ({"arguments": [1]}, MarkValueError, r"arguments = \[1\]; it must be a mapping"),
         ({"durations": "train"}, MarkValueError, "durations = 'train'; it must be a mapping"),
@@ -243,16 +244,31 @@ def test_a_step_that_is_not_there_is_looked_for_in_groups():
     steps = [a_step(name, task=task) for name, task in zip(names, tasks, strict=True)]
     made = Preview(a_plan(*steps, run_name="run"))
     for ask in (made.explain, made.steps.__getitem__):
-        for wrong in ("average", "averag"):
-            with pytest.raises(UnknownStepError, match=r"mean 'exit-handler-1\.average'\?$"):
-                ask(wrong)
-        with pytest.raises(UnknownStepError, match=r"'for-loop-1\[0\]\.work' or 'for-loop-1\["):
-            ask("work")
+        with pytest.raises(UnknownStepError, match=r"mean 'exit-handler-1\.average'\?$"):
+            ask("averag")
+        with pytest.raises(UnknownStepError, match=r"mean 'for-loop-1\[\*\]\.work'\?$"):
+            ask("wrok")
         with pytest.raises(UnknownStepError, match="no step 'zzzz'; steps: exit-handler-1"):
             ask("zzzz")
     with pytest.raises(KeyError) as raised:
-        made.steps["average"]
-    assert str(raised.value).startswith("run: there is no step 'average'; did you mean")
+        made.steps["averag"]
+    assert str(raised.value).startswith("run: there is no step 'averag'; did you mean")
+
+
+def test_the_author_s_name_is_enough():
+    """It is one step's; or a task's, of which `steps` names the iterations; or unclear."""
+    names = ("if-1.average", "for-loop-1[0].work", "for-loop-1[1].work", "a.same", "b.same")
+    made = Preview(a_plan(*(a_step(name, task=task_of(name)) for name in names), run_name="run"))
+    assert made.steps["average"] is made.steps["if-1.average"]
+    assert "average" in made.steps
+    assert len(made.explain("work").splitlines()) == 2
+    for name in ("work", "for-loop-1[*].work"):
+        assert name not in made.steps
+        with pytest.raises(KeyError, match=r"2 steps; name one of for-loop-1\[0\]\.work, for-"):
+            made.steps[name]
+    for ask in (made.explain, made.steps.__getitem__):
+        with pytest.raises(UnknownStepError, match=r"2 steps are called 'same'; name one of a\.s"):
+            ask("same")
 
 
 def test_steps_are_a_mapping():

@@ -5,6 +5,7 @@ scored the node of least latency only). Here nodes within a tolerance band of th
 best, a hard limit excludes nodes, and a node of unknown latency ranks last.
 """
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -84,9 +85,19 @@ def latency_rule(
         return LatencyRule(), None
     if round_trips(cluster, step.location) is not None:
         return LatencyRule(step.location, nearest), None
-    known = ", ".join(sorted(cluster.latencies)[:8]) or "none"
-    told = (
-        f"no node of the cluster states a latency to {step.location!r} (known: {known}); "
-        "the latency rule is off for this step"
+    return LatencyRule(), Notice(
+        "unknown-location", _unknown(step, cluster, nearest=nearest), step.task
     )
-    return LatencyRule(), Notice("unknown-location", told, step.task)
+
+
+def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:
+    """What an unknown location switches off, and which one may be meant."""
+    known = {name.lower(): name for name in sorted(cluster.latencies, reverse=True)}
+    close = difflib.get_close_matches(step.location.lower(), known, n=1)
+    names = ", ".join(sorted(cluster.latencies)[:8]) or "none"
+    advice = f"did you mean {known[close[0]]!r}?" if close else f"known: {names}"
+    lost = ["its latency rule"] if nearest else []
+    if step.max_latency_ms is not None:
+        lost.append(f"its limit of {step.max_latency_ms:g} ms")
+    off = f"{' and '.join(lost)} {'are' if len(lost) > 1 else 'is'} off"
+    return f"no node of the cluster states a latency to {step.location!r}, so {off}; {advice}"

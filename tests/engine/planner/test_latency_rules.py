@@ -234,7 +234,15 @@ def test_an_unknown_location_switches_a_hard_limit_off_too():
     """Better a plan and a warning than none."""
     plan = plan_run(a_run(predicting(max_latency_ms=5.0)), a_cluster())
     assert codes(plan) == ["unknown-location"]
+    told = plan.notices[0].message
+    assert told.endswith("so its latency rule and its limit of 5 ms are off; known: none")
     assert plan.unschedulable == ()
+
+
+def test_a_mistyped_location_is_told_which_one_may_be_meant():
+    cluster = a_cluster(latencies={"HOME-EDGE": {"n1": 1.0}, "CLOUD": {"n1": 1.0}})
+    plan = plan_run(a_run(predicting(location="Hom-Edge")), cluster)
+    assert plan.notices[0].message.endswith("is off; did you mean 'HOME-EDGE'?")
 
 
 def test_limits_and_shared_volumes_meet_on_one_node():

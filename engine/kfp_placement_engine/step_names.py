@@ -1,0 +1,91 @@
+"""What people may call the steps of a run, and what to tell them of other names."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+_INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
+_NUMBER = re.compile(r"\[[0-9]+\]")
+_SHOWN = 10
+_COMPARED = 2000
+"""Tasks among which a close name is looked for."""
+
+
+def task_of(name: str) -> str:
+    """The step as a whole, where only its name is known: `for-loop-1[*].work`."""
+    return _NUMBER.sub("[*]", name)
+
+
+class StepNames:
+    """The names of a run's steps.
+
+    A step is called by its name (`for-loop-1[0].work`); all iterations together by their task's
+    (`for-loop-1[*].work`), that without indexes (`for-loop-1.work`), or the author's own (`work`)
+    where no other task has it.
+    """
+
+    def __init__(self, steps: Iterable[tuple[str, str]]) -> None:
+        """Index them.
+
+        Args:
+            steps: name and task of each step, in the order in which they are to be shown.
+        """
+        self._names: set[str] = set()
+        self._of_task: dict[str, list[str]] = {}
+        for name, task in steps:
+            self._names.add(name)
+            self._of_task.setdefault(task, []).append(name)
+        self._tasks: dict[str, dict[str, None]] = {}
+        for task in self._of_task:
+            for called in (task, _INDEX.sub("", task)):
+                self._tasks.setdefault(called, {})[task] = None
+        self._own: dict[str, dict[str, None]] = {}
+        for task in self._of_task:
+            self._own.setdefault(_own_name(task), {})[task] = None
+
+    def called(self, name: str, task: str) -> tuple[str, ...]:
+        """All that one of the steps may be called, the most precise first."""
+        own = _own_name(task)
+        short = own not in self._names and own not in self._tasks and len(self._own[own]) == 1
+        return (name, task, _INDEX.sub("", task), *([own] if short else []))
+
+    def meant(self, wanted: str) -> tuple[str, ...]:
+        """The names of the steps that are meant; none if there is none, or it is unclear."""
+        if wanted in self._names:
+            return (wanted,)
+        tasks = self._tasks.get(wanted)
+        if tasks is None:
+            tasks = self._own.get(wanted, {})
+            if len(tasks) > 1:
+                return ()
+        return tuple(name for task in tasks for name in self._of_task[task])
+
+    def problem(self, wanted: object) -> str:
+        """Why a name means no step, and which ones may be meant, steps as a whole first."""
+        text = wanted if isinstance(wanted, str) else repr(wanted)
+        several = list(self._own.get(text, ()))
+        if len(several) > 1:
+            return f"{len(several)} steps are called {text!r:.120}; name one of {listed(several)}"
+        close = self._close(text)
+        if close:
+            return f"there is no step {text!r:.120}; did you mean {' or '.join(map(repr, close))}?"
+        return f"there is no step {text!r:.120}; steps: {listed(list(self._of_task))}"
+
+    def _close(self, text: str) -> list[str]:
+        tasks = list(self._of_task)[:_COMPARED]
+        found = difflib.get_close_matches(text, tasks, 3, 0.7)
+        if not found:
+            own = {_own_name(task): task for task in reversed(tasks)}
+            found = [own[each] for each in difflib.get_close_matches(_own_name(text), own, n=1)]
+        return found
+
+
+def listed(names: list[str]) -> str:
+    """Some names, and whether there are more."""
+    shown = ", ".join(name[:200] for name in names[:_SHOWN])
+    return shown + (", ..." if len(names) > _SHOWN else "")
+
+
+def _own_name(task: str) -> str:
+    """What the author calls it: the last part of its path."""
+    return _INDEX.sub("", task.rpartition(".")[2])
