@@ -2,6 +2,7 @@
 
 from itertools import permutations
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from kfp_placement_engine.fitness import better
 from kfp_placement_engine.genetic import GeneticParams, seeds_of
 from kfp_placement_engine.plan_parts import mean_figures
 from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.solve import solve
 from kfp_placement_engine.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases
@@ -91,7 +93,7 @@ def test_the_largest_runs_are_played_once_or_twice(steps):
     one = a_problem(a_run(a_step("a")), a_cluster(*nodes(300)))
     work = steps * 310
     large = SimpleNamespace(nodes=one.nodes, simulation_work=work, tie_rule=one.tie_rule)
-    assert len(tie_breaks(large)) == max(1, TIE_BREAK_WORK // work)
+    assert len(tie_breaks(cast(PlacementProblem, large))) == max(1, TIE_BREAK_WORK // work)
 
 
 def test_until_1_34_ties_are_drawn():
