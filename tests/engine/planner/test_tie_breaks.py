@@ -2,7 +2,7 @@
 
 from itertools import permutations
 from types import SimpleNamespace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +13,13 @@ from kfp_placement_engine.fitness import better
 from kfp_placement_engine.genetic import GeneticParams, seeds_of
 from kfp_placement_engine.plan_parts import mean_figures
 from kfp_placement_engine.planning import PlanOptions, plan_run
-from kfp_placement_engine.problem import PlacementProblem
 from kfp_placement_engine.solve import solve
 from kfp_placement_engine.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
+
+if TYPE_CHECKING:
+    from kfp_placement_engine.problem import PlacementProblem
 
 
 def unequal(count: int):
@@ -93,7 +95,7 @@ def test_the_largest_runs_are_played_once_or_twice(steps):
     one = a_problem(a_run(a_step("a")), a_cluster(*nodes(300)))
     work = steps * 310
     large = SimpleNamespace(nodes=one.nodes, simulation_work=work, tie_rule=one.tie_rule)
-    assert len(tie_breaks(cast(PlacementProblem, large))) == max(1, TIE_BREAK_WORK // work)
+    assert len(tie_breaks(cast("PlacementProblem", large))) == max(1, TIE_BREAK_WORK // work)
 
 
 def test_until_1_34_ties_are_drawn():
