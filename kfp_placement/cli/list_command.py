@@ -12,6 +12,7 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     now,
+    warn_off,
 )
 
 _EPILOG = """\b
@@ -36,15 +37,19 @@ def list_runs(output_format: str, **target: Any) -> None:
     from kfp_placement.live import fetching
     from kfp_placement.live.documents import document_text, runs_document
     from kfp_placement.live.listing import runs_table
+    from kfp_placement.live.policy import why_off
 
     cluster, namespace = connect(Target(**target))
     runs, more = fetching.list_runs(cluster, namespace)
+    off = why_off(cluster)
     if output_format in ("json", "yaml"):
-        emit(document_text(runs_document(runs, now()), output_format), None)
+        emit(document_text(runs_document(runs, now(), off), output_format), None)
     elif runs:
+        warn_off(off)
         style = table_style(None, wide=output_format == "wide")
         emit(runs_table(runs, now(), style, namespaces=not namespace), None)
     else:
+        warn_off(off)
         click.echo(
             f"No runs in {f'namespace {namespace}' if namespace else 'any namespace'}.", err=True
         )

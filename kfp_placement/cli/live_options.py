@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kfp_placement.cli.parameters import NamespaceType
-from kfp_placement.report.visible import shown
+from kfp_placement.report.visible import shown, visible
 
 if TYPE_CHECKING:
     from kfp_placement._cluster import LiveCluster
@@ -137,6 +137,12 @@ def require_plan(found: "Found") -> None:
             " is marked, its namespace takes no part (label kfp-placement.dev/enabled), or the"
             " planner is not running (kubectl -n kfp-placement get pods)"
         )
+
+
+def warn_off(off: str) -> None:
+    """Say before anything else why new pods are not placed by us; "" = they are."""
+    if off:
+        click.echo(f"Warning: {visible(off)}", err=True)
 
 
 def now() -> datetime:

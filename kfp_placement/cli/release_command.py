@@ -59,23 +59,27 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
     if runs:
         found = [the_run(cluster, namespace, run) for run in runs]
         chosen = [(each.namespace, each.name) for each in found]
-    paused = True if runs else _pause(cluster, dry_run=dry_run)
+    paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)
     opened = _open(cluster, chosen, dry_run=dry_run)
-    return ExitCode.OK if paused and opened else ExitCode.FAILURE
+    return paused if opened else ExitCode.FAILURE
 
 
 def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
-    from kfp_placement.live.releasing import set_paused
+    from kfp_placement.live.releasing import PolicyChange, set_paused
 
-    changed = set_paused(cluster, paused=False, dry_run=dry_run)
+    changed = set_paused(cluster, paused=False, dry_run=dry_run) is not PolicyChange.NONE
     click.echo(_told("The policy goes on." if changed else "The policy was not paused.", dry_run))
     return ExitCode.OK
 
 
-def _pause(cluster: "Api", *, dry_run: bool) -> bool:
+def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
     """Pause the policy; what keeps that from being done keeps nobody from taking gates off."""
-    from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
-    from kfp_placement.live.releasing import set_paused
+    from kfp_placement.live.exceptions import (
+        ClusterError,
+        ClusterMissingError,
+        ClusterUnreachableError,
+    )
+    from kfp_placement.live.releasing import PolicyChange, set_paused
 
     try:
         changed = set_paused(cluster, paused=True, dry_run=dry_run)
@@ -83,12 +87,15 @@ def _pause(cluster: "Api", *, dry_run: bool) -> bool:
         raise
     except ClusterError as error:
         click.echo(f"Error: the policy is not paused: {visible(str(error))}", err=True)
-        return False
-    told = (
-        "The policy is paused; --resume undoes it." if changed else "The policy is paused already."
-    )
-    click.echo(_told(told, dry_run))
-    return True
+        missing = isinstance(error, ClusterMissingError)
+        return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE
+    told = {
+        PolicyChange.WRITTEN: "The policy is paused; --resume undoes it.",
+        PolicyChange.CREATED: "There was no policy: created a paused policy; --resume undoes it.",
+        PolicyChange.NONE: "The policy is paused already.",
+    }
+    click.echo(_told(told[changed], dry_run))
+    return ExitCode.OK
 
 
 def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bool) -> bool:

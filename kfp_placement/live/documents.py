@@ -20,17 +20,24 @@ from kfp_placement_engine.contract.resources import Condition
 Document = dict[str, Any]
 
 
-def runs_document(runs: Iterable[RunView], now: datetime) -> Document:
-    """What `list` prints."""
+def runs_document(runs: Iterable[RunView], now: datetime, off: str = "") -> Document:
+    """What `list` prints.
+
+    Args:
+        runs: in the order shown.
+        now: the time.
+        off: why new pods are not placed by us; "" = they are.
+    """
     return {
         "apiVersion": API_VERSION,
         "kind": "RunList",
+        "placementOff": off or None,
         "items": [_run(run, now) for run in runs],
     }
 
 
 def explanation_document(
-    run: RunView, steps: Sequence[StepView], now: datetime, missing: Sequence[str]
+    run: RunView, steps: Sequence[StepView], now: datetime, missing: Sequence[str], off: str = ""
 ) -> Document:
     """What `explain` prints.
 
@@ -39,10 +46,12 @@ def explanation_document(
         steps: those that were asked for.
         now: the time.
         missing: what could not be read of the cluster.
+        off: why new pods are not placed by us; "" = they are.
     """
     return {
         "apiVersion": API_VERSION,
         "kind": "RunExplanation",
+        "placementOff": off or None,
         "run": _run(run, now),
         "steps": [_step(run, step, now) for step in steps],
         "missing": list(missing),

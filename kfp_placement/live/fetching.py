@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import (
     EVENTS,
+    NOT_INSTALLED,
     PLACEMENTS,
     PODS,
     WORKFLOWS,
@@ -36,11 +37,6 @@ _PLACEMENTS_PAGE = 50
 _NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-
-NOT_INSTALLED = (
-    "the cluster does not serve PipelinePlacements: the controller is not installed there;"
-    " deploy/README.md of kfp-placement says how to"
-)
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,7 @@ def _placements(api: Api, path: str, query: Mapping[str, str]) -> Iterator[JsonO
         for page in api.list(path, query, page_size=_PLACEMENTS_PAGE):
             yield from items(page)
     except ClusterMissingError as error:
-        raise ClusterMissingError(NOT_INSTALLED) from error
+        raise ClusterMissingError(NOT_INSTALLED.format(PLACEMENTS.kind)) from error
 
 
 def _found(placements: Iterable[JsonObject]) -> list[Found]:
@@ -178,7 +174,7 @@ def _plans_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
     try:
         yield from _named(api, PLACEMENTS, namespace, wanted)
     except ClusterMissingError as error:
-        raise ClusterMissingError(NOT_INSTALLED) from error
+        raise ClusterMissingError(NOT_INSTALLED.format(PLACEMENTS.kind)) from error
 
 
 def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:

@@ -47,6 +47,11 @@ PLACEMENTS = Kind(API_VERSION, "pipelineplacements", "PipelinePlacement")
 POLICIES = Kind(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
 LOCATIONS = Kind(API_VERSION, "locations", "Location", namespaced=False)
 
+NOT_INSTALLED = (
+    "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"
+    " of kfp-placement says how to"
+)
+
 
 class Api(Protocol):
     """An API server; every method raises `ClusterError`."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from kfp_placement.live.exceptions import (
@@ -10,7 +11,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import PODS, POLICIES, Api, JsonObject, items
+from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject, items
 from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.resources_policy import POLICY_NAME
@@ -23,6 +24,19 @@ MAX_TRIES = 5
 """Writes of one pod that others may come before."""
 
 Tell = Callable[[str], None]
+
+
+class PolicyChange(Enum):
+    """What became of the policy."""
+
+    WRITTEN = auto()
+    """It was changed."""
+
+    CREATED = auto()
+    """There was none; one that is paused was made."""
+
+    NONE = auto()
+    """It was so already."""
 
 
 @dataclass
@@ -38,13 +52,15 @@ class Released:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
-    """Pause the policy, or let it go on; returns False if it was so already.
+def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
+    """Pause the policy, or let it go on.
 
-    If there is none it is made: the controller makes one without a pause when it finds none.
+    If there is none to pause it is made: the controller makes one without a pause when it finds
+    none.
 
     Raises:
-        ClusterError: refused, no answer, or the controller is not installed.
+        ClusterMissingError: the controller is not installed.
+        ClusterError: refused, or no answer.
     """
     path = POLICIES.path(name=POLICY_NAME)
     try:
@@ -53,9 +69,9 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> bool:
         return _create_policy(api, paused, dry_run=dry_run)
     spec = found.get("spec")
     if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
-        return False
+        return PolicyChange.NONE
     api.patch(path, {"spec": {"paused": paused}}, dry_run=dry_run)
-    return True
+    return PolicyChange.WRITTEN
 
 
 def open_gates(
@@ -83,9 +99,7 @@ def open_gates(
     return done
 
 
-def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> bool:
-    if not paused:
-        return False
+def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     policy = {
         "apiVersion": API_VERSION,
         "kind": POLICIES.kind,
@@ -93,15 +107,18 @@ def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> bool:
         "spec": {"paused": True},
     }
     try:
+        if not paused:
+            # Only to see whether there are policies at all.
+            next(api.list(POLICIES.path()))
+            return PolicyChange.NONE
         api.create(POLICIES.path(), policy, dry_run=dry_run)
     except ClusterMissingError as error:
-        raise ClusterMissingError(
-            "there is no policy to pause: the controller is not installed"
-        ) from error
+        raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
     except ClusterConflictError:
         # The controller has been faster.
         api.patch(POLICIES.path(name=POLICY_NAME), {"spec": {"paused": True}}, dry_run=dry_run)
-    return True
+        return PolicyChange.WRITTEN
+    return PolicyChange.CREATED
 
 
 def _gated_pods(api: Api, runs: list[tuple[str, str]] | None) -> Iterator[JsonObject]:

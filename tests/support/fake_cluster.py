@@ -35,6 +35,10 @@ class FakeCluster:
         """Know kinds of which there are no objects."""
         self._kinds.update(kind.plural for kind in kinds)
 
+    def forget(self, kind: Kind) -> None:
+        """Know a kind no more."""
+        self._kinds.remove(kind.plural)
+
     def put(self, kind: Kind, raw: JsonObject) -> JsonObject:
         """Hold an object."""
         self.serve(kind)

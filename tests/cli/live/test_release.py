@@ -101,8 +101,21 @@ def test_what_makes_no_sense(live, cluster, arguments):
 def test_there_was_no_policy(live, cluster):
     cluster.remove(POLICIES, "default")
     assert live("release", "--resume").stdout == "The policy was not paused.\n"
-    assert live("release").exit_code == 0
+    result = live("release")
+    assert result.exit_code == 0
+    assert "There was no policy: created a paused policy" in result.stdout
     assert paused(cluster)
+
+
+def test_there_is_no_controller(live, cluster):
+    """Gates that one has left behind are taken off all the same."""
+    cluster.remove(POLICIES, "default")
+    cluster.forget(POLICIES)
+    result = live("release")
+    assert result.exit_code == 3
+    assert "does not serve kind PlacementPolicy: the controller is not installed" in result.stderr
+    assert gates(cluster, "train") == [THEIRS]
+    assert live("release", "--resume").exit_code == 3
 
 
 def test_the_controller_is_gone_and_gates_are_left(live, cluster):

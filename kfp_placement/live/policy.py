@@ -1,0 +1,81 @@
+"""Why new pods are not placed by us, as the PlacementPolicy says it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.kinds import POLICIES, Api, items
+from kfp_placement.live.words import moment_text, sentence
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
+from kfp_placement_engine.contract.resources_policy import POLICY_NAME, Actuator
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+
+_NO_POLICY = (
+    "placement is off: there is no PlacementPolicy, new pods go to the default scheduler; a planner"
+    " that works makes one"
+)
+_PAUSED = (
+    "placement is paused{}: new pods go to the default scheduler; `release --resume` lets it go on"
+)
+
+
+def why_off(api: Api) -> str:
+    """Why new pods go to the default scheduler, in a sentence; "" = they do not, or nobody knows.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    try:
+        found = [raw for page in api.list(POLICIES.path()) for raw in items(page)]
+    except (ClusterForbiddenError, ClusterMissingError):
+        return ""
+    return _why_off(next((raw for raw in found if _is_default(raw)), None))
+
+
+def _is_default(raw: Mapping[str, Any]) -> bool:
+    metadata = raw.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("name") == POLICY_NAME
+
+
+def _why_off(raw: Mapping[str, Any] | None) -> str:
+    if raw is None:
+        return _NO_POLICY
+    try:
+        policy = read_resource(PlacementPolicy, raw)
+    except InputError as error:
+        return sentence(f"the PlacementPolicy cannot be read: {error}")
+    if policy.spec.paused:
+        return _PAUSED.format(_paused_since(raw))
+    status = policy.status
+    if policy.spec.actuator is Actuator.GATES:
+        ready, kind, what = status and status.gates_ready, "GatesReady", "no planner opens gates"
+    else:
+        ready = status and status.scheduler_ready
+        kind, what = "SchedulerReady", "our scheduler is not alive"
+    if ready:
+        return ""
+    said = None if status is None else status.condition(kind)
+    return sentence(f"{what}, new pods go to the default scheduler{_since(said)}")
+
+
+def _since(condition: Condition | None) -> str:
+    if condition is None:
+        return ": nobody has said yet that it is otherwise"
+    since = f" since {moment_text(condition.last_transition_time)}"
+    return f"{since} ({condition.reason}): {condition.message}"
+
+
+def _paused_since(raw: Mapping[str, Any]) -> str:
+    """` since ...`: when the field was written, as the API server keeps it; "" = not said."""
+    try:
+        metadata = as_mapping(raw.get("metadata"), "metadata")
+        for each in as_list(metadata.get("managedFields"), "managedFields"):
+            entry = as_mapping(each, "managedFields")
+            owned = as_mapping(entry.get("fieldsV1"), "fieldsV1")
+            if "f:paused" in as_mapping(owned.get("f:spec"), "f:spec"):
+                return f" since {shown(as_text(entry.get('time'), 'time'), 40)}"
+    except InputError:
+        pass  # the sentence does without
+    return ""
