@@ -17,7 +17,7 @@ from kfp_placement_controller.kube.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.kube.claims import observe_claim, observe_volume
-from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
@@ -37,6 +37,7 @@ from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
 from kfp_placement_controller.kube.namespaces import observe_namespace
 from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import observe_pod
+from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.watch import Change, Watcher, WatchParams
 from kfp_placement_controller.kube.workflows import observe_workflow
 from kfp_placement_controller.metrics import (

@@ -11,8 +11,9 @@ from typing import Literal
 from uuid import uuid4
 
 from kfp_placement_controller.exceptions import KubernetesError
-from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import EVENTS, Kind
+from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.times import micro_time_text
 from kfp_placement_controller.metrics import EVENTS_DROPPED
 

@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.exceptions import ConflictError, KubernetesError
-from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import LEASES
+from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.times import micro_time_text, read_time
 from kfp_placement_controller.metrics import LEADING
 from kfp_placement_engine.exceptions import InputError

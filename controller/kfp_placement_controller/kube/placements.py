@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_controller.exceptions import ConflictError, NotFoundError, SupersededError
-from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import PLACEMENTS
+from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.resources_fields import ResourceModel
 from kfp_placement_engine.contract.resources_placement import PipelinePlacementStatus

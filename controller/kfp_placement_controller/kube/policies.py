@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.exceptions import ConflictError, NotFoundError
-from kfp_placement_controller.kube.client import JsonObject, KubeClient
+from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import POLICIES
+from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.times import time_text
 from kfp_placement_engine.contract.resources_policy import POLICY_NAME
 from kfp_placement_engine.readers.fields import as_list, as_mapping

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kfp_placement_controller.exceptions import ExpiredError, KubernetesError, NotFoundError
 from kfp_placement_controller.kube.backoff import Backoff
-from kfp_placement_controller.kube.client import PAGE_SIZE, JsonObject, KubeClient
+from kfp_placement_controller.kube.client import PAGE_SIZE, KubeClient
 from kfp_placement_controller.kube.kinds import Kind
+from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS, WATCH_CHANGES, WATCH_LISTS
 from kfp_placement_engine.exceptions import InputError
 

@@ -62,7 +62,7 @@ class ConditionType(StrEnum):
     """Every latency-ruled step is planned within its rule."""
 
     ROWS_COMPLETE = "RowsComplete"
-    """Every step has its row; False = the object would be too large."""
+    """Every step has its row, as Argo tells it; False = too large, or Argo cannot be read."""
 
     FINISHED = "Finished"
     """The run has ended."""
