@@ -60,6 +60,10 @@ class History:
         """Every version of a run's placement that was seen."""
         return tuple(self._written.get((namespace, run), ()))
 
+    def created(self, pod: JsonObject) -> int:
+        """The version at which a marked pod was first seen."""
+        return self._created[pod["metadata"]["uid"]]
+
     def planned_for(self, pod: JsonObject) -> set[str]:
         """The nodes that plans in force had for a pod's step from its creation to its binding."""
         metadata = pod["metadata"]

@@ -1,0 +1,107 @@
+"""A hundred runs that are submitted within seconds: each is planned before its first step."""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from tests.controller.end_to_end.history import History
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.taxi_runs import is_marked
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.support.installation import PLAN, Installation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+RUNS = 100
+STEPS = 2
+MOST_WRITES_PER_STAGE = 3
+"""A stage: each of a run's plans, each step, the end."""
+
+LEAST_SHARE_IN_TIME = 0.99
+MOST_SECONDS_TO_SUBMIT = 5.0
+ROOMY = "roomy-node"
+
+
+@dataclass(frozen=True)
+class Burst:
+    """What has been seen of it.
+
+    Attributes:
+        submitted_seconds: from the first submission to the last.
+        phases: of the Workflows at their end.
+        in_time: runs whose placement was there before the first pod of a step.
+        delays_seconds: from the end of a submission to the first sight of the placement.
+        writes: of the planner to placements.
+        stages: of all runs together.
+    """
+
+    submitted_seconds: float
+    phases: Sequence[str]
+    in_time: int
+    delays_seconds: Sequence[float]
+    writes: float
+    stages: int
+
+
+@pytest.fixture(scope="module")
+def burst(installation: Installation) -> Iterator[Burst]:
+    """Played once; what tests look at."""
+    labels = {"kfp-placement.dev/store-bandwidth": "1T"}
+    room = {"cpu": "200", "memory": "500Gi", "pods": "2000"}
+    housekeeping.add_nodes(installation.api, objects.node(ROOMY, room, labels))
+    with installation.namespace() as team, History(installation.api) as history:
+        yield played(installation, team, history)
+    housekeeping.remove_nodes(installation.api, ROOMY)
+
+
+def played(installation: Installation, team: str, history: History) -> Burst:
+    workflow = chain("tiny", *[0.1] * STEPS, cpu="100m")
+    before = writes(installation)
+
+    def submit(_: int) -> tuple[str, float]:
+        return installation.submit(workflow, team), time.monotonic()
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        submitted = dict(pool.map(submit, range(RUNS)))
+    ended = [installation.wait_for_end(run, team, timeout_seconds=240) for run in submitted]
+    first_pods: dict[str, int] = {}
+    for pod in filter(is_marked, installation.pods(team)):
+        run = pod["metadata"]["labels"][LABEL_WORKFLOW]
+        first_pods[run] = min(first_pods.get(run, 2**63), history.created(pod))
+    first_plans = {run: history.written(run, team)[0] for run in submitted}
+    return Burst(
+        submitted_seconds=max(submitted.values()) - began,
+        phases=[each["status"]["phase"] for each in ended],
+        in_time=sum(first_plans[run].version < first_pods[run] for run in submitted),
+        delays_seconds=sorted(first_plans[run].seconds - at for run, at in submitted.items()),
+        writes=writes(installation) - before,
+        stages=sum(
+            1 + STEPS + history.written(run, team)[-1].placement.spec.revision for run in submitted
+        ),
+    )
+
+
+def writes(installation: Installation) -> float:
+    """Of placements and their status, as the planner counts them."""
+    return installation.metric(PLAN.format(1), "api_writes_total", kind="PipelinePlacement")
+
+
+def test_every_run_ends(burst):
+    assert burst.submitted_seconds <= MOST_SECONDS_TO_SUBMIT
+    assert set(burst.phases) == {"Succeeded"}
+
+
+def test_runs_are_planned_before_their_first_step(burst):
+    delays = burst.delays_seconds
+    print(f"plans after {delays[len(delays) // 2]:.2f} s (median), {delays[-2]:.2f} s (p99)")
+    assert burst.in_time >= LEAST_SHARE_IN_TIME * RUNS
+
+
+def test_few_writes_are_needed(burst):
+    print(f"{burst.writes / RUNS:.1f} writes a run of {burst.stages / RUNS:.1f} stages")
+    assert burst.writes <= MOST_WRITES_PER_STAGE * burst.stages

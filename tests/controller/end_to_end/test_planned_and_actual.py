@@ -1,0 +1,117 @@
+"""How far the first plan of a run is from what becomes of it, where everything is known.
+
+Durations are exact, nobody else uses the nodes, and a few runs before have shown what drivers and
+the starts of pods take. Runs are as short as Kubernetes' times allow: these are whole seconds.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from statistics import median
+from typing import Any
+
+import pytest
+
+from tests.controller.end_to_end.small_pipelines import compiled, step
+from tests.controller.end_to_end.taxi_runs import JsonObject, is_marked
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import PLAN, Installation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+PLANNER = PLAN.format(1)
+WARM_UP_RUNS = 3
+RUNS = 10
+MOST_MEDIAN_ERROR = 0.05
+NODES = ("wide-1", "wide-2")
+
+
+@pytest.fixture
+def wide_nodes(installation: Installation) -> Iterator[None]:
+    """Room for all runs at once, so that none waits for another."""
+    labels = {"kfp-placement.dev/speed": "1", "kfp-placement.dev/store-bandwidth": "1T"}
+    room = {"cpu": "100", "memory": "400Gi", "pods": "500"}
+    housekeeping.add_nodes(installation.api, *(objects.node(name, room, labels) for name in NODES))
+    yield
+    housekeeping.remove_nodes(installation.api, *NODES)
+
+
+@pytest.fixture
+def learning(installation: Installation) -> Iterator[None]:
+    """What drivers take is learned, not given."""
+    given = installation.policy()["spec"]["defaults"]
+    installation.set_policy(defaults=None)
+    yield
+    installation.set_policy(defaults=given)
+
+
+def layered(rng: random.Random, least_seconds: int, most_seconds: int) -> JsonObject:
+    """Two layers of one to three steps and a last one, each waiting for some of those before."""
+
+    def body() -> None:
+        before: list[Any] = []
+        for layer, width in enumerate((rng.randint(1, 3), rng.randint(1, 3), 1)):
+            waits_for = [rng.sample(before, rng.randint(1, len(before))) if before else []] * width
+            before = [
+                step(
+                    f"step-{layer}-{number}",
+                    *waits_for[number],
+                    duration=f"{rng.randint(least_seconds, most_seconds)}s",
+                    cpu="1",
+                )
+                for number in range(width)
+            ]
+
+    return compiled("layered", body)
+
+
+def play(installation: Installation, workflows: list[JsonObject], team: str) -> list[str]:
+    """One after the other begins; returns the runs when all have ended.
+
+    Argo and the kubelets are stand-ins on a small machine: many starts at a time would take longer
+    than any of those that were learned from.
+    """
+    runs: list[str] = []
+    for workflow in workflows:
+        runs.append(installation.submit(workflow, team))
+        wait_until(partial(has_begun, installation, runs[-1], team), f"{runs[-1]} to begin", 60)
+    for run in runs:
+        ended = installation.wait_for_end(run, team, 240)
+        assert ended["status"]["phase"] == "Succeeded"
+    return runs
+
+
+def has_begun(installation: Installation, run: str, team: str) -> bool:
+    """Whether a step of the run is running."""
+    pods = [pod for pod in installation.pods(team) if is_marked(pod)]
+    return any(
+        pod["metadata"]["labels"][LABEL_WORKFLOW] == run and pod["status"]["phase"] != "Pending"
+        for pod in pods
+    )
+
+
+def figures(installation: Installation, run: str, team: str) -> tuple[float, float] | None:
+    """The makespan of the first plan and the actual one, once both are told."""
+    placement = installation.placement(run, team)
+    if placement is None or placement.status is None or not placement.status.makespan_seconds:
+        return None
+    assert placement.spec.first_makespan_seconds is not None
+    return placement.spec.first_makespan_seconds, placement.status.makespan_seconds
+
+
+@pytest.mark.usefixtures("wide_nodes", "learning")
+def test_runs_take_about_as_long_as_first_planned(installation, team):
+    rng = random.Random(5)
+    play(installation, [layered(rng, 1, 2) for _ in range(WARM_UP_RUNS)], team)
+    learned = installation.metric(PLANNER, "learned_seconds", what="driver")
+    assert learned > 0
+    runs = play(installation, [layered(rng, 8, 20) for _ in range(RUNS)], team)
+    told = (partial(figures, installation, run, team) for run in runs)
+    pairs = [found for each in told if (found := wait_until(each, "the makespan"))]
+    errors = [abs(planned - actual) / actual for planned, actual in pairs]
+    print(f"learned {learned:.2f} s a driver; planned and actual {pairs}")
+    print(f"median error {median(errors):.1%}, worst {max(errors):.1%}")
+    assert len(errors) == RUNS
+    assert median(errors) <= MOST_MEDIAN_ERROR, pairs
