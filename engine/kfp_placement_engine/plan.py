@@ -86,8 +86,8 @@ class Figures:
     Attributes:
         unplaced: steps that no node can take.
         latency_excess_ms: sum over steps of the round trip beyond the tolerance band of their rule
-            or their hard limit.
-        latency_ms: sum of the round trips of latency-ruled steps.
+            or their hard limit; infinite if a step is on a node of unknown round trip.
+        latency_ms: sum of the round trips of latency-ruled steps; infinite likewise.
         makespan_seconds: end of the last step; a mean where ties of the default scheduler decide.
         fastest_seconds, slowest_seconds: the range of that mean; None = always the same.
         tie_breaks: how many ways to break ties the figures are means over.

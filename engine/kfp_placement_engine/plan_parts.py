@@ -1,5 +1,6 @@
 """The plan of one run out of what was found for all that were planned together."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,6 +13,7 @@ from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.plan import Bound, Figures, Plan
 from kfp_placement_engine.plan_rows import (
     Told,
@@ -60,11 +62,13 @@ def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> F
     ruled = placed & problem.ruled[arrays.class_of]
     latencies = problem.latency_ms[arrays.class_of[ruled], schedule.node[ruled]]
     excess = arrays.latency_excess_ms[arrays.class_of[placed], schedule.node[placed]]
+    # No sum is known where a summand is not; what the search charges for it tells people nothing.
+    is_unknown = bool((excess >= UNKNOWN_EXCESS_MS).any())
     missing = problem.is_step & (problem.unplaceable | ~schedule.finished)
     return Figures(
         unplaced=int((own & missing).sum()),
-        latency_excess_ms=float(excess.sum()),
-        latency_ms=float(np.nansum(latencies)),
+        latency_excess_ms=math.inf if is_unknown else float(excess.sum()),
+        latency_ms=math.inf if is_unknown else float(np.nansum(latencies)),
         makespan_seconds=float(schedule.end[own & schedule.finished].max(initial=0.0)),
         moves_volumes=_moves_volumes(problem, schedule, run),
     )

@@ -89,6 +89,7 @@ def _baseline(figures: Figures) -> dict[str, Any]:
     return {
         "makespanSeconds": _makespan(figures),
         "unplaced": figures.unplaced,
+        "latencyExcessMs": number(figures.latency_excess_ms),
         "latencyMs": number(figures.latency_ms),
         "fastestSeconds": _end(figures, figures.fastest_seconds),
         "slowestSeconds": _end(figures, figures.slowest_seconds),

@@ -96,7 +96,8 @@ def _tiles(plan: Plan) -> list[Markup]:
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
-        value = summary.latency(plan.figures.latency_ms)
+        unknown = summary.is_latency_unknown(plan.figures)
+        value = "unknown" if unknown else summary.latency(plan.figures.latency_ms)
         tiles.append(_tile("Latency to users", value, note, "bad" if excess > 0 else ""))
     return tiles
 

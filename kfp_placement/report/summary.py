@@ -285,9 +285,16 @@ def latency(milliseconds: float | None) -> str:
     return NONE if finite is None else f"{finite:.4g} ms"
 
 
+def is_latency_unknown(figures: Figures | ScheduleSummary) -> bool:
+    """Whether a step with a latency rule is on a node whose round trip nobody states."""
+    return math.isinf(figures.latency_excess_ms)
+
+
 def schedule_latency(schedule: ScheduleSummary) -> str:
     """A schedule's latency; what is beyond the rules stands behind it."""
-    excess = _finite(schedule.latency_excess_ms) or 0.0
+    if is_latency_unknown(schedule):
+        return "unknown"
+    excess = schedule.latency_excess_ms
     beyond = f", {latency(excess)} beyond the rule" if excess > 0 else ""
     return latency(schedule.latency_ms) + beyond
 

@@ -126,6 +126,8 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
 
 
 def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
+    if summary.is_latency_unknown(schedule):
+        return "unknown"
     beyond = schedule.latency_excess_ms
     return summary.latency(schedule.latency_ms) + (f" (+{beyond:.4g} ms)" if beyond > 0 else "")
 

@@ -107,6 +107,7 @@ def test_the_whole_document():
             "heft": {
                 "makespanSeconds": 70.0,
                 "unplaced": 0,
+                "latencyExcessMs": 1.5,
                 "latencyMs": 2.5,
                 "fastestSeconds": None,
                 "slowestSeconds": None,

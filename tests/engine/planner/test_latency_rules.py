@@ -1,10 +1,12 @@
 """Latency rules: who is ruled, which nodes are best, what is hard, what switches a rule off."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kfp_placement.report.table import plan_table
 from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.planning import PlanOptions, plan_run
@@ -221,6 +223,21 @@ def test_a_baseline_that_breaks_a_hard_limit_is_seen_to_break_a_rule():
     assert plan.figures.latency_excess_ms == 0.0
     assert baseline.makespan_seconds < plan.figures.makespan_seconds
     assert baseline.latency_excess_ms == pytest.approx(30.0)
+
+
+def test_a_sum_with_an_unknown_round_trip_is_unknown():
+    """Else the baseline that breaks the rule would look as if it were nearest."""
+    cluster = a_cluster(
+        a_node("near", cpu=8), a_node("unknown", cpu=32), latencies={PLACE: {"near": 9.0}}
+    )
+    options = PlanOptions(generations=5, compare=("kube-default",))
+    plan = plan_run(a_run(predicting(max_latency_ms=20.0)), cluster, options)
+    baseline = plan.baselines["kube-default"]
+    assert (plan.figures.latency_ms, plan.figures.latency_excess_ms) == (9.0, 0.0)
+    assert baseline.latency_ms == baseline.latency_excess_ms == math.inf
+    shown = plan_table(plan)
+    assert "unknown" in shown
+    assert "e+0" not in shown
 
 
 def test_a_limit_without_a_location_is_told():

@@ -67,6 +67,19 @@ def numbers(value: Any) -> Iterator[float]:
             yield from numbers(each)
 
 
+def with_known_latencies(plan):
+    """The plan without sums of round trips that are infinite because one of them is unknown."""
+
+    def known(figures):
+        if not math.isinf(figures.latency_ms):
+            return figures
+        assert math.isinf(figures.latency_excess_ms)
+        return dataclasses.replace(figures, latency_ms=0.0, latency_excess_ms=0.0)
+
+    baselines = {name: known(figures) for name, figures in plan.baselines.items()}
+    return dataclasses.replace(plan, figures=known(plan.figures), baselines=baselines)
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     case=cases(),
@@ -88,7 +101,7 @@ def test_every_plan_adds_up(case, dispatch, objective, marked_only, generations)
         compare=("kube-default", "heft", "fifo", "random"),
     )
     assert [step.name for step in plan.steps] == [step.name for step in case.run.steps]
-    assert all(math.isfinite(number) for number in numbers(plan))
+    assert all(math.isfinite(number) for number in numbers(with_known_latencies(plan)))
     assert all(type(number) in (int, float) for number in numbers(plan))
     ends = [row.finish_seconds for row in (*plan.steps, *plan.drivers) if row.finish_seconds]
     assert plan.figures.makespan_seconds >= max(ends, default=0)
