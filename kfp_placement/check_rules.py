@@ -1,7 +1,7 @@
 """What would surprise about a run, rule by rule; reads a `RunGraph`, needs no kfp."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +24,15 @@ from kfp_placement_engine.run_graph import (
     Step,
     StepKind,
 )
+from kfp_placement_engine.step_names import listed
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
 _SAID_BETTER = frozenset({"unmarked-steps"})
 """Notices of the planner that a rule here gives step by step."""
+
+_NAMED = 5
+"""Steps that a finding on several names; JSON has all."""
 
 _REFUSED = frozenset({"invalid-label", "request-above-limit"})
 """Notices of the readers about pods that Kubernetes refuses."""
@@ -181,9 +185,56 @@ def _durations(graph: RunGraph) -> Iterator[Finding]:
     yield Finding(
         Level.WARNING if everything else Level.NOTE,
         "no-durations" if everything else "some-durations",
-        f"{what} how long it runs, and a value is assumed; the plan is as good as"
-        " duration='20m' in place() or @placed makes it",
+        f"{what} how long it runs{'' if everything else _named(assumed)}, and a value is assumed;"
+        " the plan is as good as duration='20m' in place() or @placed makes it",
+        steps=_task_names(assumed),
     )
+
+
+def _sizes(graph: RunGraph) -> Iterator[Finding]:
+    tasks = {step.name: step.task for step in graph.steps}
+    unsized = {
+        f"{tasks[each.producer]}.{each.key}": tasks[each.producer]
+        for step in graph.steps
+        for each in step.inputs
+        if each.size_bytes is None and each.producer in tasks
+    }
+    if unsized:
+        one = len(unsized) == 1
+        yield Finding(
+            Level.NOTE,
+            "no-sizes",
+            f"{len(unsized):,} {'output has' if one else 'outputs have'} no size but"
+            f" {'is' if one else 'are'} read ({listed(list(unsized), _NAMED)}), and a size is"
+            " assumed, 0 unless the cluster says otherwise; say outputs={'model': '50Mi'} in"
+            " place() or @placed",
+            steps=tuple(dict.fromkeys(unsized.values())),
+        )
+
+
+def _requests(graph: RunGraph) -> Iterator[Finding]:
+    without = [step for step in _tasks(graph) if not step.requests]
+    if without:
+        yield Finding(
+            Level.NOTE,
+            "no-requests",
+            f"{_counted(without)} {'requests' if len(without) == 1 else 'request'} nothing"
+            f"{_named(without)}: hardly any room is reserved, so many may share a node; say cpu="
+            " and memory= in place(), or set_cpu_request and set_memory_request",
+            steps=_task_names(without),
+        )
+
+
+def _counted(steps: Sequence[Step]) -> str:
+    return f"{len(steps):,} step{'' if len(steps) == 1 else 's'}"
+
+
+def _named(steps: Sequence[Step]) -> str:
+    return f" ({listed(_task_names(steps), _NAMED)})"
+
+
+def _task_names(steps: Sequence[Step]) -> tuple[str, ...]:
+    return tuple(step.task for step in steps)
 
 
 def _retries(graph: RunGraph) -> Iterator[Finding]:
@@ -252,6 +303,8 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
     _types,
     _locations,
     _durations,
+    _sizes,
+    _requests,
     _retries,
     _images,
     _pod_less,

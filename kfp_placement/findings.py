@@ -34,12 +34,14 @@ class Finding:
         code: stable word such as `unmarked`.
         message: what, which value, what to do.
         step: the step as a whole (`for-loop-1[*].work`), or "" for the run.
+        steps: where a finding on the run is about some steps: which, as a whole.
     """
 
     level: Level
     code: str
     message: str
     step: str = ""
+    steps: tuple[str, ...] = ()
 
     # `typing.override` is there from Python 3.12 on.
     def __str__(self) -> str:  # type: ignore[explicit-override]

@@ -1,6 +1,6 @@
 """Rows of a plan: steps and drivers on the time line, and what was assumed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,10 @@ from kfp_placement_engine.lowering.work import duration_of
 from kfp_placement_engine.plan import PlannedDriver, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.simulation import Schedule
+from kfp_placement_engine.step_names import listed, task_of
+
+_NAMED = 5
+"""Names in a line that counts."""
 
 
 @dataclass(frozen=True)
@@ -150,40 +154,51 @@ def notices_of(graph: RunGraph, marked_only: bool) -> list[Notice]:
         else "they are planned as if they did; in a cluster the default scheduler places them "
         "(--marked-only, marked_only in Python, shows that)"
     )
-    return [
-        Notice(
-            "unmarked-steps", f"{len(unmarked)} of {len(executors)} steps carry no mark; {effect}"
-        )
-    ]
+    count = f"{len(unmarked)} of {len(executors)} steps carry no mark{_tasks(unmarked)}"
+    return [Notice("unmarked-steps", f"{count}; {effect}")]
 
 
 def used_assumptions(
     graph: RunGraph, cluster: Cluster, assumptions: Assumptions
 ) -> tuple[str, ...]:
-    """The assumed values that the plan rests on, each with how often it was used."""
+    """The assumed values that the plan rests on, each with how often it was used and where."""
     steps, texts = graph.steps, []
     without = [
         step for step in steps if step.duration_seconds is None and step.kind is StepKind.CONTAINER
     ]
     if without:
         seconds = format_duration(duration_of(without[0], assumptions))
-        texts.append(f"run time {seconds} for {len(without)} of {len(steps)} steps")
+        of = f"{len(without)} of {len(steps)} steps"
+        texts.append(f"run time {seconds} for {of}{_tasks(without)}")
     unsized = sum(each.size_bytes is None for step in steps for each in step.inputs)
     if unsized:
-        texts.append(f"size {assumptions.output_bytes} B for {_count(unsized, 'input')}")
+        readers = [s for s in steps if any(each.size_bytes is None for each in s.inputs)]
+        count = _count(unsized, "input")
+        texts.append(f"size {assumptions.output_bytes} B for {count}{_tasks(readers)}")
     held = held_sizes(cluster.nodes, {canonical(step.image) for step in steps if step.image})
-    unknown = sum(all(size is None for size in sizes) for sizes in held.values())
+    unknown = {image for image, sizes in held.items() if all(size is None for size in sizes)}
     if unknown:
-        images = _count(unknown, "image")
-        texts.append(f"size {assumptions.image_bytes} B for {images} that no node reports")
+        images = _count(len(unknown), "image")
+        names = [step.image for step in steps if step.image and canonical(step.image) in unknown]
+        texts.append(
+            f"size {assumptions.image_bytes} B for {images} that no node reports{_named(names)}"
+        )
     drivers = len(graph.groups) + sum(step.has_driver for step in steps)
     if drivers:
         seconds = format_duration(assumptions.driver_seconds)
         texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")
-    widths = sum(group.width_assumed for group in graph.groups)
-    if widths:
-        texts.append(f"the width of {_count(widths, 'loop')}")
-    return (*texts, *_assumed_rates(graph, cluster, assumptions))
+    return (*texts, *_assumed_widths(graph), *_assumed_rates(graph, cluster, assumptions))
+
+
+def _assumed_widths(graph: RunGraph) -> list[str]:
+    widths: dict[int, list[str]] = {}
+    for group in graph.groups:
+        if group.width_assumed:
+            widths.setdefault(group.width, []).append(group.name)
+    return [
+        f"width {width} for {_count(len(names), 'loop')}{_named(map(task_of, names))}"
+        for width, names in widths.items()
+    ]
 
 
 def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> list[str]:
@@ -197,3 +212,12 @@ def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _tasks(steps: Iterable[Step]) -> str:
+    return _named(step.task for step in steps)
+
+
+def _named(names: Iterable[str]) -> str:
+    """` (a, b, ...)`: a few of them, each once."""
+    return f" ({listed(list(dict.fromkeys(names)), _NAMED)})"

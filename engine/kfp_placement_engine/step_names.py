@@ -2,11 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
 _NUMBER = re.compile(r"\[[0-9]+\]")
 _SHOWN = 10
+_LONGEST = 120
 _COMPARED = 2000
 """Tasks among which a close name is looked for."""
 
@@ -80,10 +81,10 @@ class StepNames:
         return found
 
 
-def listed(names: list[str]) -> str:
+def listed(names: Sequence[str], most: int = _SHOWN) -> str:
     """Some names, and whether there are more."""
-    shown = ", ".join(name[:200] for name in names[:_SHOWN])
-    return shown + (", ..." if len(names) > _SHOWN else "")
+    shown = ", ".join(name[:_LONGEST] for name in names[:most])
+    return shown + (", ..." if len(names) > most else "")
 
 
 def _own_name(task: str) -> str:

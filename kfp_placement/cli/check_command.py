@@ -123,6 +123,7 @@ def _json(report: "CheckReport") -> str:
                 "code": finding.code,
                 "step": finding.step,
                 "message": finding.message,
+                "steps": list(finding.steps),
             }
             for finding in report.findings
         ],

@@ -52,15 +52,21 @@ def gantt(plan: Plan, colours: NodeColours, limits: Limits, prefix: str) -> Mark
 
 def nodes_shown(plan: Plan, limits: Limits) -> list[str]:
     """Nodes with steps or drivers in the cluster's order; beyond the limit those busiest."""
+    busy = nodes_busy(plan)
+    chosen = set(sorted(busy, key=lambda node: -busy[node])[: limits.nodes])
+    order = dict.fromkeys((*plan.cluster_nodes, *sorted(busy)))
+    return [node for node in order if node in chosen]
+
+
+def nodes_busy(plan: Plan) -> dict[str, float]:
+    """Nodes with steps or drivers, and how much they work, in seconds."""
     busy: dict[str, float] = defaultdict(float)
     for step in plan.steps:
         if step.node is not None:
             busy[step.node] += (step.finish_seconds or 0.0) - (step.start_seconds or 0.0) + 1.0
     for driver in plan.drivers:
         busy[driver.node] += driver.finish_seconds - driver.start_seconds
-    chosen = set(sorted(busy, key=lambda node: -busy[node])[: limits.nodes])
-    order = dict.fromkeys((*plan.cluster_nodes, *sorted(busy)))
-    return [node for node in order if node in chosen]
+    return busy
 
 
 def _end(plan: Plan) -> float:

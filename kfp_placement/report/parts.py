@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kfp_placement.report import summary
 from kfp_placement.report.comparison import comparison
 from kfp_placement.report.dag import dag
-from kfp_placement.report.gantt import gantt, is_summed_up, legend_items, nodes_shown
+from kfp_placement.report.gantt import gantt, is_summed_up, legend_items, nodes_busy, nodes_shown
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
@@ -132,16 +132,17 @@ def timeline(context: Context) -> Markup:
     """The Gantt chart with its legend."""
     plan, limits = context.plan, context.limits
     drawing = gantt(plan, context.colours, limits, context.prefix)
-    used = len(summary.steps_by_node(plan))
     shown = len(nodes_shown(plan, limits))
     notes = []
     if is_summed_up(plan, limits):
         notes.append(f"{len(plan.steps):,} steps are too many to draw one by one.")
-    if used > shown:
-        notes.append(f"The {shown:,} nodes with most work of {used:,} that carry steps.")
-    idle = len(plan.cluster_nodes) - used
+    busy = len(nodes_busy(plan))
+    if busy > shown:
+        notes.append(f"The {shown:,} nodes with most work of {busy:,} that carry pods of the run.")
+    # Nodes with nothing but driver pods are drawn too.
+    idle = len(plan.cluster_nodes) - busy
     if idle > 0:
-        notes.append(f"{summary.counted(idle, 'node')} without steps not shown.")
+        notes.append(f"{summary.counted(idle, 'node')} without pods of the run not shown.")
     legend = [_legend_item(context, css, words) for css, words in legend_items(plan, limits)]
     return _figure(
         context,

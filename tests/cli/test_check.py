@@ -30,6 +30,7 @@ def test_json(run):
         "code",
         "step",
         "message",
+        "steps",
     }
 
 

@@ -44,6 +44,8 @@ def test_everything_is_found_without_a_cluster():
         ("warning", "retry-ineffective", "for-loop-2[*].work"),
         ("note", "guessed-type", "fetch"),
         ("note", "guessed-type", "train"),
+        ("note", "no-sizes", ""),
+        ("note", "no-requests", ""),
         ("note", "importer", "importer"),
         ("note", "backend-version", ""),
     ]
@@ -94,7 +96,7 @@ def test_arguments_are_taken_as_for_a_run():
 
 def test_the_report_reads_well():
     lines = str(check(surprising)).splitlines()
-    assert lines[0] == "surprising: 1 error, 5 warnings, 4 notes"
+    assert lines[0] == "surprising: 1 error, 5 warnings, 6 notes"
     assert lines[1].startswith("  error: pipeline parameter 'n' stands without quotes")
     assert all(len(line) < 300 for line in lines)
 

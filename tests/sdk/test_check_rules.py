@@ -6,6 +6,7 @@ from kfp_placement.check_rules import check_run
 from kfp_placement.findings import Level
 from kfp_placement_engine.cluster import Cluster, Node
 from kfp_placement_engine.run_graph import (
+    DataInput,
     DurationSource,
     Group,
     GroupKind,
@@ -15,7 +16,11 @@ from kfp_placement_engine.run_graph import (
     StepKind,
 )
 
-MARKED = {"scheduler": "kfp-placement", "duration_source": DurationSource.HINT}
+MARKED = {
+    "scheduler": "kfp-placement",
+    "duration_source": DurationSource.HINT,
+    "requests": {"cpu": 1000},
+}
 
 
 def a_graph(*steps, groups=(), source="argo-workflow", notices=()):
@@ -238,6 +243,25 @@ def test_other_parameters_are_left_alone(line):
     package = PACKAGE % f"      {line}"
     report = check_run(a_graph(a_step(), source="kfp-package"), package=package.encode())
     assert report.of("parameter-name") == ()
+
+
+def test_outputs_without_a_size_that_somebody_reads_are_named():
+    """What has a size, comes from outside or is read by nobody is not."""
+    steps = (
+        a_step("fetch", output_bytes={"sized": 5}),
+        a_step("train", inputs=(DataInput("fetch", "table"), DataInput("fetch", "sized", 5))),
+        a_step("show", inputs=(DataInput("fetch", "table"), DataInput("", "outside"))),
+    )
+    (finding,) = check_run(a_graph(*steps))
+    assert (str(finding.level), finding.code, finding.steps) == ("note", "no-sizes", ("fetch",))
+    assert "1 output has no size but is read (fetch.table)" in finding.message
+
+
+def test_findings_on_several_steps_name_some_and_hold_all():
+    steps = [a_step(f"s{n}", requests={}) for n in range(7)]
+    (finding,) = check_run(a_graph(*steps))
+    assert (finding.code, len(finding.steps)) == ("no-requests", 7)
+    assert "7 steps request nothing (s0, s1, s2, s3, s4, ...)" in finding.message
 
 
 @pytest.mark.parametrize(("limit", "level"), [(20.0, "error"), (None, "warning")])

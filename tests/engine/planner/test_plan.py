@@ -236,12 +236,14 @@ def test_assumptions_are_listed_with_how_often_they_were_used():
     cluster = a_cluster(a_node(images={"known:1": 5}))
     texts = planned(run, cluster).assumptions
     text = "; ".join(texts)
-    assert "4s for 1 of 2 steps" in text
-    assert "for 1 input" in text
-    assert "for 1 image" in text
+    assert "4s for 1 of 2 steps (a)" in text
+    assert "for 1 input (a)" in text
+    assert "for 1 image that no node reports (unknown:1)" in text
     assert "each of 4 driver pods" in text
-    assert "width of 1 loop" in text
+    assert "width 3 for 1 loop (loop)" in text
     assert "object store" in text
+    many = a_run(*(a_step(f"s{n}", seconds=None) for n in range(7)))
+    assert "7 of 7 steps (s0, s1, s2, s3, s4, ...)" in planned(many, cluster).assumptions[0]
     plain = a_workflow(a_step("a"), a_step("b"))
     assert len(planned(plain, a_cluster()).assumptions) == 1
     known = a_node(store_bytes_per_second=1e6)
