@@ -1,6 +1,7 @@
 """Answers of an API server -> plain objects, within limits; nothing of the Kubernetes client."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,11 @@ class Answers:
     def none(self, error: Exception) -> ClusterUnreachableError:
         """The error for no answer."""
         return ClusterUnreachableError(
-            f"no answer from {self.server} ({self.source}): {error!s:.300}; is it up, and can it"
-            " be reached from here?"
+            f"no answer from {self.server} ({self.source}): {_without_address(error):.300}; is it"
+            " up, and can it be reached from here?"
         )
+
+
+def _without_address(error: Exception) -> str:
+    """What went wrong, without the class and the address that urllib3 puts before it."""
+    return re.sub(r"^HTTPS?Connection(Pool)?\([^)]*\): ", "", str(error))

@@ -260,9 +260,18 @@ def _access(kubeconfig: Path | None, context: str | None) -> Access:
             file, context=chosen["name"], client_configuration=configuration, persist_config=False
         )
     except _UNUSABLE as error:
-        raise ClusterError(f"{origin}: no usable kubeconfig: {error!s:.300}") from error
+        raise ClusterError(f"{origin}: no usable kubeconfig: {_what_is_wrong(error)}") from error
     own = (chosen.get("context") or {}).get("namespace")
     return Access(configuration, str(own or "default"), f"context {chosen['name']}")
+
+
+def _what_is_wrong(error: Exception) -> str:
+    """A sentence; what the official client's reader stumbles over says nothing to people."""
+    if isinstance(error, config.ConfigException | OSError):
+        return f"{error!s:.300}"
+    if isinstance(error, yaml.YAMLError | UnicodeError):
+        return f"no YAML: {' '.join(str(error).split()):.300}"
+    return "it must be a mapping with contexts, clusters and users, as kubectl writes it"
 
 
 def _in_pod() -> bool:

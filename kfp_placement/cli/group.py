@@ -1,6 +1,7 @@
 """How commands end: errors become one line on stderr and an exit code, never a traceback."""
 
 import contextlib
+import difflib
 import io
 import os
 import re
@@ -96,6 +97,18 @@ class PlacementGroup(click.Group):
             _print_error(_message(error))
             return ExitCode.FAILURE
         return code if isinstance(code, int) else ExitCode.OK
+
+    # `typing.override` is there from Python 3.12 on.
+    def resolve_command(  # type: ignore[explicit-override]
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; of names that are near, the nearest comes first."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            close = " or ".join(map(repr, difflib.get_close_matches(name, self.commands)))
+            advice = f" Did you mean {close}?" if close else ""
+            ctx.fail(f"No such command {name!r}.{advice}")
+        return super().resolve_command(ctx, args)
 
     # `typing.override` is there from Python 3.12 on.
     def invoke(self, ctx: click.Context) -> Any:  # type: ignore[explicit-override]

@@ -1,6 +1,6 @@
 """A live cluster, read as what `kubectl get nodes,pods,pvc,pv,loc,plpol -A` prints is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -45,6 +45,21 @@ class _Wanted:
     without: str = ""
 
 
+@dataclass(frozen=True)
+class _Unread:
+    """A kind that may not be read as a whole.
+
+    Attributes:
+        kind: which.
+        without: what that means for the plan.
+        refusal: the server's words.
+    """
+
+    kind: Kind
+    without: str
+    refusal: ClusterForbiddenError
+
+
 _WANTED = (
     _Wanted(NODES),
     _Wanted(PODS, "room on nodes is unknown: they are taken to be empty"),
@@ -71,19 +86,28 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
         EngineError: a node cannot be read, or the cluster is too large.
     """
     documents: list[Any] = []
-    notices: list[Notice] = []
+    unread: list[_Unread] = []
     for number, wanted in enumerate(_WANTED):
         share = number / len(_WANTED)
-        documents += _read(api, wanted, namespace, notices, partial(progress, share))
+        documents += _read(api, wanted, namespace, unread, partial(progress, share))
     cluster = read_objects(documents, name=SOURCE)
-    return replace(cluster, notices=(*notices, *cluster.notices))
+    return replace(cluster, notices=(*_notices(unread), *cluster.notices))
+
+
+def _notices(unread: Sequence[_Unread]) -> list[Notice]:
+    """One for all that may not be read: the first refusal speaks for the others."""
+    if not unread:
+        return []
+    kinds = ", ".join(each.kind.plural for each in unread)
+    assumed = "; ".join(each.without for each in unread)
+    return [Notice("not-allowed", f"may not read {kinds}: {assumed} ({unread[0].refusal})")]
 
 
 def _read(
     api: Api,
     wanted: _Wanted,
     namespace: str,
-    notices: list[Notice],
+    unread: list[_Unread],
     tell: Callable[[str], None],
 ) -> list[JsonObject]:
     kind = wanted.kind
@@ -99,7 +123,7 @@ def _read(
                 " (`kfp-placement cluster live --output cluster.yaml`)"
             ) from error
         found, without = _of_one_namespace(api, wanted, namespace, tell)
-        notices.append(Notice("not-allowed", f"{error}; {without}"))
+        unread.append(_Unread(kind, without, error))
         return found
 
 
@@ -110,7 +134,7 @@ def _of_one_namespace(
     if wanted.kind.namespaced:
         try:
             found = _list(api, wanted.kind, namespace, tell)
-            return found, f"only those of namespace {namespace} are counted"
+            return found, f"only {wanted.kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
             pass  # the first refusal is told
     return [], wanted.without

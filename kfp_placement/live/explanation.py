@@ -128,7 +128,7 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
         ("planned", _joined(name_text(step.planned_node), planned_text(step))),
         ("actual", _joined(name_text(step.node), actual_text(step), drift_text(step))),
         ("why there", sentence(step.reason)),
-        *(("else", _alternative(each)) for each in step.alternatives),
+        *(("else", _alternative(each, is_ruled=step.is_ruled)) for each in step.alternatives),
         *(("elsewhere", sentence(text)) for text in _off(step)),
         ("waits", sentence(_waits(run, step, now))),
         *(("pod", text) for text in _pod_facts(step)),
@@ -145,11 +145,12 @@ def _joined(*texts: str) -> str:
     return ", ".join(told)
 
 
-def _alternative(alternative: tuple[str, float]) -> str:
+def _alternative(alternative: tuple[str, float], *, is_ruled: bool) -> str:
     node, loss_seconds = alternative
-    if loss_seconds <= 0:
-        return f"{name_text(node)}: the run would end no later"
-    return f"{name_text(node)}: the run would end {format_duration(loss_seconds)} later"
+    later = "no later" if loss_seconds <= 0 else f"{format_duration(loss_seconds)} later"
+    # The plan keeps the time lost there, and not the round trip.
+    rule = "; by time alone, the latency rule comes first" if is_ruled else ""
+    return f"{name_text(node)}: the run would end {later}{rule}"
 
 
 def _waits(run: RunView, step: StepView, now: datetime) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from kfp_placement.live.runs import RunView
 from kfp_placement.live.words import (
     NONE,
-    age_text,
+    ago_text,
     alarm_text,
     name_text,
     sentence,
@@ -42,7 +42,7 @@ def runs_table(
         Column("FIRST PLAN", right=True),
         *([Column("ACTUAL", right=True)] if style.wide else []),
         *([Column("DISPATCH"), Column("REVISION", right=True)] if style.wide else []),
-        Column("AGE", right=True),
+        Column("SUBMITTED", right=True),
         Column("WAITS FOR", shrink_to=12),
         Column("NOTES", wrap_from=_MIN_NOTE),
     ]
@@ -66,7 +66,7 @@ def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[s
         summary.duration(run.first_makespan_seconds),
         *([summary.duration(run.actual_makespan_seconds)] if wide else []),
         *([shown(text, 20) for text in plan] if wide else []),
-        age_text(run.age_seconds(now)),
+        ago_text(run.age_seconds(now)),
         waiting_summary(run, now),
         notes(run),
     ]

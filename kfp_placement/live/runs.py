@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.keys import (
     RUN_ID_LABEL,
     RUN_NAME_ANNOTATION,
 )
-from kfp_placement_engine.contract.reason_texts import reason_text, waiting_text
+from kfp_placement_engine.contract.reason_texts import ReasonCode, reason_text, waiting_text
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.resources_placement import ConditionType, Phase
 from kfp_placement_engine.contract.resources_rows import (
@@ -23,6 +23,14 @@ from kfp_placement_engine.contract.resources_rows import (
 from kfp_placement_engine.exceptions import InputError
 
 ENDED_PHASES = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.REFUSED})
+_RULED = frozenset(
+    {
+        ReasonCode.LATENCY_BEST,
+        ReasonCode.LATENCY_NEAR,
+        ReasonCode.LATENCY_MISSED,
+        ReasonCode.LATENCY_SEARCHED,
+    }
+)
 UNKNOWN_STATE = "unknown"
 """State of a step of which the status does not speak, as it follows another revision."""
 
@@ -42,6 +50,7 @@ class StepView:
         alternatives: the next best nodes, and how much later the run would end.
         waiting: what it waits for.
         pod: its latest pod, where pods were read.
+        is_ruled: the latency rule decided where it goes.
     """
 
     name: str
@@ -56,6 +65,7 @@ class StepView:
     alternatives: tuple[tuple[str, float], ...] = ()
     waiting: Waiting | None = None
     pod: PodView | None = None
+    is_ruled: bool = False
 
     @property
     def is_elsewhere(self) -> bool:
@@ -225,6 +235,7 @@ def _step(
         start_seconds=state.start_seconds,
         end_seconds=state.end_seconds,
         reason="" if row.reason is None else reason_text(row.reason, nodes),
+        is_ruled=row.reason is not None and row.reason.code in _RULED,
         alternatives=tuple((nodes[each.node], each.loss_seconds) for each in row.alternatives),
         waiting=state.waiting if state.state in (StepState.WAITING, StepState.PENDING) else None,
         pod=pod,

@@ -34,6 +34,11 @@ def age_text(seconds: float | None) -> str:
     return NONE if seconds is None else format_duration(round(seconds))
 
 
+def ago_text(seconds: float | None) -> str:
+    """The same, as a moment: `3m ago`."""
+    return NONE if seconds is None else f"{age_text(seconds)} ago"
+
+
 def clock_text(moment: datetime) -> str:
     """The time of day, UTC."""
     return f"{moment.astimezone(UTC):%H:%M:%S}"

@@ -98,3 +98,16 @@ def test_completion_without_a_shell_lists_the_shells(run):
     assert "\\t" not in result.stderr
     for shell in ("bash", "zsh", "fish"):
         assert f"\n    {shell}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("lst", "No such command 'lst'. Did you mean 'list' or 'cluster'?"),
+        ("quux", "No such command 'quux'.\n"),
+    ],
+)
+def test_of_commands_that_are_near_the_nearest_comes_first(run, name, said):
+    result = run(name)
+    assert result.exit_code == 2
+    assert said in result.stderr

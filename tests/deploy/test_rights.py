@@ -167,6 +167,11 @@ def everyones(installed: Api) -> set[Right]:
     return rules_of(installed.acting_as(token), ELSEWHERE)
 
 
+def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(everyones):
+    ours = {right for right in everyones if right[1] == GROUP}
+    assert ours == rights({GROUP: {"placementpolicies": READ, "locations": READ}})
+
+
 @pytest.mark.usefixtures("argo")
 @pytest.mark.parametrize(
     ("name", "needs"),
@@ -186,7 +191,7 @@ def role(api: Api, name: str) -> set[Right]:
 
 
 def test_the_planner_may_do_this_and_no_more(account, everyones):
-    expected = rights(PLAN, GATES)
+    expected = rights(PLAN, GATES) - everyones
     assert rules_of(account("plan"), ELSEWHERE) - everyones == expected
     lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-planner")
     assert rules_of(account("plan"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
@@ -206,7 +211,7 @@ def test_the_scheduler_may_do_what_every_scheduler_may_and_the_extender_reads(
 def test_the_last_resort_may_do_this_and_no_more(account, everyones):
     for namespace in (ELSEWHERE, NAMESPACE, "kube-system"):
         found = rules_of(account("release"), namespace) - everyones
-        assert found == rights(RELEASE, GATES)
+        assert found == rights(RELEASE, GATES) - everyones
 
 
 def test_only_gates_bring_the_right_to_change_pods():

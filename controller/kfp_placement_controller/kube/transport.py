@@ -1,5 +1,6 @@
 """HTTP to the API server by the official client's configuration and pool, bytes in and out."""
 
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -7,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import urllib3
+import yaml
 from kubernetes import config
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
@@ -25,6 +27,18 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
     if hasattr(socket, name)
 ]
+
+
+# What the official client's reader raises on files of another form.
+_UNUSABLE = (
+    config.ConfigException,
+    yaml.YAMLError,
+    OSError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)
 
 
 class Transport:
@@ -162,7 +176,9 @@ class Lines:
 
 def unreachable(method: str, path: str, error: Exception) -> UnreachableError:
     """The error for a request that got no answer."""
-    return UnreachableError(0, "Unreachable", f"{method} {path}: no answer: {error!s:.300}")
+    # Without the class and the address that urllib3 puts before it.
+    why = re.sub(r"^HTTPS?Connection(Pool)?\([^)]*\): ", "", str(error))
+    return UnreachableError(0, "Unreachable", f"{method} {path}: no answer: {why:.300}")
 
 
 def _load(kubeconfig: Path | None) -> Configuration:
@@ -174,12 +190,18 @@ def _load(kubeconfig: Path | None) -> Configuration:
             config.load_kube_config(
                 str(kubeconfig), client_configuration=configuration, persist_config=False
             )
-    except (config.ConfigException, OSError, KeyError, TypeError, ValueError) as error:
-        place = "the pod's service account" if kubeconfig is None else str(kubeconfig)
-        raise SettingsError(
-            f"no way to the API server by {place}: {error}; outside of a cluster give --kubeconfig"
-        ) from error
+    except _UNUSABLE as error:
+        raise SettingsError(_no_way(kubeconfig, error)) from error
     return configuration
+
+
+def _no_way(kubeconfig: Path | None, error: Exception) -> str:
+    """Why there is no configuration; what the official client stumbles over says nothing."""
+    if kubeconfig is None:
+        return "this is no pod with a service account; outside of a cluster give --kubeconfig FILE"
+    known = isinstance(error, config.ConfigException | OSError)
+    why = f"{error!s:.300}" if known else "it is no kubeconfig as kubectl writes it"
+    return f"no way to the API server by --kubeconfig {kubeconfig}: {why}"
 
 
 def _pool(configuration: Configuration) -> urllib3.PoolManager:

@@ -69,6 +69,10 @@ def test_one_step_in_full(live):
             "home-edge-node: the run would end 40m later",
         ],
     }
+    # The rule, not the time, has decided where this one goes.
+    ruled = block_of(live("explain", "taxi-x7k2p", "predict"))["else"]
+    assert ruled
+    assert all(each.endswith("; by time alone, the latency rule comes first") for each in ruled)
     assert "train: running" in result.stdout
     assert "fetch" not in result.stdout
     # All in full.

@@ -18,8 +18,8 @@ def test_a_run(live):
     result = live("list")
     assert result.exit_code == 0
     heading, (line,) = rows(result)
-    assert " ".join(heading) == "RUN PHASE STEPS PLANNED FIRST PLAN AGE WAITS FOR NOTES"
-    assert line.split() == ["taxi-x7k2p", "Running", "1/3", "22m55s", "23m5s", "3m"]
+    assert " ".join(heading) == "RUN PHASE STEPS PLANNED FIRST PLAN SUBMITTED WAITS FOR NOTES"
+    assert line.split() == ["taxi-x7k2p", "Running", "1/3", "22m55s", "23m5s", "3m", "ago"]
 
 
 def test_wide_and_all_namespaces(live, cluster):
@@ -27,7 +27,7 @@ def test_wide_and_all_namespaces(live, cluster):
     result = live("list", "-A", "-o", "wide")
     heading, lines = rows(result)
     assert heading[:5] == ["NAMESPACE", "RUN", "RUN", "ID", "RUN"]
-    assert "DISPATCH REVISION AGE" in " ".join(heading)
+    assert "DISPATCH REVISION SUBMITTED" in " ".join(heading)
     assert [line.split()[:2] for line in lines] == [
         ["team-a", "taxi-x7k2p"],
         ["team-b", "other"],

@@ -146,14 +146,28 @@ def test_what_is_assumed_where_we_may_not_look(nodes, kind, assumed):
     nodes.refused[kind.path("team-a")] = ClusterForbiddenError("forbidden there too")
     nodes.refused[kind.path()] = ClusterForbiddenError("forbidden")
     (notice,) = live_cluster(nodes, "team-a", silent).notices
-    assert (notice.code, notice.message) == ("not-allowed", f"forbidden; {assumed}")
+    told = f"may not read {kind.plural}: {assumed} (forbidden)"
+    assert (notice.code, notice.message) == ("not-allowed", told)
+
+
+def test_all_that_we_may_not_read_is_one_notice(nodes):
+    for kind in (VOLUMES, LOCATIONS, POLICIES):
+        nodes.refused[kind.path()] = ClusterForbiddenError(f"{kind.plural} are forbidden")
+    (notice,) = live_cluster(nodes, "team-a", silent).notices
+    assert notice.message == (
+        "may not read persistentvolumes, locations, placementpolicies: bound volumes are taken to"
+        " be reachable from every node; latencies are those of node labels; the planner's own"
+        " assumptions hold (persistentvolumes are forbidden)"
+    )
 
 
 def test_our_own_namespace_is_better_than_nothing(nodes):
     nodes.refused[PODS.path()] = ClusterForbiddenError("forbidden")
     nodes.put(PODS, pod_object("mine", "n2", namespace="team-a"))
     live = live_cluster(nodes, "team-a", silent)
-    assert live.notices[0].message == "forbidden; only those of namespace team-a are counted"
+    assert live.notices[0].message == (
+        "may not read pods: only pods of namespace team-a are counted (forbidden)"
+    )
     assert {node.name for node in live.nodes if node.used} == {"n2"}
 
 

@@ -161,9 +161,10 @@ def test_a_server_that_is_not_there_is_unreachable(tmp_path):
         KubeClient(Transport(kubeconfig, 1.0)).list(NODES)
 
 
-@pytest.mark.parametrize("kubeconfig", ["missing", "empty", None])
+@pytest.mark.parametrize("kubeconfig", ["missing", "empty", "list", None])
 def test_without_a_configuration_the_message_says_what_to_do(tmp_path, kubeconfig):
     (tmp_path / "empty").touch()
+    (tmp_path / "list").write_text("[]")
     path = None if kubeconfig is None else tmp_path / kubeconfig
     with pytest.raises(SettingsError, match="--kubeconfig"):
         KubeClient.from_settings(PlanSettings(kubeconfig=path))
