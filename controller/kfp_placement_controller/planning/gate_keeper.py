@@ -1,5 +1,6 @@
 """Gated pods and the turns of planned runs, out of the book; remembers what is being opened."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,7 +8,8 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.kube.gates import is_overdue
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.gates import GatedPod, Release, Turn, releases
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.gates import Busy, GatedPod, Release, Turn, releases
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -65,7 +67,8 @@ class GateKeeper:
         )
         gated = [self._identified(pod) for pod in self._gated.values()]
         turns = [turn for run in runs for turn in _turns(run)]
-        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, hard)
+        busy = [each for run in runs for each in _busy(run)]
+        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, hard, busy)
         return self._new(found, now)
 
     def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
@@ -113,4 +116,34 @@ def _turns(run: TrackedRun) -> Iterable[Turn]:
         begun = status is not None and (status.ended or status.started_at is not None)
         if begun or node is None or start is None:
             continue
-        yield Turn(run.key, step.name, node, submitted + start, requests_of(run.graph, step))
+        pod = run.pods.executor(step.name)
+        yield Turn(
+            run.key,
+            step.name,
+            node,
+            submitted + start,
+            requests_of(run.graph, step),
+            seconds=_planned_seconds(run.plan, step.name),
+            goes=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
+        )
+
+
+def _busy(run: TrackedRun) -> Iterable[Busy]:
+    """Steps of a run that take room now, with their ends as the plan expects them."""
+    assert run.plan is not None
+    assert run.graph is not None
+    for step in run.graph.steps:
+        status = run.statuses.get(step.name)
+        if status is None or not status.bound or status.started_at is None:
+            continue
+        started, finish = status.started_at.timestamp(), run.plan.finish_of(step.name)
+        if finish is not None and status.started_at < run.plan.planned_at:
+            end = run.workflow.created_at.timestamp() + finish
+        else:
+            end = started + _planned_seconds(run.plan, step.name)
+        yield Busy(status.node, end, requests_of(run.graph, step))
+
+
+def _planned_seconds(plan: CurrentPlan, step: str) -> float:
+    start, finish = plan.start_of(step), plan.finish_of(step)
+    return math.inf if start is None or finish is None else finish - start

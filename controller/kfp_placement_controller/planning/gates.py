@@ -1,13 +1,16 @@
 """Which gated pods may go on now, and to which node.
 
 On every node starts follow the plan's order: a pod waits for room on its node, and leaves alone
-what those before it will need. Nothing waits beyond its deadline, whatever the plan says; a pod
-that no plan knows does not wait at all.
+what those before it will need. It overtakes them only within a gap: if it has ended before any of
+them could begin (backfilling, as batch systems do it). Nothing waits beyond its deadline, whatever
+the plan says; a pod that no plan knows does not wait at all.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from kfp_placement_controller.kube.gates import is_overdue
 from kfp_placement_controller.kube.pods import ObservedPod
@@ -23,8 +26,10 @@ class Turn:
     Attributes:
         run, step: names.
         node: where it is planned.
-        start_seconds: planned start, in seconds since one moment for all runs.
+        start_seconds: planned start, in seconds since the epoch.
         requests: of its pod.
+        seconds: how long it is planned to take, from its bind on; infinite = unknown.
+        goes: its gate is off, it is only not bound yet.
     """
 
     run: tuple[str, str]
@@ -32,6 +37,26 @@ class Turn:
     node: str
     start_seconds: float
     requests: Resources
+    seconds: float = math.inf
+    goes: bool = False
+
+
+@dataclass(frozen=True)
+class Busy:
+    """Room that a step takes until it ends.
+
+    Attributes:
+        node: where it runs.
+        end_seconds: when it is expected to end, in seconds since the epoch.
+        requests: of its pod.
+    """
+
+    node: str
+    end_seconds: float
+    requests: Resources
+
+
+PlacedT = TypeVar("PlacedT", Turn, Busy)
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,7 @@ def releases(
     now: datetime,
     deadline_seconds: float,
     hard: frozenset[tuple[tuple[str, str], str]] = frozenset(),
+    busy: Iterable[Busy] = (),
 ) -> list[Release]:
     """The gates that come off now, in the plan's order.
 
@@ -84,6 +110,7 @@ def releases(
         now: the time.
         deadline_seconds: since a pod's creation; then it goes on, wherever it likes.
         hard: (run, step) of steps under a hard latency limit: they go nowhere else.
+        busy: steps that run, whose ends are expected.
     """
     found: list[Release] = []
     waiting: dict[tuple[tuple[str, str], str], ObservedPod] = {}
@@ -96,39 +123,70 @@ def releases(
             found.append(Release(each.pod))
         else:
             waiting[each.run, each.step] = each.pod
-    by_node: dict[str, list[Turn]] = {}
-    planned = set()
-    for turn in sorted(turns, key=lambda turn: (turn.start_seconds, turn.run, turn.step)):
-        by_node.setdefault(turn.node, []).append(turn)
-        planned.add((turn.run, turn.step))
-    for key, pod in waiting.items():
-        if key not in planned:
-            found.append(Release(pod))
-    for name, queue in by_node.items():
-        found += _on_node(nodes.get(name), queue, waiting, hard)
+    planned = {(turn.run, turn.step) for turn in turns}
+    found += [Release(pod) for key, pod in waiting.items() if key not in planned]
+    ends = _by_node(busy)
+    for name, queue in _by_node(turns).items():
+        own = {key: pod for turn in queue if (pod := waiting.get(key := (turn.run, turn.step)))}
+        node = nodes.get(name)
+        if node is None:
+            # It is gone: nothing is won by waiting for it.
+            found += map(Release, own.values())
+            continue
+        room = _Room(node, ends.get(name, ()), now.timestamp())
+        for turn in sorted(queue, key=lambda turn: (turn.start_seconds, turn.run, turn.step)):
+            key = (turn.run, turn.step)
+            needs = own[key].requests if key in own else turn.requests
+            if room.admits(replace(turn, requests=needs), waits=key in own):
+                found.append(Release(own[key], name, required=key in hard))
     return found
 
 
-def _on_node(
-    node: Node | None,
-    queue: Sequence[Turn],
-    waiting: Mapping[tuple[tuple[str, str], str], ObservedPod],
-    hard: frozenset[tuple[tuple[str, str], str]],
-) -> list[Release]:
-    """In the plan's order; what is before a pod has its room kept, so that none overtakes it."""
-    if node is None:
-        # It is gone: nothing is won by waiting for it.
-        lost = [waiting[turn.run, turn.step] for turn in queue if (turn.run, turn.step) in waiting]
-        return [Release(pod) for pod in lost]
-    free = {name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()}
-    found: list[Release] = []
-    for turn in queue:
-        key = (turn.run, turn.step)
-        pod = waiting.get(key)
-        if pod is not None and _fits(pod.requests, free):
-            found.append(Release(pod, node.name, required=key in hard))
-        _take(turn.requests if pod is None else pod.requests, free)
+def _by_node(placed: Iterable[PlacedT]) -> Mapping[str, Sequence[PlacedT]]:
+    found: dict[str, list[PlacedT]] = {}
+    for each in placed:
+        found.setdefault(each.node, []).append(each)
     return found
+
+
+class _Room:
+    """Room on a node while its turns are gone through in the plan's order."""
+
+    def __init__(self, node: Node, busy: Iterable[Busy], now_seconds: float) -> None:
+        self._ends = sorted(busy, key=lambda each: each.end_seconds)
+        self._now = now_seconds
+        # What is free, and what of it those before leave to those behind them.
+        self._free = {
+            name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()
+        }
+        self._left = dict(self._free)
+        self._next_start = math.inf
+
+    def admits(self, turn: Turn, *, waits: bool) -> bool:
+        """Whether a turn's pod may go on; what it needs is kept from those behind it.
+
+        Args:
+            turn: the next one.
+            waits: whether its pod is there and waits for this.
+        """
+        in_gap = self._now + turn.seconds <= self._next_start and _fits(turn.requests, self._free)
+        admitted = waits and (in_gap or _fits(turn.requests, self._left))
+        if admitted or turn.goes:
+            _take(turn.requests, self._free)
+        else:
+            start = self._start_of(turn.requests) if waits else turn.start_seconds
+            self._next_start = min(self._next_start, max(self._now, start))
+        _take(turn.requests, self._left)
+        return admitted
+
+    def _start_of(self, requests: Resources) -> float:
+        """When ends that are expected leave room; now, where it depends on somebody else's."""
+        free = dict(self._free)
+        for each in self._ends:
+            _give_back(each.requests, free)
+            if _fits(requests, free):
+                return each.end_seconds
+        return self._now
 
 
 def _fits(requests: Resources, free: Mapping[str, int]) -> bool:
@@ -140,3 +198,8 @@ def _fits(requests: Resources, free: Mapping[str, int]) -> bool:
 def _take(requests: Resources, free: dict[str, int]) -> None:
     for name, amount in {**requests, "pods": 1}.items():
         free[name] = free.get(name, 0) - amount
+
+
+def _give_back(requests: Resources, free: dict[str, int]) -> None:
+    for name, amount in {**requests, "pods": 1}.items():
+        free[name] = free.get(name, 0) + amount

@@ -1,10 +1,13 @@
 """Gates: whose turn it is, and that nothing waits for ever."""
 
+from dataclasses import replace
+from typing import ClassVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.planning.gates import GatedPod, Turn, releases
+from kfp_placement_controller.planning.gates import Busy, GatedPod, Turn, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from tests.controller.planning.builders import a_pod, after
 from tests.support.kubernetes import a_node
@@ -45,6 +48,41 @@ def test_a_pod_leaves_alone_the_room_of_those_before_it():
 def test_a_pod_uses_room_that_those_before_it_do_not_need():
     turns = [turn("a", 0, cpu=1000), turn("b", 10, cpu=1000)]
     assert [each.pod.name for each in opened([gated("b")], turns)] == ["b"]
+
+
+class TestGaps:
+    """2 CPU, 1 of them taken by a step that ends in 30 s; `big` needs both and is next."""
+
+    NODES: ClassVar = {"n1": a_node("n1", allocatable={"cpu": 2000}, used={"cpu": 1000})}
+    BUSY = (Busy("n1", after(31).timestamp(), {"cpu": 1000}),)
+    BIG = gated("big", requests={"cpu": 2000})
+
+    def opened(self, seconds: float, *, busy=BUSY, big=True, goes=False, others=()):
+        pods = [gated("small"), *map(gated, others), *([self.BIG] if big else [])]
+        start = after(21).timestamp()
+        first = replace(turn("big", start, cpu=2000), goes=goes)
+        rest = [replace(turn(name, start + 1), seconds=seconds) for name in ("small", *others)]
+        found = opened(pods, [first, *rest], nodes=self.NODES, busy=busy)
+        return [each.pod.name for each in found]
+
+    def test_a_step_that_ends_before_the_next_can_begin_fills_the_gap(self):
+        assert self.opened(30.0) == ["small"]
+
+    def test_a_longer_one_waits(self):
+        assert self.opened(30.1) == []
+
+    def test_a_gap_is_filled_once(self):
+        assert self.opened(10.0, others=("other",)) == ["other"]
+
+    def test_nobody_overtakes_while_the_next_waits_for_what_has_no_known_end(self):
+        assert self.opened(1.0, busy=()) == []
+
+    def test_a_step_without_a_pod_is_expected_when_it_is_planned(self):
+        assert self.opened(20.0, big=False) == ["small"]
+        assert self.opened(20.1, big=False) == []
+
+    def test_room_of_a_pod_that_is_on_its_way_is_taken(self):
+        assert self.opened(1.0, big=False, goes=True) == []
 
 
 def test_starts_follow_the_plan_not_the_order_of_creation():
