@@ -17,6 +17,8 @@ from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.run_graph import RunGraph
 
+_LIVE = "live"
+
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
@@ -63,6 +65,11 @@ def cluster_of(cluster: Any) -> Cluster:
     """
     if isinstance(cluster, Cluster):
         return cluster
+    if isinstance(cluster, str) and cluster == _LIVE and not Path(_LIVE).exists():
+        raise UsageError(
+            "cluster='live' is for the command line; write the cluster to a file with"
+            " `kfp-placement cluster live --output cluster.yaml` and name that"
+        )
     with engine_errors():
         if isinstance(cluster, os.PathLike) or (isinstance(cluster, str) and _is_path(cluster)):
             data = read_file(Path(cluster), max_bytes=CLUSTER_MAX_BYTES)

@@ -106,13 +106,13 @@ everything='--all-packages --all-extras --all-groups'
 # The lock file names files on the public index. Through another index the same versions and hashes
 # are asked for by name.
 # shellcheck disable=SC2086
-install_from_lock() { "$uv" sync --frozen $everything; }
+install_from_lock() { "$uv" sync --quiet --frozen $everything; }
 # shellcheck disable=SC2086
 install_by_name() {
     mkdir -p .venv
     "$uv" export --quiet --frozen --no-emit-workspace $everything --output-file .venv/locked.txt &&
-        "$uv" pip sync --python .venv/bin/python --require-hashes .venv/locked.txt &&
-        "$uv" pip install --python .venv/bin/python --no-deps \
+        "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt &&
+        "$uv" pip install --quiet --python .venv/bin/python --no-deps \
             --editable . --editable ./engine --editable ./controller
 }
 
@@ -121,6 +121,7 @@ if [ "$index_is_public" = yes ]; then
 else
     first=install_by_name second=install_from_lock
 fi
+say "installing what uv.lock names into .venv (under a minute, more on a slow line) ..."
 if ! "$first"; then
     say "trying another way"
     "$second"

@@ -34,6 +34,7 @@ class PlannedStep:
         image, labels, attempt_limit, depends_on: as in `run_graph.Step`.
         reason: why there, in one sentence.
         type_guessed: the type was guessed from the name.
+        requests_nothing: nobody said what it needs; `requests` is what KFP's launcher reserves.
         cached: taken to come from the cache; it has times but no node.
         progress: whether it waits, runs or has ended.
         why: the reason as code and arguments; nodes are positions in `Plan.cluster_nodes`.
@@ -63,6 +64,7 @@ class PlannedStep:
     depends_on: tuple[str, ...]
     reason: str
     type_guessed: bool = False
+    requests_nothing: bool = False
     cached: bool = False
     progress: ProgressState = ProgressState.WAITING
     why: Reason | None = None

@@ -71,6 +71,7 @@ def _common_fields(graph: RunGraph, step: Step) -> dict[str, Any]:
         "attempt_limit": step.attempt_limit,
         "depends_on": step.depends_on,
         "type_guessed": step.type_guessed,
+        "requests_nothing": step.kind is StepKind.CONTAINER and not step.requests,
     }
 
 

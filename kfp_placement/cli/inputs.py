@@ -9,7 +9,7 @@ import click
 
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
@@ -53,6 +53,10 @@ def read_package(run: str) -> "Package":
         return Package(run, compile_named(run))
     if run.endswith(".py"):
         raise InputError(f"{run}: is Python; name the pipeline in it: {run}:NAME")
+    if run.isidentifier() and not Path(run).exists():
+        raise InputNotFoundError(
+            f"{run}: no such file; a pipeline in a Python module is named {run}:PIPELINE"
+        )
     return Package(run, read_file(Path(run), max_bytes=RUN_MAX_BYTES))
 
 

@@ -35,10 +35,7 @@ def layout(
     """The heading and the rows as lines; `limit` is the terminal's width, None for any."""
     wraps = columns[-1].wrap_from
     fixed = columns[:-1] if wraps else columns
-    widths = [
-        max([width(column.title), *(width(row[index]) for row in rows)])
-        for index, column in enumerate(fixed)
-    ]
+    widths = _natural_widths(fixed, rows)
     room = None
     if limit is not None:
         total = sum(widths) + _GAP * len(widths)
@@ -55,6 +52,20 @@ def layout(
         line = (" " * _GAP).join(cells)
         lines += _with_wrapped(line, row[-1], room, wraps) if wraps else [line.rstrip()]
     return lines
+
+
+def natural_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """Columns that the lines take where nothing is cut, without a last column that wraps."""
+    fixed = columns[:-1] if columns[-1].wrap_from else columns
+    widths = _natural_widths(fixed, rows)
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        max([width(column.title), *(width(row[index]) for row in rows)])
+        for index, column in enumerate(columns)
+    ]
 
 
 def _shrunk(columns: Sequence[Column], widths: list[int], limit: int) -> list[int]:

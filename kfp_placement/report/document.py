@@ -123,5 +123,6 @@ def _step(step: PlannedStep) -> dict[str, Any]:
         "dependsOn": list(step.depends_on),
         "reason": step.reason,
         "typeGuessed": step.type_guessed,
+        "requestsNothing": step.requests_nothing,
         "cached": step.cached,
     }

@@ -5,7 +5,6 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, name, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.visible import visible
-from kfp_placement_engine.contract.quantities import format_resources
 from kfp_placement_engine.plan import Plan, PlannedStep
 
 
@@ -21,7 +20,10 @@ def steps_table(plan: Plan, colours: NodeColours, limits: Limits) -> Markup:
     rows = [_row(step, colours, waiting.get(step.name), latency=latency) for step in shown]
     count = f"{len(shown):,} of {summary.counted(len(plan.steps), 'step')}"
     words = f"{count if len(shown) < len(plan.steps) else summary.counted(len(shown), 'step')}"
-    assumed = "; ~ marks a run time that was assumed" if _any_assumed(plan) else ""
+    marked = ["a run time that was assumed"] if _any_assumed(plan) else []
+    if any(step.requests_nothing for step in plan.steps):
+        marked.append("requests that nobody made")
+    assumed = f"; ~ marks {' and '.join(marked)}" if marked else ""
     return tag(
         "table",
         tag("caption", text(f"{words}, dependencies first{assumed}.")),
@@ -51,7 +53,7 @@ def _row(
     ]
     if latency:
         cells.append(_amount("" if step.latency_ms is None else summary.latency(step.latency_ms)))
-    requests = format_resources(step.requests).items()
+    requests = summary.requests(step)
     lines = [tag("small", text(f"{resource} {amount}")) for resource, amount in requests]
     cells.append(tag("td", *lines, class_="requests"))
     cells.append(tag("td", text(step.reason), class_="why"))
@@ -62,7 +64,7 @@ def _remarks(step: PlannedStep) -> Markup:
     words = [summary.type_text(step), summary.remark(step)]
     if step.latency_ms is not None:
         words.append(f"near {visible(step.location)}")
-    elif step.location:
+    elif summary.location(step):
         words.append(f"location {summary.location(step)}")
     line = " · ".join(word for word in words if word)
     return tag("small", text(line)) if line else NOTHING

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from kfp_placement.report.labels import short_name
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.contract.quantities import format_duration, format_resources
 from kfp_placement_engine.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource
+from kfp_placement_engine.step_names import listed
 
 NONE = "-"
 """Stands where there is no figure."""
@@ -240,12 +241,33 @@ def type_text(step: PlannedStep) -> str:
 
 
 def location(step: PlannedStep) -> str:
-    """The location asked for, and that nothing follows from it where that is so."""
-    place = visible(step.location)
+    """The location asked for; "" where nothing follows from it."""
     ruled = step.latency_ms is not None or step.type.lower() in LATENCY_RULED_TYPES
-    if not place or ruled or step.node is None:
-        return place
-    return f"{place} (no rule for this type)"
+    return visible(step.location) if ruled or step.node is None else ""
+
+
+def unused_locations(plan: Plan) -> str:
+    """How many steps have a location from which nothing follows, and why, or ""."""
+    unused = [step for step in plan.steps if step.location and not location(step)]
+    if not unused:
+        return ""
+    places = listed(
+        [visible(place) for place in dict.fromkeys(step.location for step in unused)], 5
+    )
+    one = len(unused) == 1
+    return (
+        f"location {places} changes nothing for {counted(len(unused), 'step')}, whose"
+        f" type{' follows' if one else 's follow'} no latency rule"
+    )
+
+
+def requests(step: PlannedStep) -> list[tuple[str, str]]:
+    """What is reserved, by resource; `~` marks what nobody asked for."""
+    mark = "~" if step.requests_nothing else ""
+    return [
+        (visible(resource), mark + amount)
+        for resource, amount in format_resources(step.requests).items()
+    ]
 
 
 def duration(seconds: float | None) -> str:

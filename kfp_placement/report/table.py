@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kfp_placement.report import summary
-from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.columns import Column, layout, natural_width
 from kfp_placement.report.visible import visible, width
-from kfp_placement_engine.contract.quantities import format_resources
 from kfp_placement_engine.plan import Plan, PlannedStep
 
 _MIN_NAME = 12
 _MIN_WORD = 8
 _MIN_REASON = 30
 _MIN_NOTE = 22
+_REQUESTS = "REQUESTS"
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,21 @@ def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
 
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
-    columns, rows = _step_columns(plan, wide=style.wide, reasons=style.wide or style.reasons)
+    reasons = style.wide or style.reasons
+    columns, rows = _step_columns(plan, wide=style.wide, reasons=reasons)
+    below = []
+    if style.columns is not None and natural_width(columns, rows) > style.columns:
+        # Of all columns these are the easiest to do without: the author knows them.
+        at = next((at for at, each in enumerate(columns) if each.title == _REQUESTS), None)
+        if at is not None:
+            below.append(f"no room for {_REQUESTS}: widen the terminal, or use -o json")
+            columns = columns[:at] + columns[at + 1 :]
+            rows = [row[:at] + row[at + 1 :] for row in rows]
     lines = layout(columns, rows, style.columns)
-    return [paint.dim(lines[0]), *lines[1:]]
+    unused = summary.unused_locations(plan) if style.wide else ""
+    below += [unused] if unused else []
+    below += [] if reasons else ["why each step goes there: -o wide"]
+    return [paint.dim(lines[0]), *lines[1:], *map(paint.dim, below)]
 
 
 def _step_columns(plan: Plan, *, wide: bool, reasons: bool) -> tuple[list[Column], list[list[str]]]:
@@ -172,7 +184,7 @@ def _step_columns(plan: Plan, *, wide: bool, reasons: bool) -> tuple[list[Column
             [summary.remark(step, waiting.get(step.name)) for step in steps],
             True,
         ),
-        (Column("REQUESTS", shrink_to=_MIN_NAME), [_requests(step) for step in steps], wide),
+        (Column(_REQUESTS, shrink_to=_MIN_NAME), [_requests(step) for step in steps], wide),
         (
             Column("REASON", wrap_from=_MIN_REASON),
             [visible(step.reason) for step in steps],
@@ -194,7 +206,7 @@ def _latency(step: PlannedStep) -> str:
 
 
 def _requests(step: PlannedStep) -> str:
-    return " ".join(f"{visible(k)}={v}" for k, v in format_resources(step.requests).items())
+    return " ".join(f"{resource}={amount}" for resource, amount in summary.requests(step))
 
 
 def _problems(plan: Plan, paint: _Paint) -> list[list[str]]:

@@ -121,6 +121,12 @@ def test_python_files_need_a_name(run, tmp_path):
     check_refused(run("check", "pipeline.py"), name="name the pipeline in it: pipeline.py:NAME")
 
 
+def test_a_bare_word_may_have_meant_a_module(run):
+    result = run("check", "mypipe")
+    assert result.exit_code == 3
+    assert "mypipe: no such file; a pipeline in a Python module is named mypipe:" in result.stderr
+
+
 def test_names_that_would_steer_a_terminal(run):
     result = run("check", "\x1b]0;pwned\x07.yaml")
     assert result.exit_code == 3

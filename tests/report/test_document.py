@@ -140,6 +140,7 @@ def test_the_whole_document():
                 "dependsOn": ["fetch"],
                 "reason": "ends first there",
                 "typeGuessed": True,
+                "requestsNothing": False,
                 "cached": False,
             }
         ],

@@ -68,9 +68,9 @@ def test_words_of_a_step():
     assert summary.remark(a_step(assumed=True, conditional=True)) == "conditional, assumed"
 
 
-def test_a_location_without_a_rule_says_so():
+def test_a_location_without_a_rule_is_left_out():
     plain = {"type": "Transform", "location": "BERLIN"}
-    assert summary.location(a_step(**plain)) == "BERLIN (no rule for this type)"
+    assert summary.location(a_step(**plain)) == ""
     assert summary.location(a_step(**plain, latency_ms=40.0)) == "BERLIN"
     assert summary.location(a_step(type="Predict", location="BERLIN")) == "BERLIN"
     assert summary.location(unplaced_step(**plain)) == "BERLIN"

@@ -55,6 +55,7 @@ def test_the_whole_table():
         "STEP    NODE      START   END   RUN\n"
         "fetch   node-0       0s    1m    1m\n"
         "huge    no node       -     -    1m\n"
+        "why each step goes there: -o wide\n"
         "\n"
         "Unschedulable (1 step):\n"
         "  huge: no node has 512 CPU\n"
@@ -70,6 +71,28 @@ def test_wide_shows_the_reason_of_every_step():
     assert "Evaluate (guessed)" in text
     assert "cpu=500m memory=1Gi" in text
     assert plan.steps[0].reason not in plan_table(plan)
+
+
+def test_requests_that_nobody_made_are_marked():
+    plan = a_plan(a_step(requests_nothing=True), a_step("b"))
+    text = plan_table(plan, TableStyle(wide=True))
+    assert "cpu=~500m memory=~1Gi" in text
+    assert "cpu=500m memory=1Gi" in text
+
+
+def test_requests_go_before_anything_is_cut():
+    plan = a_plan(a_step("a-rather-long-name-" * 3))
+    text = plan_table(plan, TableStyle(wide=True, columns=100))
+    assert "REQUESTS  " not in text
+    assert "no room for REQUESTS" in text
+    assert plan.steps[0].name in text
+
+
+def test_locations_that_change_nothing_are_one_line():
+    steps = [a_step(f"s{n}", type="Fetch", location="ROME") for n in range(3)]
+    text = plan_table(a_plan(*steps), TableStyle(wide=True))
+    assert text.count("ROME") == 1
+    assert "location ROME changes nothing for 3 steps, whose types follow no latency rule" in text
 
 
 def test_the_table_of_a_run_that_ends():
