@@ -8,7 +8,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 # More for pytest, such as PYTEST_ARGS="-k volumes".
 PYTEST_ARGS ?=
-# More for the demo on a cluster: --location NITLAB-EDGE.
+# More for the demo on a cluster: --location NITLAB-EDGE, --keep (to try commands on it).
 DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
 BENCH_ARGS ?=

@@ -33,6 +33,17 @@ LOOK_SECONDS = 0.2
 TIMEOUT_SECONDS = 300.0
 POLICY = {"engine": {"budget": "500ms"}, "defaults": {"driver": "200ms"}}
 
+TO_TRY = """
+It goes on until Ctrl-C. In another terminal, from the checkout:
+
+export KUBECONFIG={kubeconfig}
+export PATH=$PWD/.venv/bin:$PATH
+kfp-placement list -A
+kfp-placement explain -n {namespace} {run}
+kfp-placement release; kfp-placement list -A; kfp-placement release --resume
+kubectl get placementpolicy,locations,pipelineplacements -A
+"""
+
 JsonObject = dict[str, Any]
 
 
@@ -42,10 +53,13 @@ def main() -> int:
     parser.add_argument(
         "--location", choices=sorted(NEAREST), default="HOME-EDGE", help="where the users are"
     )
-    location = parser.parse_args().location
+    parser.add_argument(
+        "--keep", action="store_true", help="keep it after the run, to try commands, until Ctrl-C"
+    )
+    options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _show(location)
+        return _show(options.location, keep=options.keep)
     except ControlPlaneError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
@@ -53,7 +67,7 @@ def main() -> int:
         return 130
 
 
-def _show(location: str) -> int:
+def _show(location: str, *, keep: bool) -> int:
     _say("Starting etcd, the API server, two schedulers, planner and extender ...")
     started = time.monotonic()
     with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
@@ -63,7 +77,20 @@ def _show(location: str) -> int:
             _say(f"They run, after {time.monotonic() - started:.0f} s.\n")
             _show_nodes(nodes, location)
             with installation.namespace() as namespace:
-                return _follow(installation, _workflow(location), namespace)
+                run = installation.submit(_workflow(location), namespace)
+                code = _follow(installation, run, namespace)
+                if keep:
+                    _say(TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run))
+                    _wait_for_interrupt()
+                return code
+
+
+def _wait_for_interrupt() -> None:
+    try:
+        while True:
+            signal.pause()
+    except KeyboardInterrupt:
+        _say("\nStopping it.")
 
 
 def _show_nodes(nodes: list[JsonObject], location: str) -> None:
@@ -83,9 +110,8 @@ def _workflow(location: str) -> JsonObject:
         return with_durations(read_package(package), 1 / SHORTER)
 
 
-def _follow(installation: Installation, workflow: JsonObject, namespace: str) -> int:
-    """Submit the run and tell what happens until it ends."""
-    run = installation.submit(workflow, namespace)
+def _follow(installation: Installation, run: str, namespace: str) -> int:
+    """Tell what happens with a run until it ends."""
     _say(f"\nSubmitted {run}; its steps take a {SHORTER}th of their time.")
     story = Story(installation, run, namespace)
     deadline = time.monotonic() + TIMEOUT_SECONDS
