@@ -286,7 +286,7 @@ def test_unmarked_steps_are_told_and_left_alone_when_asked():
     members = (a_node("slow", cpu=64, memory=256, speed=0.1), a_node("quick", cpu=2))
     plan = planned(run, a_cluster(*members))
     notice = next(each for each in plan.notices if each.code == "unmarked-steps")
-    assert notice.message.startswith("1 of 2 steps carry no mark; they are planned as if")
+    assert notice.message.startswith("1 of 2 steps carry no mark (other); they are planned as if")
     assert {step.node for step in plan.steps} == {"quick"}
     plan = planned(run, a_cluster(*members), marked_only=True)
     notice = next(each for each in plan.notices if each.code == "unmarked-steps")
