@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.browser import find_chromium
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 # The control plane's option and fixtures.
 pytest_plugins = ["tests.controlplane.fixtures"]

@@ -168,7 +168,7 @@ def test_a_run_that_does_not_end_has_no_makespan():
 
 
 @given(name=st.text(min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_documents_are_plain_ascii_whatever_the_names(name):
     plan = renamed(taxi_plan(), name)
     for text in (plan_json(plan), plan_yaml(plan)):

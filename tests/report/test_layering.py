@@ -27,7 +27,7 @@ def graphs(draw):
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_everything_has_a_place_of_its_own_and_edges_go_right(parents):
     layout = laid_out(parents)
     places = {(layout.x[node], round(layout.y[node], 6)) for node in parents}
@@ -49,7 +49,7 @@ def reachable(parents):
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_shortcuts_left_out_change_no_order(parents):
     kept = without_shortcuts(parents)
     assert reachable(kept) == reachable(parents)

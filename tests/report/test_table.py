@@ -194,7 +194,7 @@ def test_colour_only_when_asked_for():
 
 
 @given(name=st.text(alphabet=st.characters(), min_size=1, max_size=50), wide=st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_no_name_steers_the_terminal(name, wide):
     text = plan_table(renamed(taxi_plan(), name), TableStyle(wide=wide, columns=90))
     assert all(line.isprintable() for line in text.split("\n"))

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-
 from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
 from kfp_placement_controller.extender.knowledge import KnownPlan
 from kfp_placement_controller.extender.memory import (
@@ -19,9 +17,6 @@ from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
 from kfp_placement_controller.kube.watch import Change
 
 JsonObject = dict[str, Any]
-
-at_any_speed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""For tests with drawn cases: how long one takes says most of what else the machine does."""
 
 WORKFLOW = "taxi-x7k2p"
 NAMESPACE = "team-a"

@@ -17,12 +17,13 @@ from kfp_placement_engine.contract.resources import PlacementPolicy, read_resour
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.run_graph import Requirement
 from tests.controller.admission_cases import CASES, MARK, READY, AdmissionCase
-from tests.controller.extender.known import at_any_speed
 
 REGISTRATION = next(
     each
     for each in yaml.safe_load_all(
-        (Path(__file__).parents[3] / "deploy/features/webhook/webhook.yaml").read_text("utf-8")
+        (Path(__file__).parents[3] / "deploy/features/webhook/registration/webhook.yaml").read_text(
+            "utf-8"
+        )
     )
     if each["kind"] == "MutatingWebhookConfiguration"
 )
@@ -147,7 +148,6 @@ pods = st.fixed_dictionaries(
 )
 
 
-@at_any_speed
 @given(pods, st.sampled_from(["extender", "gates"]))
 def test_any_pod_is_patched_soundly_or_refused(pod, actuator):
     policy = policy_of(AdmissionCase("any", policy={"actuator": actuator}, status=READY))

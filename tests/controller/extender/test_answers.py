@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kube.watch import Change
-from tests.controller.extender.known import Cluster, at_any_speed, pod_object
+from tests.controller.extender.known import Cluster, pod_object
 from tests.support.data import data_path
 
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]
@@ -164,7 +164,6 @@ pods = inner | st.fixed_dictionaries(
 )
 
 
-@at_any_speed
 @given(pods, st.lists(st.sampled_from(["a", "b", "c"]), unique=True))
 def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     cluster = Cluster("a", "b")

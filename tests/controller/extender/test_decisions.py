@@ -17,7 +17,6 @@ from tests.controller.extender.known import (
     WORKFLOW,
     Cluster,
     asked,
-    at_any_speed,
     observed,
     predict,
 )
@@ -366,7 +365,6 @@ pods = st.builds(
 )
 
 
-@at_any_speed
 @given(clusters(), pods, st.lists(names, unique=True))
 def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
     found = filter_nodes(cluster.known, pod, offered)
@@ -390,7 +388,6 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
         assert best.host == found.planned
 
 
-@at_any_speed
 @given(pods, st.lists(names, unique=True))
 def test_who_knows_nothing_changes_nothing(pod, offered):
     assert filter_nodes(Knowledge(), pod, offered).nodes == tuple(offered)

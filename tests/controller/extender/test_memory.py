@@ -11,7 +11,7 @@ from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.planning.cluster_state import latencies
 from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.exceptions import InputError
-from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, at_any_speed, plan_object
+from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, plan_object
 
 GIB = 2**30
 
@@ -30,7 +30,6 @@ def test_bound_pods_take_room_until_they_have_ended():
     assert not any(cluster.known.used["a"].values())
 
 
-@at_any_speed
 @given(st.randoms(use_true_random=False))
 def test_room_is_what_the_pods_of_the_moment_take(rng: random.Random):
     cluster = Cluster("a", "b")
@@ -180,7 +179,6 @@ static_values = st.lists(
 )
 
 
-@at_any_speed
 @given(
     st.dictionaries(
         st.sampled_from(["a", "b", "c"]),

@@ -15,7 +15,6 @@ from kfp_placement_controller.extender.wire import (
     unchanged,
 )
 from kfp_placement_engine.exceptions import InputError, LimitError
-from tests.controller.extender.known import at_any_speed
 from tests.support.data import data_path
 
 
@@ -109,7 +108,6 @@ def test_priorities_are_a_bare_list():
     assert written == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 0}]
 
 
-@at_any_speed
 @given(st.binary(max_size=40))
 def test_any_bytes_are_refused_or_kept(body):
     with pytest.raises(InputError):

@@ -130,7 +130,7 @@ def test_a_dynamic_loop_gets_the_rows_that_it_really_has():
     assert set(cluster.states(run).values()) == {"succeeded"}
 
 
-@given_settings(max_examples=15, deadline=None)
+@given_settings(max_examples=15)
 @given(st.data())
 def test_whatever_objects_say_the_coordinator_goes_on(data):
     """Fields of pods, nodes and Workflows are lost or replaced on the way to the coordinator."""

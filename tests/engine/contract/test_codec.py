@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.codec import (
@@ -33,7 +33,6 @@ plain = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(hints)
 def test_what_is_written_is_read_again(given_hints: StepHints) -> None:
     """Exactly, and without warnings."""
@@ -42,7 +41,6 @@ def test_what_is_written_is_read_again(given_hints: StepHints) -> None:
     assert warnings == []
 
 
-@settings(deadline=None)
 @given(hints)
 def test_writing_twice_gives_the_same_text(given_hints: StepHints) -> None:
     text = encode_hints(given_hints)
@@ -127,7 +125,6 @@ def test_bad_annotations_are_refused_with_the_reason(text: str, problem: str) ->
     assert len(str(caught.value)) < 400
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["v", "duration", "outputs", "priority", "x"]), plain))
 def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
     """Nothing else is raised, and what is read can be written and printed."""
@@ -139,7 +136,6 @@ def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
     "".join([encode_hints(found), *warnings]).encode("utf-8")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

@@ -1,7 +1,7 @@
 """Quantities, durations and latencies: exact, both ways, and refused with the value named."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.quantities import (
@@ -107,7 +107,6 @@ def test_a_bad_entry_of_a_resource_list_is_named() -> None:
         parse_resources({"cpu": "1", "memory": "lots"})
 
 
-@settings(deadline=None)
 @given(st.integers(0, MAX_QUANTITY), st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]))
 def test_amounts_are_written_so_that_they_are_read_again(amount: int, name: str) -> None:
     amount = amount // 1000 if name == "cpu" else amount
@@ -122,7 +121,6 @@ def test_amounts_are_written_shortly() -> None:
     assert format_resource("memory", 1_000_000) == "1000000"
 
 
-@settings(deadline=None)
 @given(anything)
 def test_whatever_comes_is_read_or_refused(value: object) -> None:
     """Nothing but a number within limits, or a QuantityError."""
@@ -195,7 +193,6 @@ def test_latencies_are_exact_and_bare_ones_are_milliseconds(
     assert parse_latency_ms(text) == milliseconds
 
 
-@settings(deadline=None)
 @given(st.floats(0, MAX_LATENCY_MS))
 def test_a_latency_written_plainly_is_read_exactly(milliseconds: float) -> None:
     assert parse_latency_ms(f"{plain_decimal(milliseconds)}ms") == milliseconds

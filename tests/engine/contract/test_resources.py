@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
@@ -54,7 +54,6 @@ def test_durations_are_written_as_go_does(seconds, text):
     assert duration_text(seconds) == text
 
 
-@settings(deadline=None)
 @given(st.integers(0, 3 * 10**17).map(lambda nanoseconds: round(nanoseconds / 1e9, 9)))
 def test_durations_come_back(seconds):
     text = duration_text(seconds)
@@ -63,7 +62,6 @@ def test_durations_come_back(seconds):
     assert duration_text(parse_duration(text)) == text
 
 
-@settings(deadline=None)
 @given(st.integers(0, 3_600_000_000_000).map(lambda nanoseconds: round(nanoseconds / 1e6, 6)))
 def test_latencies_come_back(latency_ms):
     text = latency_text(latency_ms)
@@ -263,7 +261,6 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["spec", "status", "metadata"]), st.data())
 def test_reading_fails_with_our_own_error_only(part, data):
     found = a_placement()

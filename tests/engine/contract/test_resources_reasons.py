@@ -153,7 +153,7 @@ def test_every_sentence_of_the_sample_can_be_said_in_codes():
     assert_said_in_codes(run, read_cluster_file(sample / "cluster.yaml"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(cases())
 def test_every_sentence_of_a_plan_can_be_said_in_codes(case):
     """A new kind of sentence needs a code, or a live plan could not say it."""
@@ -187,7 +187,6 @@ arguments = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(ReasonCode), st.lists(arguments, max_size=5).map(tuple))
 def test_showing_never_fails(code, given_arguments):
     assert reason_text(Reason(code, given_arguments), NODES)

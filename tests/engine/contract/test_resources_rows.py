@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.resources_rows import (
@@ -73,13 +73,11 @@ def through_json(row):
     return json.loads(json.dumps(row))
 
 
-@settings(deadline=None)
 @given(planned_rows)
 def test_planned_rows_come_back(row):
     assert read_planned_row(through_json(planned_row(row)), NODES) == row
 
 
-@settings(deadline=None)
 @given(state_rows)
 def test_state_rows_come_back(row):
     assert read_state_row(through_json(state_row(row)), NODES) == row
@@ -173,7 +171,6 @@ def test_states_that_cannot_be_used_are_refused(row, message):
         read_state_row(row, NODES)
 
 
-@settings(deadline=None)
 @given(st.lists(json_values, max_size=8))
 def test_reading_never_fails(rows):
     for read in (read_planned_rows(rows, NODES), read_state_rows(rows, NODES)):

@@ -72,7 +72,7 @@ def lowered_begun(drawn, dispatch="ready", version=(1, 36)):
     return lower_runs([begun], case.cluster, options), reference
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=begun_cases(), version=st.sampled_from([(1, 35), (1, 36)]), fifo=st.booleans())
 def test_the_default_scheduler_goes_on_as_in_the_reference(case, version, fifo):
     low, reference = lowered_begun(case, version=version)
@@ -81,7 +81,7 @@ def test_the_default_scheduler_goes_on_as_in_the_reference(case, version, fifo):
     assert differences(low, schedule, played) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), dispatch=st.sampled_from(["ready", "ordered"]))
 def test_a_plan_goes_on_as_in_the_reference(data, dispatch):
     """Running pods hold their room for the rest of their time, what has ended is gone."""
@@ -114,7 +114,7 @@ def test_a_plan_goes_on_as_in_the_reference(data, dispatch):
         assert schedule.terms[2] == pytest.approx(max(ends, default=0.0), abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=begun_cases(), dispatch=st.sampled_from(["ready", "ordered"]), quick=st.booleans())
 def test_every_plan_of_a_run_that_has_begun_adds_up(case, dispatch, quick):
     """What runs stays, what has ended has no times, nothing ends before the bound."""
@@ -357,7 +357,7 @@ def test_room_reserved_for_later_is_planned_around():
         assert alone.plans["new"].step("s0").node == "fast"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(case=begun_cases(), other=begun_cases(), seed=st.integers(0, 3))
 def test_plans_of_several_runs_are_reproducible_and_never_overfill(case, other, seed):
     (first, begun), (second, later) = case, other

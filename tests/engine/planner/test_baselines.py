@@ -27,7 +27,7 @@ from tests.support.builders import (
 from tests.support.reference_simulation import Reference
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(case=cases(kinds=("direct",)))
 def test_heft_s_plan_starts_nothing_later_than_heft_does(case):
     """Its nodes in the order of its starts, each as early as room allows.

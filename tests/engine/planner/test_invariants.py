@@ -57,7 +57,7 @@ def decided(problem, way):
     return BASELINES[way](problem, 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     case=cases(),
     way=st.sampled_from([*OURS, *THEIRS]),
@@ -90,7 +90,7 @@ def test_a_schedule_keeps_every_rule_and_no_schedule_beats_the_bound(
     assert np.isfinite(schedule.terms).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases(), seed=st.integers(0, 3), dispatch=st.sampled_from(["ready", "ordered"]))
 def test_figures_count_the_steps_that_no_node_takes(case, seed, dispatch):
     """Steps, not driver pods; the same for the plan and for every baseline."""

@@ -104,7 +104,7 @@ def test_under_ready_dispatch_a_full_node_means_the_next_best():
     assert problem.node_names[result.schedule.node[0]] == "far"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     case=cases(),
     dispatch=st.sampled_from(["ready", "ordered"]),

@@ -80,7 +80,7 @@ def with_known_latencies(plan):
     return dataclasses.replace(plan, figures=known(plan.figures), baselines=baselines)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     case=cases(),
     dispatch=st.sampled_from(["auto", "ready", "ordered"]),

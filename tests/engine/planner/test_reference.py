@@ -53,7 +53,7 @@ def differences(low, schedule: Schedule, played) -> list[str]:
     return found
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     case=cases(),
     version=st.sampled_from([(1, 34), (1, 35), (1, 36)]),
@@ -109,7 +109,7 @@ def by_step(low, placement):
     return planned, order
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(plan=plans("ready"))
 def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
     """Bound at once, in order of creation, to the planned node or the next best."""
@@ -119,7 +119,7 @@ def test_a_plan_under_ready_dispatch_is_played_as_the_reference_plays_it(plan):
     assert differences(low, simulate(low.problem, placement), played) == []
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(plan=plans("ordered"))
 def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan):
     """The plan's order on each node is kept; a step may wait for room, and for its data."""
@@ -129,7 +129,7 @@ def test_a_plan_under_ordered_dispatch_is_played_as_the_reference_plays_it(plan)
     assert differences(low, simulate(low.problem, placement), played) == []
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(case=cases(), marked_only=st.booleans())
 def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, marked_only):
     """Filters, room beside what runs already, hard latency limits, shared volumes."""
@@ -149,7 +149,7 @@ def test_the_plan_may_choose_from_the_nodes_that_the_reference_allows(case, mark
         assert {low.activities[member].name for member in members} == companions[name]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(plan=plans("ready"))
 def test_the_terms_of_the_objective_are_those_of_the_reference(plan):
     """Unplaced activities, latency beyond the band, completion."""

@@ -151,7 +151,7 @@ def test_a_replay_of_the_paper_s_search_is_exact_too():
     assert told(replayed) == told(timed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
 def test_no_time_at_all_still_gives_a_whole_plan(case, dispatch):
     """A budget of 0 and one that ends at once."""
@@ -172,7 +172,7 @@ def test_a_budget_is_kept():
         assert next(ticks) <= budget + 3
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]), seed=st.integers(0, 9))
 def test_a_plan_is_never_worse_than_any_plan_the_search_starts_from(case, dispatch, seed):
     """And neither is one that searches on from it."""

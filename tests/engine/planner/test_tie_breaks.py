@@ -118,7 +118,7 @@ def test_a_plan_is_compared_with_the_mean():
     assert [figures.tie_breaks for figures in plan.baselines.values()] == [2, 2, 1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(case=cases(kinds=("direct",)))
 def test_a_plan_is_no_later_than_the_best_tie_break(case):
     """In the objective's order, under `ordered` dispatch, on runs that pull nothing meanwhile."""

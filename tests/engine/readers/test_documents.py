@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import (
@@ -295,7 +295,6 @@ plain = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(plain.filter(lambda value: value is not None))
 def test_what_yaml_and_json_write_is_read_again(value: object) -> None:
     assert load(json.dumps([value])) == [[value]]
@@ -303,7 +302,6 @@ def test_what_yaml_and_json_write_is_read_again(value: object) -> None:
     assert load(yaml.safe_dump([value], allow_unicode=True)) == [[value]]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200) | st.text("{}[]:,-\n &*!'\"ab1<#|>?", max_size=60).map(str.encode))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:

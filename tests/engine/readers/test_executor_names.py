@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.readers import read_run_file
@@ -105,7 +105,6 @@ def test_a_workflow_of_one_pod_has_its_name():
     assert step_of_executor("alone", "alone", {"main", "more"}) is None
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="wf.()[]0:root-iexcud", max_size=80))
 def test_any_text_is_a_step_of_the_plan_or_none(text):
     steps = {"train", "root", "d[0]"}

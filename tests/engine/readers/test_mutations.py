@@ -173,7 +173,7 @@ def read_or_refuse(data: bytes) -> None:
     assert len(problem.encode("utf-8")) < 1500
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_mutated_files_are_read_or_refused(seed: int) -> None:
     """The seed is all there is to replay."""
@@ -185,7 +185,7 @@ def test_mutated_files_are_read_or_refused(seed: int) -> None:
     read_or_refuse(rng.choice(["\n", "\n---\n"]).join(texts).encode())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_damaged_bytes_are_read_or_refused(seed: int) -> None:
     """Cut, doubled, overwritten."""

@@ -146,25 +146,22 @@ def assert_round_trip(cluster: Cluster) -> None:
     assert again == expected
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes(data):
     try_reading(data)
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_any_text(text):
     try_reading(text.encode())
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_any_document(value):
     try_reading(json.dumps(value).encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_a_dump_with_anything_anywhere(data):
     """One place of a dump that uses every field holds something else."""
@@ -173,7 +170,7 @@ def test_a_dump_with_anything_anywhere(data):
     try_reading(json.dumps(document).encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_a_cluster_file_with_anything_anywhere(data):
     """One place of a Cluster file that uses every field holds something else."""
@@ -239,7 +236,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(members, latencies, tuple(draw(st.lists(claim, max_size=3))))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(clusters())
 def test_every_cluster_can_be_written_and_read(cluster):
     assert_round_trip(cluster)
