@@ -30,8 +30,9 @@ def set_label(task: dsl.PipelineTask, key: str, value: str) -> None:
 
 
 def set_annotation(task: dsl.PipelineTask, key: str, value: str) -> None:
-    """Write a pod annotation."""
+    """Write a pod annotation and remember that it is ours."""
     kubernetes.add_pod_annotation(task, key, value)
+    remember(task, key, value)
 
 
 def remove_label(task: dsl.PipelineTask, key: str) -> None:
@@ -50,7 +51,7 @@ def remove_label(task: dsl.PipelineTask, key: str) -> None:
 
 
 def remember(task: dsl.PipelineTask, key: str, value: str) -> None:
-    """Remember what we set `key` (a label, the scheduler asked for) to."""
+    """Remember what we set `key` (a label, an annotation, the scheduler asked for) to."""
     _written.setdefault(task, {})[key] = value
 
 

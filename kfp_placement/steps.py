@@ -237,7 +237,18 @@ def check_names(subject: str, spec: Any, marks: Marks) -> None:
 
 
 def _annotation(task: dsl.PipelineTask, subject: str, marks: Marks) -> str:
-    hints = marks.refine_hints(read_hints(task, subject))
+    """What to write as hints, or "" where the task keeps what it has."""
+    before = read_hints(task, subject)
+    hints = marks.refine_hints(before)
+    if hints == before:
+        return ""
+    current = annotations_of(task).get(HINTS_ANNOTATION)
+    if current != remembered(task, HINTS_ANNOTATION):
+        raise ConflictError(
+            f"{subject}: its hints contradict the pod annotation {HINTS_ANNOTATION}: {current:.80},"
+            " which was set by other means, such as kfp.kubernetes.add_pod_annotation; keep one of"
+            " them"
+        )
     return encoded_hints(hints, subject)
 
 

@@ -11,6 +11,9 @@ from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import Floats, PlacementProblem
 from kfp_placement_engine.simulation import Schedule, simulate
 
+WHAT_IF_WORK = 50_000_000
+"""Work spent on trying other nodes, about half a second; beyond it losses are estimated."""
+
 _EQUAL_SECONDS = 1e-6
 """Ends that differ by less are the same."""
 

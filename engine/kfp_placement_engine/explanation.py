@@ -7,7 +7,7 @@ from heapq import nsmallest
 
 import numpy as np
 
-from kfp_placement_engine.alternatives import compared, moved, occupied_seconds
+from kfp_placement_engine.alternatives import WHAT_IF_WORK, compared, moved, occupied_seconds
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.constraints import lacking, objection
 from kfp_placement_engine.contract.reason_texts import ObjectionCode, ReasonCode
@@ -19,9 +19,6 @@ from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import Booleans
 from kfp_placement_engine.run_graph import Step, StepKind
 from kfp_placement_engine.simulation import Schedule
-
-WHAT_IF_WORK = 50_000_000
-"""Work spent on trying other nodes, about half a second."""
 
 ALTERNATIVES = 3
 """Other nodes tried for a step."""
@@ -214,7 +211,11 @@ class Explainer:
                 for claim in shape.claims
             ):
                 counts[Reason(ObjectionCode.VOLUME)] += 1
-            elif trips is not None and limit is not None and not trips[number] <= limit:
+            elif trips is None or limit is None:
+                continue
+            elif np.isnan(trips[number]):
+                counts[Reason(ObjectionCode.NO_LATENCY, (step.location,))] += 1
+            elif trips[number] > limit:
                 counts[Reason(ObjectionCode.LATENCY, (step.location, float(limit)))] += 1
         for name, free_amounts in short_nodes.items():
             # What is asked, and what the roomiest of the nodes that lack it has.

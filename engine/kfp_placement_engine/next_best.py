@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.alternatives import completions, moved, occupied_seconds
+from kfp_placement_engine.alternatives import (
+    WHAT_IF_WORK,
+    completions,
+    moved,
+    occupied_seconds,
+)
 from kfp_placement_engine.contract.resources_rows import MAX_ALTERNATIVES, Alternative
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.placement import Placement
 from kfp_placement_engine.problem import Floats
 from kfp_placement_engine.simulation import Schedule
-
-WHAT_IF_WORK = 50_000_000
-"""Work spent on trying other nodes, about half a second; beyond it losses are estimated."""
 
 TRIED = 4
 """Nodes tried for a step; the best of them are named."""

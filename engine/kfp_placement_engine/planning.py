@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kfp_placement_engine.active_runs import ActiveRun, ReservedRun
-from kfp_placement_engine.alternatives import completions
+from kfp_placement_engine.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.baselines import BASELINES, schedules_of
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.explanation import WHAT_IF_WORK, Explainer
+from kfp_placement_engine.explanation import Explainer
 from kfp_placement_engine.fitness import OBJECTIVES
 from kfp_placement_engine.genetic import GeneticParams
 from kfp_placement_engine.latency_tolerance import LatencyTolerance

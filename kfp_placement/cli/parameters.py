@@ -156,8 +156,15 @@ def width(text: str) -> int:
     """A loop's width.
 
     Raises:
-        ValueError: no whole number from 0 on.
+        ValueError: no whole number from 0 on, or more iterations than a run may have steps.
     """
-    if text.isascii() and text.isdigit() and len(text) <= 9:
-        return int(text)
-    raise ValueError(f"{text!r} is no number of iterations; write for example 5")
+    from kfp_placement_engine.readers.options import ReadOptions
+
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{text!r:.40} is no number of iterations; write for example 5")
+    if len(text) > 9 or int(text) > ReadOptions.max_steps:
+        raise ValueError(
+            f"{text:.40} iterations are too many; a run may have at most"
+            f" {ReadOptions.max_steps} steps"
+        )
+    return int(text)

@@ -191,6 +191,8 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path):
         (["--assume-cached", "trian"], "there is no step 'trian'; did you mean 'train'?"),
         (["--loop-width", "for-loop-1=many"], "'many' is no number of iterations"),
         (["--loop-width", "for-loop-1=-1"], "'-1' is no number of iterations"),
+        (["--loop-width", "for-loop-1=99999999"], "99999999 iterations are too many"),
+        (["--loop-width", "for-loop-1=20001"], "a run may have at most 20000 steps"),
         (["--arg", "rows"], "'rows': write it as rows=5000"),
         (["--nonsense"], "No such option"),
     ],

@@ -187,6 +187,34 @@ def test_a_label_of_the_author_is_never_overwritten(label, options):
     assert metadata(one_step(mark))["exec-work"] == {"labels": {label: "Y"}}
 
 
+def test_hints_of_the_author_are_never_overwritten():
+    """What changes none of them is no conflict, nor is what place() has written itself."""
+    text = '{"v": 1, "duration": "5m"}'
+
+    def mark(task):
+        kubernetes.add_pod_annotation(task, HINTS, text)
+        with pytest.raises(ConflictError, match=f"^step 'work': .*{HINTS}: .*add_pod_annotation"):
+            place(task, type="A", duration="1m")
+        with pytest.raises(ConflictError):
+            place(task, priority=3)
+        place(task, location="X", duration="5m")
+
+    labels = {"OurLocation": "X", **MARK}
+    assert metadata(one_step(mark))["exec-work"] == {"annotations": {HINTS: text}, "labels": labels}
+
+
+def test_hints_that_the_author_sets_later_win():
+    def mark(task):
+        place(task, duration="1m")
+        place(task, duration="2m")
+        kubernetes.add_pod_annotation(task, HINTS, '{"duration":"9m"}')
+        with pytest.raises(ConflictError):
+            place(task, duration="3m")
+
+    annotations = metadata(one_step(mark))["exec-work"]["annotations"]
+    assert annotations == {HINTS: '{"duration":"9m"}'}
+
+
 def test_the_same_label_by_the_author_is_no_conflict():
     def mark(task):
         kubernetes.add_pod_label(task, "OurLocation", "X")

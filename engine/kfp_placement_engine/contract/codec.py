@@ -1,6 +1,7 @@
 """The hints annotation, both ways: JSON text <-> StepHints."""
 
 import json
+from collections import Counter
 from typing import Any
 
 from pydantic import ValidationError
@@ -45,11 +46,11 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     Raises:
         HintsError: no JSON object, too large, or a known field of a known version with a bad value.
     """
-    entries = _load(text)
+    entries, repeated = _load(text)
     version = entries.get("v", CURRENT_VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise HintsError(f"hints version {version!r:.40} is not a positive whole number")
-    warnings = []
+    warnings = [f"key {key:.40} stands twice; the last value counts" for key in repeated[:10]]
     if version > CURRENT_VERSION:
         warnings.append(
             f"hints version {version} is newer than {CURRENT_VERSION}; read as far as known"
@@ -65,20 +66,30 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     return hints, warnings
 
 
-def _load(text: str) -> dict[str, Any]:
+def _load(text: str) -> tuple[dict[str, Any], list[str]]:
+    """The JSON object, and the keys that one of its objects has more than once."""
     if len(text) > MAX_ANNOTATION_CHARACTERS:
         raise HintsError(
             f"hints of {len(text)} characters; at most {MAX_ANNOTATION_CHARACTERS} are read"
         )
+    repeated: dict[str, None] = {}
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            repeated.update((key, None) for key, count in counts.items() if count > 1)
+        return entries
+
     try:
-        entries = json.loads(text, parse_constant=_refuse_constant)
+        entries = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=collect)
         # Half a surrogate pair could be written nowhere.
         json.dumps(entries, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise HintsError(f"hints are no JSON: {error!s:.120}") from error
     if not isinstance(entries, dict):
         raise HintsError('hints must be a JSON object such as {"v": 1, "duration": "20m"}')
-    return entries
+    return entries, list(repeated)
 
 
 def _refuse_constant(text: str) -> Any:

@@ -50,6 +50,7 @@ class ObjectionCode(StrEnum):
     SELECTOR = "selector"
     VOLUME = "volume"
     LATENCY = "latency"
+    NO_LATENCY = "no-latency"
     SHORT = "short"
 
 
@@ -101,6 +102,7 @@ OBJECTION_TEXTS: Mapping[str, str] = {
     ObjectionCode.SELECTOR: "node(s) didn't match node affinity/selector",
     ObjectionCode.VOLUME: "its volume is elsewhere",
     ObjectionCode.LATENCY: "round trip to {0:text} beyond {1:milliseconds}",
+    ObjectionCode.NO_LATENCY: "round trip to {0:text} unknown",
     ObjectionCode.SHORT: "not enough {0:text} (asks {1:amount}, at most {2:amount} free)",
 }
 """The same for objections; an objection is [number of nodes, code, argument ...]."""

@@ -37,6 +37,7 @@ from kfp_placement_engine.readers.documents import (
 )
 from kfp_placement_engine.readers.kubernetes_objects import UNUSED_KEYS, read_objects
 from kfp_placement_engine.readers.node_objects import (
+    bad_latency_labels,
     from_label,
     latencies_from_labels,
     read_rate,
@@ -144,9 +145,11 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
             nodes[node.name] = node
             members.setdefault(node_entry.name, []).append(node.name)
     known = {each: [each] for each in nodes} | members
+    latencies = _latencies(entry, tuple(nodes.values()), known, name)
+    notices.extend(bad_latency_labels(nodes.values(), latencies))
     return Cluster(
         nodes=tuple(nodes.values()),
-        latencies=_latencies(entry, tuple(nodes.values()), known, name),
+        latencies=latencies,
         claims=tuple(
             _claim(claim, nodes, f"{name}: claims[{index}]")
             for index, claim in enumerate(entry.claims)
@@ -190,14 +193,16 @@ def _latencies(
 ) -> dict[str, dict[str, float]]:
     """Round trips from labels, and those of `latencies`, which win."""
     latencies = latencies_from_labels(nodes)
+    spelled = {location.lower(): location for location in latencies}
     for location, trips in entry.latencies.items():
+        place = spelled.setdefault(location.lower(), location)
         for node_name, latency_ms in trips.items():
             if node_name not in known:
                 raise InputError(
                     f"{name}: latencies.{location:.80}: no node or entry is named {node_name!r:.80}"
                 )
             for member in known[node_name]:
-                latencies.setdefault(location, {})[member] = latency_ms
+                latencies.setdefault(place, {})[member] = latency_ms
     return latencies
 
 

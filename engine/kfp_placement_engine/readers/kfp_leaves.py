@@ -15,7 +15,6 @@ from kfp_placement_engine.readers.fields import (
     as_mapping,
     as_number,
     as_text,
-    as_text_mapping,
 )
 from kfp_placement_engine.readers.kfp_kubernetes import KubernetesConfig, on_pod_settings
 from kfp_placement_engine.readers.kfp_values import text_with_inputs
@@ -70,10 +69,8 @@ def container_leaf(
     leaf = Leaf(
         image=text_with_inputs(image),
         resources=_resources(resources, place) if config.on_pod("RESOURCES") else (),
-        labels=constant_texts(as_text_mapping(metadata.get("labels"), f"{place}: labels")),
-        annotations=constant_texts(
-            as_text_mapping(metadata.get("annotations"), f"{place}: annotations")
-        ),
+        labels=constant_texts(metadata.get("labels"), f"{place}: labels"),
+        annotations=constant_texts(metadata.get("annotations"), f"{place}: annotations"),
         node_selectors=config.node_selectors(),
         affinities=config.affinities(),
         tolerations=config.tolerations(),

@@ -23,6 +23,7 @@ from kfp_placement_engine.readers.claim_objects import (
 )
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 from kfp_placement_engine.readers.node_objects import (
+    bad_latency_labels,
     latencies_from_labels,
     read_node,
     without_zeros,
@@ -94,6 +95,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     claims = _read_claims(collected, claims_used)
     locations = _each(collected, "Location", read_location)
     latencies = with_locations(latencies_from_labels(nodes), locations, nodes)
+    collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
@@ -189,8 +191,9 @@ def _with_used_room(
         for claim in claims:
             claims_used.setdefault(claim, []).append(node_name)
     if lost:
+        bound = "1 pod is" if lost == 1 else f"{lost} pods are"
         collected.notices.append(
-            Notice("unknown-node", f"{lost} pods are bound to nodes that are not in the file")
+            Notice("unknown-node", f"{bound} bound to nodes that are not in the file")
         )
     return tuple(_with_room(node, used[node.name], scored[node.name]) for node in nodes)
 

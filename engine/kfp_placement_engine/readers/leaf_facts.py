@@ -17,7 +17,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.readers.documents import parse_json
 from kfp_placement_engine.readers.expressions import Constant, Expression, Scope
-from kfp_placement_engine.readers.fields import as_text_mapping
+from kfp_placement_engine.readers.fields import as_mapping, as_text_mapping
 from kfp_placement_engine.readers.kubernetes_fields import (
     merge_affinities,
     read_node_affinity,
@@ -125,6 +125,8 @@ def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
     labels = _texts(leaf.labels, scope)
     annotations = _texts(leaf.annotations, scope)
     warnings.extend(_label_warnings(labels))
+    for what, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
+        warnings.extend(_no_text_warnings(what, values))
     return LeafFacts(
         image=gapless(known_text(leaf.image.evaluate(scope))) or "",
         requests=resources.requests,
@@ -156,6 +158,15 @@ def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             "invalid-label",
             f"its label {key:.80} = {text!r:.80} {problem}: Kubernetes will refuse its pod",
         )
+
+
+def _no_text_warnings(
+    what: str, expressions: Mapping[str, Expression]
+) -> Iterator[tuple[str, str]]:
+    for key, expression in expressions.items():
+        if isinstance(expression, Constant) and not isinstance(expression.value, str):
+            said = f"its {what} {key:.80} = {expression.value!r:.80} is no text"
+            yield "invalid-label", f"{said}: KFP will refuse the package; put the value in quotes"
 
 
 def _hints(annotations: Mapping[str, str], warnings: list[tuple[str, str]]) -> StepHints:
@@ -223,6 +234,16 @@ def _has_gap(value: Any) -> bool:
     return isinstance(value, Unknown) or (isinstance(value, str) and _GAP in value)
 
 
-def constant_texts(entries: Mapping[str, str]) -> dict[str, Expression]:
-    """Texts that stand in the file, as expressions."""
-    return {key: Constant(text) for key, text in entries.items()}
+def constant_texts(entries: Any, place: str) -> dict[str, Expression]:
+    """A mapping of texts that stands in the file, as expressions.
+
+    A number or truth value stays one, so that it can be told; as a text it is what YAML shows.
+
+    Raises:
+        InputError: it is no mapping, or a value is a mapping or a list.
+    """
+    texts = as_text_mapping(entries, place)
+    plain = {str(key): value for key, value in as_mapping(entries, place).items()}
+    return {
+        key: Constant(text if plain[key] is None else plain[key]) for key, text in texts.items()
+    }

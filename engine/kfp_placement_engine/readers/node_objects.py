@@ -1,6 +1,6 @@
 """A Node object as the API server prints it -> a node of the cluster."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from kfp_placement_engine.cluster import Node, Taint
@@ -76,19 +76,53 @@ def latencies_from_labels(nodes: tuple[Node, ...]) -> dict[str, dict[str, float]
     """Round trips that the nodes carry as labels: location -> node name -> milliseconds.
 
     A label is one if its key has no prefix, is no word with another common meaning, and its value
-    reads as a latency. Locations that no step names do no harm.
+    reads as a latency. Keys that differ only in case are one location, spelled as it comes first.
+    Locations that no step names do no harm.
     """
     found: dict[str, dict[str, float]] = {}
+    spelled: dict[str, str] = {}
     for node in nodes:
-        for key, value in node.labels.items():
-            if "/" in key or key.lower() in NOT_A_LOCATION:
-                continue
+        for key, value in _location_labels(node):
             try:
                 latency_ms = parse_latency_ms(value)
             except QuantityError:
                 continue
-            found.setdefault(key, {})[node.name] = latency_ms
+            name = spelled.setdefault(key.lower(), key)
+            found.setdefault(name, {}).setdefault(node.name, latency_ms)
     return found
+
+
+def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:
+    """A notice for each label that is called like a location, in any case, and is no latency.
+
+    Args:
+        nodes: their labels are read.
+        locations: what is known to be one: other nodes or Locations say so.
+    """
+    known = {location.lower() for location in locations}
+    bad: dict[str, list[str]] = {}
+    for node in nodes:
+        for key, value in _location_labels(node):
+            if key.lower() not in known:
+                continue
+            try:
+                parse_latency_ms(value)
+            except QuantityError as error:
+                bad.setdefault(key, []).append(f"node {node.name}, label {key}: {error}; not used")
+    return [Notice("bad-node-label", _with_others(*told)) for told in bad.values()]
+
+
+def _with_others(first: str, *others: str) -> str:
+    if not others:
+        return first
+    return f"{first}, nor on {len(others)} more node{'s' if len(others) > 1 else ''}"
+
+
+def _location_labels(node: Node) -> Iterator[tuple[str, str]]:
+    """The labels that may be round trips to a location, by key."""
+    for key, value in sorted(node.labels.items()):
+        if "/" not in key and key.lower() not in NOT_A_LOCATION:
+            yield key, value
 
 
 def without_zeros(resources: Resources) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """RUN files of any known format -> run graph; the format is recognised by what is in them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from kfp_placement_engine.readers.fields import as_list, as_mapping, kind_of
 from kfp_placement_engine.readers.kfp_package import is_package, package_tree
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.wfformat import is_wfformat, read_wfformat
-from kfp_placement_engine.run_graph import RunGraph
+from kfp_placement_engine.run_graph import Notice, RunGraph
 
 _EXPECTED = (
     "give a KFP pipeline package (IR YAML), an Argo Workflow, or a wfformat workflow instance"
@@ -110,10 +111,26 @@ def _read(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> R
         raise InputError(f"{name}: holds {max(runs, len(platforms))} runs; give one at a time")
     if packages:
         platform = platforms[0] if platforms else {}
-        return expand(package_tree(packages[0], platform, name, options), options)
-    if workflows:
-        return read_workflow(workflows[0], name, options)
-    return read_wfformat(instances[0], name, options)
+        graph = expand(package_tree(packages[0], platform, name, options), options)
+        used = [packages[0], platform]
+    elif workflows:
+        graph, used = read_workflow(workflows[0], name, options), workflows
+    else:
+        graph, used = read_wfformat(instances[0], name, options), instances
+    unused = [each for each in documents if not any(each is one for one in used)]
+    return replace(graph, notices=(*graph.notices, *_unused_notices(unused)))
+
+
+def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:
+    """What a file holds beside its run."""
+    if not documents:
+        return []
+    count = "1 document" if len(documents) == 1 else f"{len(documents)} documents"
+    return [
+        Notice(
+            "ignored-objects", f"not used: {count} beside the run; the first {_problem(documents)}"
+        )
+    ]
 
 
 def _problem(documents: list[dict[str, Any]]) -> str:

@@ -31,13 +31,14 @@ OBJECTIONS = (
     (3, "selector"),
     (1, "volume"),
     (4, "latency", "HOME-EDGE", 20),
+    (2, "no-latency", "HOME-EDGE"),
 )
 OBJECTIONS_TEXT = (
     "2 nodes: not enough cpu (asks 4, at most 2500m free), "
     "1 node: not enough memory (asks 8Gi, at most 2Gi free), "
     "1 node: untolerated taint gpu=true:NoSchedule, 1 node: node is cordoned, "
     "3 nodes: node(s) didn't match node affinity/selector, 1 node: its volume is elsewhere, "
-    "4 nodes: round trip to HOME-EDGE beyond 20 ms"
+    "4 nodes: round trip to HOME-EDGE beyond 20 ms, 2 nodes: round trip to HOME-EDGE unknown"
 )
 SENTENCES = [
     (Reason("cached"), "taken to come from the cache: only its driver pod runs"),

@@ -182,7 +182,8 @@ def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason():
     assert plan.unschedulable == (
         (
             "predict",
-            "none of 3 nodes can take it (3 nodes: round trip to HOME-EDGE beyond 20 ms)",
+            "none of 3 nodes can take it (2 nodes: round trip to HOME-EDGE beyond 20 ms, "
+            "1 node: round trip to HOME-EDGE unknown)",
         ),
     )
     assert plan.figures.unplaced == 1

@@ -383,6 +383,8 @@ def test_unmarked_steps_get_no_type(read) -> None:
         ('{"v":1,"duration":"4000d"}', "bad-hints", "ten years"),
         ('{"v":1,"colour":"red"}', "hints", "colour"),
         ('{"v":9,"duration":"5m"}', "hints", "newer"),
+        ('{"duration":"1m","duration":"5m"}', "hints", "key duration stands twice"),
+        ('{"duration":"5m","outputs":{"a":1,"a":2}}', "hints", "key a stands twice"),
     ],
 )
 def test_odd_hints_are_warnings(read, text: str, code: str, word: str) -> None:
@@ -399,6 +401,17 @@ def test_labels_that_kubernetes_refuses_are_said(read, value: str) -> None:
     step, graph = step_of(read, kubernetes={"podMetadata": metadata})
     assert step.location == value
     assert [notice.code for notice in graph.notices] == ["invalid-label"]
+
+
+@pytest.mark.parametrize(("kind", "what"), [("labels", "label"), ("annotations", "annotation")])
+def test_metadata_of_a_package_that_is_no_text_is_said(kind: str, what: str) -> None:
+    """KFP's backend reads packages as protobuf messages, where these are maps of texts."""
+    metadata = {kind: {"OurLocation": 5, "fine": "5"}}
+    step, graph = step_of(read_package, kubernetes={"podMetadata": metadata})
+    (notice,) = graph.notices
+    assert (notice.code, notice.step) == ("invalid-label", "work")
+    assert f"its {what} OurLocation = 5 is no text" in notice.message
+    assert step.location == ("5" if kind == "labels" else "")
 
 
 @READERS

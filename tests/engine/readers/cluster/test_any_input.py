@@ -216,8 +216,10 @@ def clusters(draw: st.DrawFn) -> Cluster:
     members = tuple(draw(nodes(name)) for name in names)
     trips = st.dictionaries(st.sampled_from(names), st.floats(1e-6, 3.6e6), min_size=1)
     latencies = latencies_from_labels(members)
+    spelled = {location.lower(): location for location in latencies}
     for location, given_trips in draw(st.dictionaries(NAME, trips, max_size=2)).items():
-        latencies.setdefault(location, {}).update(given_trips)
+        place = spelled.setdefault(location.lower(), location)
+        latencies.setdefault(place, {}).update(given_trips)
     operators = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
     values = st.lists(TEXT, max_size=2).map(tuple)
     requirement = st.builds(Requirement, NAME, operators, values, st.just(False))

@@ -140,6 +140,19 @@ latencies: {HOME: {n1: 1ms}}
     assert plain(again(cluster)) == plain(cluster)
 
 
+def test_locations_of_a_file_are_the_same_in_any_case():
+    cluster = read("""
+nodes:
+- {name: n1, cpu: 2, memory: 4Gi, labels: {HOME: 9.8}}
+- {name: n2, cpu: 2, memory: 4Gi, labels: {Home: far}}
+latencies: {home: {n2: 1ms}}
+""")
+    assert cluster.latencies == {"HOME": {"n1": 9.8, "n2": 1.0}}
+    (notice,) = cluster.notices
+    assert (notice.code, "node n2, label Home: 'far'" in notice.message) == ("bad-node-label", True)
+    assert plain(again(cluster)) == plain(cluster)
+
+
 def test_a_dump_becomes_a_small_file():
     """Nodes, room, labels and claims stay; what pods carry does not; reading it gives the same."""
     secret = container({"cpu": "1"}, env=[{"name": "PASSWORD", "value": "hunter2"}])

@@ -159,6 +159,26 @@ def test_latency_labels():
     }
 
 
+def test_latency_labels_that_differ_in_case_are_one_location():
+    first = node_object("n1", labels={"HOME-EDGE": "9.8"})
+    cluster = read(first, node_object("n2", labels={"home-edge": "5", "Home-Edge": "7"}))
+    assert cluster.latencies == {"HOME-EDGE": {"n1": 9.8, "n2": 7}}
+
+
+@pytest.mark.parametrize("value", ["-5", "abc", ""])
+def test_a_bad_latency_label_of_a_location_is_noted(value):
+    """What no node and no Location makes a location may say what it likes."""
+    bad = [node_object(name, labels={"home-edge": value, "disk": "ssd"}) for name in ("n2", "n3")]
+    cluster = read(node_object("n1", labels={"HOME-EDGE": "9.8"}), *bad)
+    assert cluster.latencies == {"HOME-EDGE": {"n1": 9.8}}
+    (notice,) = cluster.notices
+    assert notice.code == "bad-node-label"
+    assert notice.message.startswith("node n2, label home-edge: ")
+    assert repr(value) in notice.message
+    assert notice.message.endswith("; not used, nor on 1 more node")
+    assert read(*bad).notices == ()
+
+
 def test_used_room():
     """Bound pods that have not ended take room, with defaults in what the scores count."""
     cluster = read(
@@ -189,7 +209,9 @@ def test_pods_on_nodes_that_are_not_there():
     cluster = read(node_object(), busy_pod("a", "gone"), busy_pod("b", "gone"))
     assert cluster.nodes[0].used == {}
     assert codes(cluster) == ["unknown-node"]
-    assert "2 pods" in cluster.notices[0].message
+    assert "2 pods are bound" in cluster.notices[0].message
+    cluster = read(node_object(), busy_pod("a", "gone"))
+    assert "1 pod is bound to nodes" in cluster.notices[0].message
 
 
 def test_absurd_sums_stay_within_what_can_be_planned():
