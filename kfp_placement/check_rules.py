@@ -5,10 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kfp_placement.check_marks import (
+    container_tasks,
+    guessed_types,
+    locations,
+    unmarked_steps,
+)
 from kfp_placement.findings import CheckReport, Finding, Level
 from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.keys import (
-    LATENCY_RULED_TYPES,
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
@@ -17,8 +22,6 @@ from kfp_placement_engine.planning import PlanOptions, plan_run
 from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.run_graph import (
     DurationSource,
-    Group,
-    GroupKind,
     Notice,
     RunGraph,
     Step,
@@ -27,7 +30,6 @@ from kfp_placement_engine.run_graph import (
 from kfp_placement_engine.step_names import listed
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
-_CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
 _SAID_BETTER = frozenset({"unmarked-steps"})
 """Notices of the planner that a rule here gives step by step."""
 
@@ -70,113 +72,8 @@ def check_run(
     return CheckReport(graph.name, tuple(sorted(unique, key=lambda item: order.index(item.level))))
 
 
-def _tasks(graph: RunGraph) -> Iterator[Step]:
-    """One step for each task that runs in a pod of its own, whatever the number of iterations."""
-    seen: set[str] = set()
-    for step in graph.steps:
-        if step.kind is StepKind.CONTAINER and step.task not in seen:
-            seen.add(step.task)
-            yield step
-
-
-def _unmarked(graph: RunGraph) -> Iterator[Finding]:
-    tasks = list(_tasks(graph))
-    unmarked = [step for step in tasks if not step.scheduler]
-    if tasks and len(unmarked) == len(tasks):
-        yield Finding(
-            Level.WARNING,
-            "unmarked",
-            "no step is marked, so all stay with the cluster's default scheduler; put"
-            " @placed_pipeline() below @dsl.pipeline, or use place() on steps",
-        )
-        return
-    groups = {group.name: group for group in graph.groups}
-    marked = {name for step in tasks if step.scheduler for name in _around(step, groups)}
-    reported: set[str] = set()
-    for step in unmarked:
-        pipeline = _unmarked_pipeline(step, groups, marked)
-        if not pipeline:
-            yield Finding(
-                Level.WARNING,
-                "unmarked",
-                "is not marked and stays with the cluster's default scheduler; use place() or"
-                " @placed",
-                step.task,
-            )
-        elif pipeline not in reported:
-            reported.add(pipeline)
-            yield Finding(
-                Level.WARNING,
-                "unmarked-pipeline",
-                "none of its steps is marked: a nested pipeline carries its own marks; put"
-                " @placed_pipeline() below its @dsl.pipeline",
-                pipeline,
-            )
-
-
-def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]) -> str:
-    """The outermost nested pipeline around the step without any marked step, or ""."""
-    found = ""
-    for name in _around(step, groups):
-        nested = groups[name].kind is GroupKind.DAG
-        if nested and name not in marked and not _CONTROL_FLOW.fullmatch(name.split(".")[-1]):
-            found = name
-    return re.sub(r"\[\d+\]", "[*]", found)
-
-
-def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:
-    """The groups around a step, innermost first, without the root."""
-    name = step.group
-    while name and name in groups:
-        yield name
-        name = groups[name].parent
-
-
-def _types(graph: RunGraph) -> Iterator[Finding]:
-    for step in _tasks(graph):
-        if not step.type_guessed:
-            continue
-        ruled = step.location and _is_ruled(step)
-        effect = f", so it goes near {step.location}" if ruled else ""
-        yield Finding(
-            Level.WARNING if ruled else Level.NOTE,
-            "guessed-type",
-            f"type {step.type!r} was guessed from its name{effect}; say type=... to be sure",
-            step.task,
-        )
-
-
-def _is_ruled(step: Step) -> bool:
-    return step.type.lower() in LATENCY_RULED_TYPES
-
-
-def _uses_location(step: Step) -> bool:
-    """A hard limit holds whatever the type."""
-    return _is_ruled(step) or step.max_latency_ms is not None
-
-
-def _locations(graph: RunGraph) -> Iterator[Finding]:
-    tasks = list(_tasks(graph))
-    locations = sorted({step.location for step in tasks if step.location})
-    if locations and not any(step.location and _uses_location(step) for step in tasks):
-        yield Finding(
-            Level.WARNING,
-            "location-unused",
-            f"location {', '.join(locations[:5])} changes nothing: no step with a location has a"
-            f" type that follows it ({', '.join(LATENCY_RULED_TYPES)}); say type='Predict'",
-        )
-    for step in tasks:
-        if step.max_latency_ms is not None and not step.location:
-            yield Finding(
-                Level.WARNING,
-                "max-latency-unused",
-                f"max_latency = {step.max_latency_ms:g}ms changes nothing without location",
-                step.task,
-            )
-
-
 def _durations(graph: RunGraph) -> Iterator[Finding]:
-    tasks = list(_tasks(graph))
+    tasks = list(container_tasks(graph))
     assumed = [step for step in tasks if step.duration_source is DurationSource.ASSUMED]
     if not assumed:
         return
@@ -213,7 +110,7 @@ def _sizes(graph: RunGraph) -> Iterator[Finding]:
 
 
 def _requests(graph: RunGraph) -> Iterator[Finding]:
-    without = [step for step in _tasks(graph) if not step.requests]
+    without = [step for step in container_tasks(graph) if not step.requests]
     if without:
         yield Finding(
             Level.NOTE,
@@ -238,7 +135,7 @@ def _task_names(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def _retries(graph: RunGraph) -> Iterator[Finding]:
-    for step in _tasks(graph):
+    for step in container_tasks(graph):
         if step.attempt_limit > 1:
             yield Finding(
                 Level.WARNING,
@@ -252,7 +149,7 @@ def _retries(graph: RunGraph) -> Iterator[Finding]:
 
 def _images(graph: RunGraph) -> Iterator[Finding]:
     seen: set[str] = set()
-    for step in _tasks(graph):
+    for step in container_tasks(graph):
         name = step.image.rpartition("/")[2]
         tag = name.partition(":")[2]
         if step.image and "@" not in name and "{{" not in step.image and step.image not in seen:
@@ -299,9 +196,9 @@ def _backend(graph: RunGraph) -> Iterator[Finding]:
 
 
 _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
-    _unmarked,
-    _types,
-    _locations,
+    unmarked_steps,
+    guessed_types,
+    locations,
     _durations,
     _sizes,
     _requests,

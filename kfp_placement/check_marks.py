@@ -1,0 +1,126 @@
+"""What would surprise about marks: steps without any, types, locations."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from kfp_placement.findings import Finding, Level
+from kfp_placement_engine.contract.keys import (
+    LATENCY_RULED_TYPES,
+)
+from kfp_placement_engine.run_graph import (
+    Group,
+    GroupKind,
+    RunGraph,
+    Step,
+    StepKind,
+)
+
+_CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
+
+
+def container_tasks(graph: RunGraph) -> Iterator[Step]:
+    """One step for each task that runs in a pod of its own, whatever the number of iterations."""
+    seen: set[str] = set()
+    for step in graph.steps:
+        if step.kind is StepKind.CONTAINER and step.task not in seen:
+            seen.add(step.task)
+            yield step
+
+
+def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
+    """Steps and nested pipelines without a mark; one finding if nothing is marked."""
+    tasks = list(container_tasks(graph))
+    unmarked = [step for step in tasks if not step.scheduler]
+    if tasks and len(unmarked) == len(tasks):
+        yield Finding(
+            Level.WARNING,
+            "unmarked",
+            "no step is marked, so all stay with the cluster's default scheduler; put"
+            " @placed_pipeline() below @dsl.pipeline, or use place() on steps",
+        )
+        return
+    groups = {group.name: group for group in graph.groups}
+    marked = {name for step in tasks if step.scheduler for name in _around(step, groups)}
+    reported: set[str] = set()
+    for step in unmarked:
+        pipeline = _unmarked_pipeline(step, groups, marked)
+        if not pipeline:
+            yield Finding(
+                Level.WARNING,
+                "unmarked",
+                "is not marked and stays with the cluster's default scheduler; use place() or"
+                " @placed",
+                step.task,
+            )
+        elif pipeline not in reported:
+            reported.add(pipeline)
+            yield Finding(
+                Level.WARNING,
+                "unmarked-pipeline",
+                "none of its steps is marked: a nested pipeline carries its own marks; put"
+                " @placed_pipeline() below its @dsl.pipeline",
+                pipeline,
+            )
+
+
+def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]) -> str:
+    """The outermost nested pipeline around the step without any marked step, or ""."""
+    found = ""
+    for name in _around(step, groups):
+        nested = groups[name].kind is GroupKind.DAG
+        if nested and name not in marked and not _CONTROL_FLOW.fullmatch(name.split(".")[-1]):
+            found = name
+    return re.sub(r"\[\d+\]", "[*]", found)
+
+
+def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:
+    """The groups around a step, innermost first, without the root."""
+    name = step.group
+    while name and name in groups:
+        yield name
+        name = groups[name].parent
+
+
+def guessed_types(graph: RunGraph) -> Iterator[Finding]:
+    """Types that were guessed from the names of steps."""
+    for step in container_tasks(graph):
+        if not step.type_guessed:
+            continue
+        ruled = step.location and _is_ruled(step)
+        effect = f", so it goes near {step.location}" if ruled else ""
+        yield Finding(
+            Level.WARNING if ruled else Level.NOTE,
+            "guessed-type",
+            f"type {step.type!r} was guessed from its name{effect}; say type=... to be sure",
+            step.task,
+        )
+
+
+def _is_ruled(step: Step) -> bool:
+    return step.type.lower() in LATENCY_RULED_TYPES
+
+
+def _uses_location(step: Step) -> bool:
+    """A hard limit holds whatever the type."""
+    return _is_ruled(step) or step.max_latency_ms is not None
+
+
+def locations(graph: RunGraph) -> Iterator[Finding]:
+    """Locations and limits of the round trip that change nothing."""
+    tasks = list(container_tasks(graph))
+    locations = sorted({step.location for step in tasks if step.location})
+    if locations and not any(step.location and _uses_location(step) for step in tasks):
+        yield Finding(
+            Level.WARNING,
+            "location-unused",
+            f"location {', '.join(locations[:5])} changes nothing: no step with a location has a"
+            f" type that follows it ({', '.join(LATENCY_RULED_TYPES)}); say type='Predict'",
+        )
+    for step in tasks:
+        if step.max_latency_ms is not None and not step.location:
+            yield Finding(
+                Level.WARNING,
+                "max-latency-unused",
+                f"max_latency = {step.max_latency_ms:g}ms changes nothing without location",
+                step.task,
+            )
