@@ -58,7 +58,7 @@ typecheck: setup ## check types with mypy, strict
 imports: setup ## check who may import whom
 	@$(BIN)/lint-imports
 
-test: setup ## set up, then run all tests this machine can run and say what was skipped
+test: setup ## set up, then run the tests this machine can run (CLUSTER=yes: also on a control plane)
 	@WORKERS=$(WORKERS) scripts/run_tests.sh $(PYTEST_ARGS)
 
 # One process: every one would start a control plane of its own.

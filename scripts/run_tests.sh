@@ -3,6 +3,7 @@
 # among the tests; without any, the share of the code that the tests reach is judged too.
 #
 # WORKERS: how many processes for the tests without a control plane (default: 2).
+# CLUSTER: `yes` also runs the tests on a control plane, which take longer than all others (default: `no`).
 # COVERAGE: `yes` judges it, `no` does not. Before Python 3.14 measuring more than doubles the tests'
 # time: there the default is `no`.
 set -u
@@ -41,15 +42,25 @@ judge_core() {
         --include "$engine/contract/*,$engine/fitness.py,$engine/simulation.py" || failed=1
 }
 
+# Without a control plane its tests are collected all the same, and say why they are skipped.
 run_unit_tests() { # ARGS
-    run_pytest -n "${WORKERS:-2}" -m "not cluster" "$@"
+    if with_cluster; then
+        set -- -m "not cluster" "$@"
+    fi
+    run_pytest -n "${WORKERS:-2}" "$@"
 }
 
 # The control plane's programs take minutes where they were never built: meanwhile the others run.
 # Where they cannot be built, the tests that need them say why.
+with_cluster() {
+    [ "${CLUSTER:-no}" = yes ]
+}
+
 if [ $# -eq 0 ]; then
-    "$python" -m tests.controlplane build >/dev/null 2>"$log" &
-    build=$!
+    if with_cluster; then
+        "$python" -m tests.controlplane build >/dev/null 2>"$log" &
+        build=$!
+    fi
     if [ "${COVERAGE:-}" = yes ] || { [ -z "${COVERAGE:-}" ] && judge_coverage_here; }; then
         run_unit_tests --cov --cov-report=
         judge_core
@@ -59,6 +70,8 @@ if [ $# -eq 0 ]; then
 else
     run_unit_tests "$@"
 fi
+
+with_cluster || exit "$failed"
 
 # In one process, for every process would start a control plane of its own. The first test that needs
 # the programs waits for them; until then the builder's news are shown.

@@ -53,6 +53,7 @@ class Checkout:
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("COVERAGE", "yes")
+    monkeypatch.setenv("CLUSTER", "yes")
     monkeypatch.delenv("WORKERS", raising=False)
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
@@ -65,6 +66,14 @@ def test_all_tests_are_run_without_coverage_where_it_costs_much(checkout, monkey
     unit, cluster = checkout.calls()
     assert unit == "-m pytest -ra -n 2 -m not cluster"
     assert cluster == "-m pytest -ra -n 0 --cluster -m cluster"
+
+
+def test_the_tests_on_a_control_plane_are_skipped_unless_asked_for(checkout, monkeypatch):
+    monkeypatch.setenv("COVERAGE", "no")
+    monkeypatch.delenv("CLUSTER")
+    assert checkout.run() == 0
+    assert checkout.calls() == ["-m pytest -ra -n 2"]
+    assert not (checkout.folder / "builder").exists()
 
 
 def test_all_tests_are_run_and_the_coverage_judged(checkout):
