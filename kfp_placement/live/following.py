@@ -15,6 +15,9 @@ MAX_REFUSALS = 5
 
 LONGEST_PAUSE_SECONDS = 30.0
 
+PAUSE_BETWEEN_STREAMS_SECONDS = 1.0
+"""Servers end a stream after minutes; something in between may end each at once."""
+
 Pause = Callable[[float], None]
 Tell = Callable[[str], None]
 
@@ -49,6 +52,7 @@ def follow(
                     yield raw
                 elif kind == "DELETED":
                     yield None
+            pause(PAUSE_BETWEEN_STREAMS_SECONDS)
         except ClusterExpiredError:
             version = ""
         except ClusterError as error:

@@ -6,7 +6,11 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.following import MAX_REFUSALS, follow
+from kfp_placement.live.following import (
+    MAX_REFUSALS,
+    PAUSE_BETWEEN_STREAMS_SECONDS,
+    follow,
+)
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
 from kfp_placement.live.runs import run_view
 from tests.cli.live.conftest import NOW, condition, placement
@@ -90,7 +94,8 @@ def test_changes_follow_the_list(cluster, looks):
     found, pauses, said = looks(cluster, 3)
     assert found[1:] == [PREDICTING, None]
     assert found[0]["metadata"]["name"] == "taxi-x7k2p"
-    assert (pauses, said) == ([], [])
+    # One that is ended at once, again and again, must not be asked for without rest.
+    assert (pauses, said) == ([PAUSE_BETWEEN_STREAMS_SECONDS], [])
 
 
 def test_a_restart_is_survived(cluster, looks):
