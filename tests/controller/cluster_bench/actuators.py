@@ -111,6 +111,8 @@ def measure(
                         f"{scenario.name}, seed {seed}, {actuator}: {outcome.makespan:.1f} s"
                         f" ({time.monotonic() - began:.0f} s in all)"
                     )
+                    for line in outcome.rejected:
+                        _say(f"  rejected: {line}")
                 learned = installation.metric(PLAN.format(1), "learned_seconds")
                 results.simulated[scenario.name, seed] = simulate(
                     nodes, drawn, learned, DRIVER_SECONDS

@@ -40,7 +40,8 @@ class Outcome:
         latencies_ms: round trip of every step that serves a place.
         executors: pods of steps that were bound.
         off_plan: of these, how many elsewhere than planned when they were bound.
-        rejections: pods that a kubelet had no room for, other people's included.
+        rejected: pods that a kubelet had no room for, other people's included: who had placed
+            them, and why in the kubelet's words.
         failed_runs: runs that did not succeed in time.
     """
 
@@ -50,7 +51,7 @@ class Outcome:
     latencies_ms: tuple[float, ...]
     executors: int
     off_plan: int
-    rejections: int
+    rejected: tuple[str, ...]
     failed_runs: int
 
 
@@ -141,7 +142,7 @@ class Player:
             latencies_ms=tuple(self._latencies(pod for pod, _ in executors)),
             executors=len(executors),
             off_plan=sum(_is_elsewhere(pod, run) for pod, run in executors if run.plans),
-            rejections=sum(pod.was_rejected for pod in seen),
+            rejected=tuple(_rejection(pod) for pod in seen if pod.was_rejected),
             failed_runs=sum(run.phase != "Succeeded" for run in runs),
         )
 
@@ -163,6 +164,11 @@ class Player:
 def _is_executor(pod: SeenPod) -> bool:
     labels = pod.latest["metadata"].get("labels") or {}
     return SCHEDULER_LABEL in labels or UNMARKED_LABEL in labels
+
+
+def _rejection(pod: SeenPod) -> str:
+    scheduler, message = pod.latest["spec"]["schedulerName"], pod.latest["status"].get("message")
+    return f"{pod.latest['metadata']['name']} on {pod.node} by {scheduler}: {message}"
 
 
 def _planned(runs: list[SeenRun]) -> float | None:

@@ -103,7 +103,7 @@ def safety_table(results: Results, scenarios: Sequence[Scenario]) -> Table:
     counted: tuple[Callable[[Outcome], int], ...] = (
         lambda each: each.executors,
         lambda each: each.off_plan,
-        lambda each: each.rejections,
+        lambda each: len(each.rejected),
         lambda each: each.failed_runs,
     )
     rows = [

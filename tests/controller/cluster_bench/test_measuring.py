@@ -98,7 +98,7 @@ def test_a_seed_draws_the_same_again_and_no_figure_beats_the_bound(scenario):
 
 
 def outcome(makespan, failed=0):
-    return Outcome(makespan, makespan / 2, 1.0, (9.8,), 10, 1, 0, failed)
+    return Outcome(makespan, makespan / 2, 1.0, (9.8,), 10, 1, (), failed)
 
 
 def test_ratios_are_of_the_same_seeds_and_leave_failed_runs_out():
