@@ -1,6 +1,5 @@
 """Lines that stay, and below them, on a terminal, a block that is drawn again and again."""
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from typing import Self
 import click
 
 from kfp_placement.cli.output import emit, table_style
+from kfp_placement.cli.progress import can_redraw
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import clip_columns
 
@@ -18,7 +18,7 @@ class LiveBlock:
     """Prints lines for good; the block is gone when its own block ends."""
 
     def __init__(self) -> None:
-        self._on = sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"
+        self._on = can_redraw(sys.stdout)
         self._lines: list[str] = []
 
     def print(self, line: str, *, err: bool = False) -> None:

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from kfp_placement.report.visible import clip_columns, visible
 
@@ -12,11 +12,16 @@ _CLEAR = "\r\x1b[K"
 _INTERVAL_SECONDS = 0.1
 
 
+def can_redraw(stream: TextIO) -> bool:
+    """Whether what stands there can be taken off again: a terminal that moves its cursor."""
+    return stream.isatty() and os.environ.get("TERM", "") != "dumb"
+
+
 class LiveLine:
     """Callable as the engine's progress; gone when the block ends."""
 
     def __init__(self) -> None:
-        self._on = sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"
+        self._on = can_redraw(sys.stderr)
         self._last = float("-inf")
         self._drawn = False
 

@@ -15,13 +15,17 @@ from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.gates import is_overdue, open_gate
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.liveness import LeaseWatch, gates_finding, scheduler_finding
+from kfp_placement_controller.kube.liveness import (
+    LeaseWatch,
+    gates_finding,
+    scheduler_finding,
+    unsaid,
+)
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.policies import Finding, write_findings
 from kfp_placement_controller.kube.watch import Change, Key
 from kfp_placement_controller.metrics import GATES_OVERDUE
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.resources_policy import PlacementPolicyStatus
 from kfp_placement_engine.exceptions import EngineError
 
 _LOG = logging.getLogger(__name__)
@@ -95,10 +99,7 @@ class Guard:
         stale_seconds = known.rules.scheduler_stale_after_seconds
         if planner_age_seconds is None or planner_age_seconds > stale_seconds:
             found.append(gates_finding(ready=False))
-        status = None if known.policy is None else known.policy.status
-        said = PlacementPolicyStatus() if status is None else status
-        flags = {"schedulerReady": said.scheduler_ready, "gatesReady": said.gates_ready}
-        return [each for each in found if flags[each.flag] is not each.holds]
+        return unsaid(found, None if known.policy is None else known.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:
         """Pods whose gate should have come off."""

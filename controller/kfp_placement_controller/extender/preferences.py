@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
+from kfp_placement_engine.latency_tolerance import LatencyTolerance
 
 _UNKNOWN_NODE = KnownNode()
 
@@ -54,7 +55,7 @@ def band_ms(known: Knowledge, pod: AskedPod, pool: Sequence[str]) -> float | Non
     best_ms = min((latency_ms(known, pod, name) for name in pool), default=math.inf)
     if math.isinf(best_ms):
         return None
-    return best_ms + max(rules.tolerance_ms, best_ms * rules.tolerance_percent / 100)
+    return LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100).limit_ms(best_ms)
 
 
 def volume_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> list[str]:

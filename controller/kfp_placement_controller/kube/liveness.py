@@ -1,10 +1,14 @@
 """Whether our scheduler and the planner are alive, by their Leases, and how the policy says so."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.kube.policies import Finding
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.contract.resources_policy import (
+    PlacementPolicySpec,
+    PlacementPolicyStatus,
+)
 
 SCHEDULER_READY = "SchedulerReady"
 GATES_READY = "GatesReady"
@@ -36,6 +40,13 @@ class LeaseWatch:
     def age_seconds(self, now: datetime) -> float | None:
         """Seconds since it was seen to change; None = nobody holds it."""
         return None if self._changed_at is None else (now - self._changed_at).total_seconds()
+
+
+def unsaid(findings: Iterable[Finding], status: PlacementPolicyStatus | None) -> list[Finding]:
+    """Findings whose flag the policy's status does not show yet; None = it has no status."""
+    said = status or PlacementPolicyStatus()
+    flags = {"schedulerReady": said.scheduler_ready, "gatesReady": said.gates_ready}
+    return [each for each in findings if flags[each.flag] is not each.holds]
 
 
 def scheduler_finding(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kfp_placement_controller.kube.attach_failures import AttachFailure
 from kfp_placement_controller.kube.claims import ObservedClaim
@@ -50,6 +50,9 @@ from kfp_placement_engine.contract.resources_policy import (
 )
 
 _LOG = logging.getLogger(__name__)
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass
@@ -219,10 +222,7 @@ class Coordinator:
 
     def _node(self, change: Change[ObservedNode], now: datetime) -> None:
         name = change.key[1]
-        if change.new is None:
-            self.cluster.nodes.pop(name, None)
-        else:
-            self.cluster.nodes[name] = change.new
+        _keep(self.cluster.nodes, name, change.new)
         if not matters(change.old, change.new):
             return
         if takes_less(change.old, change.new):
@@ -233,10 +233,7 @@ class Coordinator:
             self.planner.may_gain(now)
 
     def _claim(self, change: Change[ObservedClaim], now: datetime) -> None:
-        if change.new is None:
-            self.cluster.claims.pop(change.key, None)
-        else:
-            self.cluster.claims[change.key] = change.new
+        _keep(self.cluster.claims, change.key, change.new)
         if change.new is None or change.old == change.new:
             return
         for run in self.book.active():
@@ -246,28 +243,19 @@ class Coordinator:
                 self.planner.trigger(run, {Trigger.CLAIM}, now)
 
     def _volume(self, change: Change[Any], _now: datetime) -> None:
-        if change.new is None:
-            self.cluster.volumes.pop(change.key[1], None)
-        else:
-            self.cluster.volumes[change.key[1]] = change.new
+        _keep(self.cluster.volumes, change.key[1], change.new)
 
     def _attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
         """The next look at the run sees it, within a second."""
         self.book.attach_failures.change(change)
 
     def _location(self, change: Change[Any], now: datetime) -> None:
-        if change.new is None:
-            self.cluster.locations.pop(change.key[1], None)
-        else:
-            self.cluster.locations[change.key[1]] = change.new
+        _keep(self.cluster.locations, change.key[1], change.new)
         self._all_anew(Trigger.POLICY, now)
 
     def _namespace(self, change: Change[str], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""
-        if change.new is None:
-            self.book.enabled.pop(change.key[1], None)
-        else:
-            self.book.enabled[change.key[1]] = change.new
+        _keep(self.book.enabled, change.key[1], change.new)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         if change.key[1] != POLICY_NAME:
@@ -287,3 +275,11 @@ class Coordinator:
         for run in self.book.active():
             if run.plan is not None and run.unstarted():
                 self.planner.trigger(run, {why}, now)
+
+
+def _keep(known: dict[K, V], key: K, value: V | None) -> None:
+    """Note what an object is now; None = it is gone."""
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

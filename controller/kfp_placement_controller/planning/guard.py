@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.kube.liveness import (
-    GATES_READY,
-    SCHEDULER_READY,
     LeaseWatch,
     gates_finding,
     scheduler_finding,
+    unsaid,
 )
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
@@ -91,9 +90,7 @@ class Guard:
         gates = gates_finding(ready=self.may_gate)
         findings = tuple(each for each in (alive, gates) if each is not None)
         found: list[SayFindings | DeletePod] = []
-        said = {SCHEDULER_READY: status.scheduler_ready, GATES_READY: status.gates_ready}
-        differs = any(said[each.condition] is not each.holds for each in findings)
-        if differs and self._may(self._said_at, now):
+        if unsaid(findings, status) and self._may(self._said_at, now):
             self._said_at = now
             found.append(SayFindings(findings))
         stranded = stranded_pods(pods, age, policy, now)

@@ -6,8 +6,6 @@ Times of objects are whole seconds; runs here take a few, so the watch's own clo
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
@@ -16,7 +14,7 @@ from tests.controller.cluster_bench.runs import JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
-from tests.controlplane.argo.watching import Key, Watched, key_of, version_of
+from tests.controlplane.argo.watching import Key, Watched, Watching, key_of, version_of
 
 _COMPLETED = "workflows.argoproj.io/completed"
 _WORKFLOW = "workflows.argoproj.io/workflow"
@@ -107,32 +105,18 @@ class SeenRun:
         return None
 
 
-class Recorder:
+class Recorder(Watching):
     """Watches pods, Workflows and plans of all namespaces; a context manager."""
 
     def __init__(self, api: Api, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._pods: dict[str, SeenPod] = {}
         self._runs: dict[Key, SeenRun] = {}
-        self._watches = (
+        super().__init__(
             Watched(api, ARGO_VERSION, "Workflow", self.workflow_changed),
             Watched(api, API_VERSION, "PipelinePlacement", self.placement_changed),
             Watched(api, "v1", "Pod", self.pod_changed),
         )
-
-    def __enter__(self) -> Self:
-        for watch in self._watches:
-            watch.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for watch in self._watches:
-            watch.stop()
 
     def run(self, key: Key) -> SeenRun:
         """What has been seen of a run."""

@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.readers.executor_names import step_of_executor
 from tests.controlplane.api import Api
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
-from tests.controlplane.argo.watching import Key, Watched, key_of, version_of
+from tests.controlplane.argo.watching import Key, Watched, Watching, key_of, version_of
 
 JsonObject = dict[str, Any]
 
@@ -29,7 +28,7 @@ class Written(NamedTuple):
     placement: PipelinePlacement
 
 
-class History:
+class History(Watching):
     """Watches plans and marked pods; a context manager that stops."""
 
     def __init__(self, api: Api) -> None:
@@ -37,24 +36,10 @@ class History:
         self._written: dict[Key, list[Written]] = {}
         self._created: dict[str, int] = {}
         self._bound: dict[str, int] = {}
-        self._watches = (
+        super().__init__(
             Watched(api, API_VERSION, "PipelinePlacement", self._plan_changed),
             Watched(api, "v1", "Pod", self._pod_changed, labelSelector=SCHEDULER_LABEL),
         )
-
-    def __enter__(self) -> Self:
-        for watch in self._watches:
-            watch.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for watch in self._watches:
-            watch.stop()
 
     def written(self, run: str, namespace: str) -> Sequence[Written]:
         """Every version of a run's placement that was seen."""

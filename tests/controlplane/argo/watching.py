@@ -3,7 +3,8 @@
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
@@ -111,3 +112,25 @@ class Watched:
             else:
                 self._items[key_of(item)] = item
         self._told(item)
+
+
+class Watching:
+    """Watches several kinds while its block lasts."""
+
+    def __init__(self, *watches: Watched) -> None:
+        """Start nothing yet."""
+        self._watches = watches
+
+    def __enter__(self) -> Self:
+        for watch in self._watches:
+            watch.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for watch in self._watches:
+            watch.stop()

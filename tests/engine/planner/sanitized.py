@@ -45,26 +45,24 @@ def play_everything(problem: PlacementProblem) -> None:
         simulate_planned(problem, first, np.zeros(problem.activities))
 
 
-@settings(
+always_the_same = settings(
     max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+"""Under sanitizers everything is slow, and what was found must be found again."""
+
+
+@always_the_same
 @given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]))
 def random_cases(case: Case, dispatch: str) -> None:
     """Drivers, loops, volumes, devices, latencies, transfers."""
     play_everything(lowered(case.run, case.cluster, dispatch=dispatch).problem)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@always_the_same
 @given(drawn=begun_cases(), dispatch=st.sampled_from(["ready", "ordered"]))
 def begun_runs(drawn: tuple[Case, ActiveRun], dispatch: str) -> None:
     """Running pods, loops under way, rooms reserved by others."""
