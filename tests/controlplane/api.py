@@ -17,6 +17,8 @@ from typing import Any
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 
 JsonObject = dict[str, Any]
+Listed = tuple[list[JsonObject], str]
+"""Objects, and the version from which a watch shows all that happens afterwards."""
 
 _PATCH_TYPES = {
     "merge": "application/merge-patch+json",
@@ -91,10 +93,17 @@ class Api:
             namespace: only this one's.
             query: parameters such as `labelSelector`.
         """
+        return self.list_with_version(api_version, kind, namespace, **query)[0]
+
+    def list_with_version(
+        self, api_version: str, kind: str, namespace: str | None = None, **query: str
+    ) -> Listed:
+        """The same, with the version of the list."""
         answer = self.request("GET", self.path(api_version, kind, namespace), query=query)
         items: list[JsonObject] = answer["items"]
         # The items of a list do not say what they are.
-        return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
+        whole = [{"apiVersion": api_version, "kind": kind, **item} for item in items]
+        return whole, answer["metadata"]["resourceVersion"]
 
     def create(self, item: Mapping[str, Any], **query: str) -> JsonObject:
         """Create an object, and return it as the server keeps it."""

@@ -84,15 +84,20 @@ class Watched:
     def _work(self) -> None:
         while not self._stopped.is_set():
             with contextlib.suppress(ApiError, ApiUnreachableError):
-                self._list()
-                for kind, item in self._api.watch(*self._kind, **self._query):
+                # From the list's version on: what ends in between would never be seen to be gone.
+                since = self._list()
+                for kind, item in self._api.watch(
+                    *self._kind, resourceVersion=since, **self._query
+                ):
                     if self._stopped.is_set():
                         return
                     self._apply(kind, item)
             self._stopped.wait(PAUSE_SECONDS)
 
-    def _list(self) -> None:
-        found = {key_of(item): item for item in self._api.list(*self._kind, **self._query)}
+    def _list(self) -> str:
+        """Take over what there is; returns the version of that."""
+        items, version = self._api.list_with_version(*self._kind, **self._query)
+        found = {key_of(item): item for item in items}
         with self._lock:
             gone = [item for key, item in self._items.items() if key not in found]
             self._items = found
@@ -100,6 +105,7 @@ class Watched:
         self._synced.set()
         for item in [*gone, *found.values()]:
             self._told(item)
+        return version
 
     def _apply(self, kind: str, item: Json) -> None:
         with self._lock:

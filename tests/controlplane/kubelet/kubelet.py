@@ -111,16 +111,16 @@ class Kubelets:
             now: the time.
         """
         changes: list[Change] = []
-        present = set()
+        pods = list(pods)
+        # First, for a new pod may have the room of one that is gone.
+        present = {_uid(pod) for pod in pods}
+        self._lives = {uid: life for uid, life in self._lives.items() if uid in present}
         for pod in pods:
-            uid = _uid(pod)
-            present.add(uid)
             self._workload.learn(pod)
             if pod["metadata"].get("deletionTimestamp"):
                 changes.extend(self._remove(pod))
             elif pod["spec"].get("nodeName") in nodes:
                 changes.extend(self._play(pod, nodes[pod["spec"]["nodeName"]], now))
-        self._lives = {uid: life for uid, life in self._lives.items() if uid in present}
         return changes
 
     def next_change(self, now: datetime) -> datetime | None:

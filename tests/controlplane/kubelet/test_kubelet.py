@@ -247,3 +247,14 @@ def test_a_deleted_pod_is_removed_and_gives_its_room_back():
     assert machine.look([pod], nodes, after(1)) == [Removal("default", "p1")]
     found = statuses(machine.look([a_pod("p2", containers=big)], nodes, after(2)))
     assert found["p2"]["phase"] == "Running"
+
+
+def test_the_room_of_a_pod_that_is_gone_is_free_at_once():
+    """Both are seen in one look: the pod of before is gone, and the scheduler has used its room."""
+    machine = kubelets()
+    big = [container({"cpu": "8"})]
+    nodes = {"n1": node_object()}
+    machine.look([a_pod("p1", containers=big)], nodes, START)
+
+    found = statuses(machine.look([a_pod("p2", containers=big)], nodes, after(1)))
+    assert found["p2"]["phase"] == "Running"
