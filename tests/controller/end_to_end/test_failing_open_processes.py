@@ -73,6 +73,8 @@ def test_an_extender_that_hangs_costs_half_a_second_a_question(installation, tea
 
 
 def test_the_api_server_may_restart_while_runs_are_under_way(installation, team):
+    # A planner that was killed before waits for its own Lease; the run would be over by then.
+    wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
     errors = installation.metric(PLANNER, "api_errors_total")
     run = installation.submit(chain("through", 3, 0.2, 0.2), team)
     wait_until(lambda: installation.placement(run, team), "the plan")

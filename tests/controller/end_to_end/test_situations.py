@@ -102,7 +102,8 @@ def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(installation, team,
     run = installation.submit(compiled("gpus", body), team)
     planned = wait_until(lambda: installation.placement(run, team), "the plan")
     starts = {row.name: row.start_seconds for row in planned.planned_rows().rows if row}
-    assert abs(starts["on-gpu-0"] - starts["on-gpu-1"]) >= 0.5, starts
+    # Times are written in tenths of a second.
+    assert abs(starts["on-gpu-0"] - starts["on-gpu-1"]) > 0.45, starts
     installation.wait_for_end(run, team)
     found = nodes_of(installation, team)
     assert found["on-gpu-0"] == found["on-gpu-1"] == gpu_node

@@ -1,6 +1,5 @@
 """Both stand-ins on a real API server with a real scheduler."""
 
-import functools
 import json
 import re
 import uuid
@@ -21,6 +20,7 @@ from tests.controlplane.kubelet.loop import KubeletLoop
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
+from tests.support import manifests
 from tests.support.data import data_path
 
 pytestmark = pytest.mark.cluster
@@ -33,23 +33,12 @@ def server(control_plane_programs: None) -> Iterator[Api]:
     """A control plane without kwok's pods, two nodes, and the stand-ins at work."""
     with ControlPlane(PlaneOptions(play_pods=False)) as plane:
         api = plane.api
-        for definition in custom_resource_definitions():
-            api.create(definition)
-        for kind in ("Workflow", "WorkflowTaskResult"):
-            wait_until(functools.partial(_is_served, api, kind), f"kind {kind}")
+        manifests.apply(api, custom_resource_definitions())
         housekeeping.add_nodes(api, objects.node("n1"), objects.node("n2"))
         settings = WorkloadSettings(driver_seconds=0.05, step_seconds=0.1, start_seconds=0.0)
         kubelets = Kubelets(Workload(settings), CHOICES)
         with ArgoLoop(api), KubeletLoop(api, kubelets):
             yield api
-
-
-def _is_served(api: Api, kind: str) -> bool:
-    known = api.request("GET", "/apis")["groups"]
-    if not any(group["name"] == "argoproj.io" for group in known):
-        return False
-    rows = api.request("GET", f"/apis/{VERSION}")["resources"]
-    return any(row["kind"] == kind for row in rows)
 
 
 def _submit(api: Api, item: dict, namespace: str) -> dict:
