@@ -1,5 +1,6 @@
 """The next best nodes of each step, with what they cost: what a scheduler falls back on."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ class NextBest:
         A loss is how much later the runs end with that one step there, weighted against its own
         run. Steps are tried in order of their start, as far as the work allows; from then on the
         loss is how much longer the step takes there. Sharers of a volume have no alternatives: they
-        only move together.
+        only move together. Where a latency rule or limit holds, the round trip is named too.
         """
         problem = self.lowered.problem
         arrays, result = problem.arrays, dict[int, tuple[Alternative, ...]]()
@@ -62,7 +63,8 @@ class NextBest:
                 if loss is not None
             )
             result[index] = tuple(
-                Alternative(node, loss) for _, loss, _, node in ranked[:MAX_ALTERNATIVES]
+                Alternative(node, loss, self._latency_ms(index, node))
+                for _, loss, _, node in ranked[:MAX_ALTERNATIVES]
             )
         return result
 
@@ -87,6 +89,12 @@ class NextBest:
         allowed = arrays.allowed[arrays.gene[index]]
         order = np.lexsort((busy, seconds, excess))
         return [int(other) for other in order[allowed[order]] if other != node][:TRIED]
+
+    def _latency_ms(self, index: int, node: int) -> float | None:
+        """Round trip from there; None = unknown, or no rule asks for it."""
+        problem = self.lowered.problem
+        latency_ms = float(problem.latency_ms[problem.arrays.class_of[index], node])
+        return None if math.isnan(latency_ms) else latency_ms
 
     def _loss(self, index: int, node: int) -> float | None:
         """How much later the runs end; None where the step does not get onto the node."""

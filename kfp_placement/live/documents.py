@@ -107,7 +107,8 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
         "endSeconds": step.end_seconds,
         "reason": step.reason or None,
         "alternatives": [
-            {"node": node, "lossSeconds": loss_seconds} for node, loss_seconds in step.alternatives
+            {"node": each.node, "lossSeconds": each.loss_seconds, "latencyMs": each.latency_ms}
+            for each in step.alternatives
         ],
         "elsewhere": pod.elsewhere if step.is_elsewhere and pod is not None else None,
         "waiting": None if step.waiting is None else _waiting(run, step, now),

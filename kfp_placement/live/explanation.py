@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
-from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.live.runs import AlternativeView, RunView, StepView
 from kfp_placement.live.words import (
     NONE,
     actual_text,
@@ -24,6 +24,7 @@ from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.contract.reason_texts import milliseconds_text
 from kfp_placement_engine.contract.resources_rows import StepState
 
 _MIN_STEP = 12
@@ -145,12 +146,13 @@ def _joined(*texts: str) -> str:
     return ", ".join(told)
 
 
-def _alternative(alternative: tuple[str, float], *, is_ruled: bool) -> str:
-    node, loss_seconds = alternative
+def _alternative(alternative: AlternativeView, *, is_ruled: bool) -> str:
+    loss_seconds, latency_ms = alternative.loss_seconds, alternative.latency_ms
     later = "no later" if loss_seconds <= 0 else f"{format_duration(loss_seconds)} later"
-    # The plan keeps the time lost there, and not the round trip.
+    trip = "" if latency_ms is None else f"round trip {milliseconds_text(latency_ms)}; "
+    # The time lost says nothing of the rule, which has decided.
     rule = "; by time alone, the latency rule comes first" if is_ruled else ""
-    return f"{name_text(node)}: the run would end {later}{rule}"
+    return f"{name_text(alternative.node)}: {trip}the run would end {later}{rule}"
 
 
 def _waits(run: RunView, step: StepView, now: datetime) -> str:

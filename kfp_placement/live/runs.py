@@ -36,6 +36,21 @@ UNKNOWN_STATE = "unknown"
 
 
 @dataclass(frozen=True)
+class AlternativeView:
+    """Another node for a step.
+
+    Attributes:
+        node: its name.
+        loss_seconds: how much later the run would end with the step there.
+        latency_ms: round trip from there; None = not said.
+    """
+
+    node: str
+    loss_seconds: float
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True)
 class StepView:
     """A step: what is planned and what became of it. Times are seconds since the submission.
 
@@ -47,7 +62,7 @@ class StepView:
         planned_start_seconds, planned_finish_seconds: by the plan in force.
         start_seconds, end_seconds: when it was bound and ended.
         reason: why there, in a sentence; "" = not said.
-        alternatives: the next best nodes, and how much later the run would end.
+        alternatives: the next best nodes.
         waiting: what it waits for.
         pod: its latest pod, where pods were read.
         is_ruled: the latency rule decided where it goes.
@@ -62,7 +77,7 @@ class StepView:
     start_seconds: float | None = None
     end_seconds: float | None = None
     reason: str = ""
-    alternatives: tuple[tuple[str, float], ...] = ()
+    alternatives: tuple[AlternativeView, ...] = ()
     waiting: Waiting | None = None
     pod: PodView | None = None
     is_ruled: bool = False
@@ -236,7 +251,10 @@ def _step(
         end_seconds=state.end_seconds,
         reason="" if row.reason is None else reason_text(row.reason, nodes),
         is_ruled=row.reason is not None and row.reason.code in _RULED,
-        alternatives=tuple((nodes[each.node], each.loss_seconds) for each in row.alternatives),
+        alternatives=tuple(
+            AlternativeView(nodes[each.node], each.loss_seconds, each.latency_ms)
+            for each in row.alternatives
+        ),
         waiting=state.waiting if state.state in (StepState.WAITING, StepState.PENDING) else None,
         pod=pod,
     )

@@ -202,8 +202,13 @@ def _seconds(argument: Argument | None) -> str:
     return format_duration(float(_number(argument)))
 
 
+def milliseconds_text(latency_ms: float) -> str:
+    """A round trip for people."""
+    return f"{latency_ms:.3g} ms"
+
+
 def _milliseconds(argument: Argument | None) -> str:
-    return f"{float(_number(argument)):.3g} ms"
+    return milliseconds_text(float(_number(argument)))
 
 
 def _latency(argument: Argument | None) -> str:

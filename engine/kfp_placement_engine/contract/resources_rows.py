@@ -2,12 +2,13 @@
 
 ::
 
-    spec.steps:    [name, node, start, finish, [reason code, argument ...], [[node, loss] ...]]
+    spec.steps:    [name, node, start, finish, [reason, argument ...], [[node, loss, trip] ...]]
     status.steps:  [state, node, start, end, [waiting for, since, until, detail]]
 
 A node is an index into `spec.nodes`, -1 = none; times are seconds since the submission, -1 = none;
-a loss is the seconds the run would end later. Seconds are kept to a tenth, from 1,000 on as whole
-ones. Entries may be missing at the end, and a newer revision may add some there.
+a loss is the seconds the run would end later, a trip the round trip in milliseconds where a rule or
+limit asks for it. Seconds are kept to a tenth, from 1,000 on as whole ones. Entries may be missing
+at the end, and a newer revision may add some there.
 `resources_rows_reading` reads them.
 """
 
@@ -67,10 +68,17 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another node, and how much later the run would end there."""
+    """Another node.
+
+    Attributes:
+        node: its index.
+        loss_seconds: how much later the run would end with the step there.
+        latency_ms: round trip there; None = unknown, or no rule asks for it.
+    """
 
     node: int
     loss_seconds: float
+    latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def planned_row(row: PlannedRow) -> list[Any]:
         _seconds(row.start_seconds),
         _seconds(row.finish_seconds),
         [] if row.reason is None else [row.reason.code, *map(_argument, row.reason.arguments)],
-        [[each.node, _seconds(each.loss_seconds)] for each in row.alternatives[:MAX_ALTERNATIVES]],
+        [_alternative(each) for each in row.alternatives[:MAX_ALTERNATIVES]],
     ]
     return _without_empty_tail(written)
 
@@ -151,6 +159,13 @@ def state_row(row: StateRow) -> list[Any]:
         detail = _printable(waiting.detail[:MAX_TEXT_CHARACTERS])
         written.append(_without_empty_tail([str(waiting.what), since, until, detail]))
     return _without_empty_tail(written)
+
+
+def _alternative(alternative: Alternative) -> list[Any]:
+    written: list[Any] = [alternative.node, _seconds(alternative.loss_seconds)]
+    if alternative.latency_ms is not None:
+        written.append(_argument(round(alternative.latency_ms, 3)))
+    return written
 
 
 def _index(node: int | None) -> int:

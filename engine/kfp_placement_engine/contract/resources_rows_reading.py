@@ -191,12 +191,19 @@ def _alternatives(value: object, nodes: int) -> tuple[Alternative, ...]:
         return ()
     result = []
     for entry in _list(value, "the alternatives")[:MAX_ALTERNATIVES]:
-        pair = _list(entry, "an alternative")
-        node, loss = _node(_entry(pair, 0), nodes), _number(_entry(pair, 1), "a loss")
+        parts = _list(entry, "an alternative")
+        node, loss = _node(_entry(parts, 0), nodes), _number(_entry(parts, 1), "a loss")
         if node is None:
             raise InputError("an alternative names no node")
-        result.append(Alternative(node, float(loss)))
+        result.append(Alternative(node, float(loss), _latency(_entry(parts, 2))))
     return tuple(result)
+
+
+def _latency(value: object) -> float | None:
+    if value is None:
+        return None
+    latency_ms = float(_number(value, "a round trip"))
+    return None if latency_ms < 0 else latency_ms
 
 
 def _waiting(value: object) -> Waiting | None:

@@ -71,8 +71,11 @@ def test_one_step_in_full(live):
     }
     # The rule, not the time, has decided where this one goes.
     ruled = block_of(live("explain", "taxi-x7k2p", "predict"))["else"]
-    assert ruled
-    assert all(each.endswith("; by time alone, the latency rule comes first") for each in ruled)
+    by_time = "the run would end no later; by time alone, the latency rule comes first"
+    assert ruled == [
+        f"nitlab-edge-node: round trip 42.6 ms; {by_time}",
+        f"nitos-cloud-node: round trip 89.7 ms; {by_time}",
+    ]
     assert "train: running" in result.stdout
     assert "fetch" not in result.stdout
     # All in full.
@@ -251,7 +254,10 @@ def test_the_document(live, cluster):
     (step,) = document["steps"]
     assert step["plannedNode"] == step["node"] == "nitos-cloud-node"
     assert (step["plannedStartSeconds"], step["startSeconds"]) == (47, 49)
-    assert step["alternatives"][0] == {"node": "nitlab-edge-node", "lossSeconds": 1200}
+    other = {"node": "nitlab-edge-node", "lossSeconds": 1200, "latencyMs": None}
+    assert step["alternatives"][0] == other
+    ruled = json.loads(live("explain", "taxi-x7k2p", "predict", "-o", "json").stdout)["steps"][0]
+    assert [each["latencyMs"] for each in ruled["alternatives"]] == [42.551, 89.667]
     assert step["pod"]["phase"] == "Running"
     assert step["waiting"] is None
 

@@ -26,7 +26,8 @@ def test_a_reason_says_the_same_with_another_list():
 
 
 def test_a_row_keeps_its_node_and_its_alternatives():
-    row = PlannedRow("train", 0, 1.0, 2.0, None, (Alternative(1, 3.0), Alternative(2, 4.0)))
+    row = PlannedRow("train", 0, 1.0, 2.0, None, (Alternative(1, 3.0, 9.8), Alternative(2, 4.0)))
     found = renumbered_row(row, moved)
     assert [found.node, *(each.node for each in found.alternatives)] == [2, 3, 0]
+    assert [each.latency_ms for each in found.alternatives] == [9.8, None]
     assert renumbered_row(PlannedRow("cached"), moved).node is None

@@ -34,6 +34,7 @@ NODES = 4
 nodes = st.none() | st.integers(0, NODES - 1)
 seconds = st.integers(0, 9999).map(lambda tenths: tenths / 10) | st.integers(1000, 10**7)
 times = st.none() | seconds
+latencies = st.none() | st.floats(0, 1e6).map(lambda latency_ms: round(latency_ms, 3))
 texts = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=60)
 numbers = st.integers(0, 10**6) | st.floats(0, 1e6).map(lambda number: round(number, 3))
 arguments = st.recursive(
@@ -41,7 +42,7 @@ arguments = st.recursive(
 )
 reasons = st.builds(Reason, texts, st.lists(arguments, max_size=4).map(tuple))
 alternatives = st.lists(
-    st.builds(Alternative, st.integers(0, NODES - 1), seconds),
+    st.builds(Alternative, st.integers(0, NODES - 1), seconds, latencies),
     max_size=3,
 ).map(tuple)
 planned_rows = st.builds(PlannedRow, texts, nodes, times, times, st.none() | reasons, alternatives)
@@ -91,6 +92,17 @@ def test_a_planned_row_is_compact():
     assert written == '["train",1,47,1249,["run-later",1200,2],[[2,1200]]]'
 
 
+@pytest.mark.parametrize(("trip", "latency_ms"), [([], None), ([9.8], 9.8), ([-1], None)])
+def test_the_round_trip_of_an_alternative_may_be_missing(trip, latency_ms):
+    row = read_planned_row(["predict", 0, 0, 9, [], [[1, 5, *trip]]], NODES)
+    assert row.alternatives == (Alternative(1, 5, latency_ms),)
+
+
+def test_a_round_trip_is_kept_to_a_microsecond():
+    row = PlannedRow("predict", 0, alternatives=(Alternative(1, 0, 9.80004), Alternative(2, 0, 3)))
+    assert planned_row(row)[5] == [[1, 0, 9.8], [2, 0, 3]]
+
+
 @pytest.mark.parametrize(
     ("row", "written"),
     [
@@ -117,9 +129,9 @@ def test_times_before_the_submission_count_as_zero():
 
 
 def test_entries_of_a_newer_revision_are_passed_over():
-    row = ["train", 1, 0, 60, ["new-code", 7], [[2, 5, "more"]], "new", {"field": 1}]
+    row = ["train", 1, 0, 60, ["new-code", 7], [[2, 5, 9.8, "more"]], "new", {"field": 1}]
     assert read_planned_row(row, NODES) == PlannedRow(
-        "train", 1, 0, 60, Reason("new-code", (7,)), (Alternative(2, 5),)
+        "train", 1, 0, 60, Reason("new-code", (7,)), (Alternative(2, 5, 9.8),)
     )
     state = ["resting", 1, 0, None, ["sunrise", 3, 4, "", "new"], "new"]
     assert read_state_row(state, NODES) == StateRow("resting", 1, 0, None, Waiting("sunrise", 3, 4))

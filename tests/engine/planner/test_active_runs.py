@@ -462,6 +462,27 @@ def test_next_best_nodes_come_with_what_they_cost():
     assert planned(run, cluster).steps[0].alternatives == ()
 
 
+def test_next_best_nodes_of_ruled_steps_come_with_their_round_trip():
+    trips = {"HOME": {"near": 10.0, "far": 42.5}}
+    cluster = a_cluster(a_node("near"), a_node("far"), a_node("unknown"), latencies=trips)
+    run = a_run(
+        a_step("ruled", type="predict", location="HOME"),
+        a_step("limited", type="train", location="HOME", max_latency_ms=50),
+        a_step("free", type="train", location="HOME"),
+    )
+    plan = planned(run, cluster, replace(OPTIONS, alternatives=True))
+    named = {
+        name: {
+            plan.cluster_nodes[each.node]: each.latency_ms for each in plan.step(name).alternatives
+        }
+        for name in ("ruled", "limited", "free")
+    }
+    assert plan.step("ruled").node == "near"
+    assert named["ruled"] == {"far": 42.5, "unknown": None}
+    assert set(named["limited"].values()) <= {10.0, 42.5}
+    assert set(named["free"].values()) == {None}
+
+
 def test_at_most_three_are_named_and_volume_sharers_have_none():
     claims = (RunClaim("disk", ("ReadWriteOnce",)),)
     sharers = (a_step("b", claims=["disk"]), a_step("c", claims=["disk"]))
