@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from kfp_placement_controller.exceptions import SettingsError
@@ -36,7 +37,8 @@ from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.kube.access import Need, check_access
 from kfp_placement_controller.kube.claims import observe_claim
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.events import EventRecorder, Regarding
+from kfp_placement_controller.kube.elsewhere import tell_elsewhere
+from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
     EVENTS,
@@ -97,7 +99,7 @@ class ExtendProcess:
         self._settings = settings
         self._events = EventRecorder(client, settings.identity, clock=_now)
         self._memory = Memory()
-        self._notes = ElsewhereNotes(self._tell)
+        self._notes = ElsewhereNotes(partial(tell_elsewhere, self._events))
         self._guard = Guard(
             client,
             lambda: self._memory.known,
@@ -151,9 +153,6 @@ class ExtendProcess:
         self._notes.pod_changed(change)
         self._guard.pod_changed(change)
         count_rejection(change, self._memory.known.rules.scheduler_names)
-
-    def _tell(self, pod: ObservedPod, reason: str, message: str) -> None:
-        self._events.record(Regarding(PODS, pod.name, pod.namespace, pod.uid), reason, message)
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:

@@ -93,7 +93,7 @@ PLANNER_TICK_SECONDS = Histogram(
 )
 GATES_OPENED = Counter(
     f"{PREFIX}_gates_opened",
-    "Gates taken off pods, by reason: turn, or overdue.",
+    "Gates taken off pods, by reason: turn, overdue, paused, not-planned or node-gone.",
     ["reason"],
 )
 STRANDED_PODS_DELETED = Counter(

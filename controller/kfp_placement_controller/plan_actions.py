@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kfp_placement_controller.exceptions import KubernetesError, NotFoundError, SupersededError
 from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.elsewhere import tell_elsewhere
 from kfp_placement_controller.kube.events import EventRecorder, Regarding
 from kfp_placement_controller.kube.gates import Pin, open_gate
 from kfp_placement_controller.kube.kinds import PLACEMENTS, WORKFLOWS
@@ -24,6 +25,7 @@ from kfp_placement_controller.planning.actions import (
     OpenGate,
     SayFindings,
     StartRound,
+    TellElsewhere,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -92,6 +94,8 @@ class ActionRunner:
                 self._events.record(
                     regarding, action.reason, action.note, type=action.type, action="Planning"
                 )
+            case TellElsewhere():
+                tell_elsewhere(self._events, action.found)
             case WritePlacement():
                 self._write(action, coordinator)
             case OpenGate() | DeletePod() | SayFindings():
@@ -143,4 +147,4 @@ class ActionRunner:
         pod = release.pod
         pin = Pin(release.node, release.required) if release.node else None
         if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
-            GATES_OPENED.labels("overdue" if release.overdue else "turn").inc()
+            GATES_OPENED.labels(str(release.cause)).inc()

@@ -16,14 +16,14 @@ from kfp_placement.live.kinds import (
     Kind,
     items,
 )
-from kfp_placement.live.pods import PLACED_ELSEWHERE, WORKFLOW_LABEL, pods_by_step
+from kfp_placement.live.pods import WORKFLOW_LABEL, pods_by_step
 from kfp_placement.live.runs import (
     RunView,
     run_view,
     step_names,
 )
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.contract.keys import RUN_ID_LABEL
+from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE, RUN_ID_LABEL
 
 MAX_RUNS = 5_000
 """Runs that are listed."""

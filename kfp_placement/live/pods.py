@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE, PLAN_GATE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.executor_names import step_of_executor
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
-PLACED_ELSEWHERE = "PlacedElsewhere"
-"""Reason of the event that says why a pod is not on its planned node."""
 
 MAX_TEXT_CHARACTERS = 1024
 """Kept of any text of a pod."""

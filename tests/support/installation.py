@@ -134,6 +134,11 @@ class Installation:
         """`plan-1` and so on, `extend`, `scheduler`."""
         return self._processes
 
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig file."""
+        return self._plane.kubeconfig
+
     def kill(self, name: str) -> None:
         """End a process at once, as if its node had died."""
         self._processes[name].kill()

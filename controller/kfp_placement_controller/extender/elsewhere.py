@@ -13,18 +13,15 @@ from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.explanations import why_elsewhere
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.kube.elsewhere import Elsewhere
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.watch import Change
-from kfp_placement_controller.metrics import PLACED_ELSEWHERE
-
-PLACED_ELSEWHERE_REASON = "PlacedElsewhere"
-"""Reason of the event."""
 
 MAX_NOTES = 10_000
 """Pods that are waited for; the oldest are forgotten."""
 
-Tell = Callable[[ObservedPod, str, str], None]
-"""Takes the pod, the event's reason and its message; returns at once."""
+Tell = Callable[[Elsewhere], None]
+"""Returns at once."""
 
 
 class _Note(NamedTuple):
@@ -67,6 +64,4 @@ class ElsewhereNotes:
             note = self._notes.pop(pod.uid, None)
         if note is None or change.new is None or pod.node_name == note.planned:
             return
-        PLACED_ELSEWHERE.labels(note.ground).inc()
-        message = f"planned on {note.planned}, placed on {pod.node_name}: {note.why}"
-        self._tell(pod, PLACED_ELSEWHERE_REASON, message)
+        self._tell(Elsewhere(pod, note.planned, note.ground, note.why))

@@ -3,7 +3,7 @@
 from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.decisions import Decision, Ground
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_engine.constraints import lacking
+from kfp_placement_controller.kube.elsewhere import NODE_GONE, why_left_out
 
 
 def why_elsewhere(known: Knowledge, pod: AskedPod, decision: Decision) -> str:
@@ -28,10 +28,9 @@ def _why_not_offered(known: Knowledge, pod: AskedPod, name: str) -> str:
     """Why kube-scheduler left a node out, as far as we can see."""
     node = known.nodes.get(name)
     if node is None:
-        return "it is gone"
-    if node.cordoned:
-        return "it is cordoned"
+        return NODE_GONE
     used = known.used.get(name, {})
-    free = {each: amount - used.get(each, 0) for each, amount in node.allocatable.items()}
-    short = lacking(pod.observed.requests, free)
-    return f"not enough {', '.join(short)} free" if short else "it does not take the pod now"
+    objection = why_left_out(
+        pod.observed.requests, node.allocatable, used, is_cordoned=node.cordoned
+    )
+    return objection or "it does not take the pod now"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
-from uuid import uuid4
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from kfp_placement_controller.exceptions import KubernetesError
+from kfp_placement_controller.exceptions import ConflictError, KubernetesError
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import EVENTS, Kind
 from kfp_placement_controller.kube.requests import JsonObject
@@ -67,6 +67,7 @@ class _Said:
     type: str
     action: str
     at: datetime
+    once: bool
 
 
 @dataclass(slots=True)
@@ -125,6 +126,7 @@ class EventRecorder:
         *,
         type: Literal["Normal", "Warning"] = "Normal",
         action: str = "Placing",
+        once: bool = False,
     ) -> None:
         """Say something about an object; never waits, never fails.
 
@@ -134,8 +136,9 @@ class EventRecorder:
             note: for people.
             type: Normal or Warning.
             action: what was being done.
+            once: say it once in an object's life, whatever the note, whichever of us says it.
         """
-        said = _Said(regarding, reason, _cut(note), type, action, self._clock())
+        said = _Said(regarding, reason, _cut(note), type, action, self._clock(), once)
         try:
             self._waiting.put_nowait(said)
         except queue.Full:
@@ -165,7 +168,12 @@ class EventRecorder:
 
     def _create(self, said: _Said, key: tuple[Regarding, str, str]) -> None:
         event = self._event(said)
-        self._client.create(EVENTS, event)
+        try:
+            self._client.create(EVENTS, event)
+        except ConflictError:
+            if not said.once:
+                raise
+            return
         metadata = event["metadata"]
         self._written[key] = _Written(metadata["name"], metadata["namespace"], said.at)
         self._written.move_to_end(key)
@@ -176,8 +184,10 @@ class EventRecorder:
         about = said.regarding
         # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
         namespace = about.namespace or "default"
+        # What is said once has one name, so that the API server refuses it the second time.
+        number = uuid5(NAMESPACE_OID, f"{about.uid} {said.reason}") if said.once else uuid4()
         return {
-            "metadata": {"name": f"{about.name[:230]}.{uuid4().hex[:16]}", "namespace": namespace},
+            "metadata": {"name": f"{about.name[:230]}.{number.hex[:16]}", "namespace": namespace},
             "eventTime": micro_time_text(said.at),
             "reportingController": COMPONENT,
             "reportingInstance": self._identity,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kfp_placement_controller.kube.elsewhere import Elsewhere
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.policies import Finding
 from kfp_placement_controller.planning.gates import Release
@@ -55,6 +56,13 @@ class OpenGate:
 
 
 @dataclass(frozen=True)
+class TellElsewhere:
+    """Say in an event why a pod is not on its planned node."""
+
+    found: Elsewhere
+
+
+@dataclass(frozen=True)
 class DeletePod:
     """Delete a pod that waits for a dead scheduler."""
 
@@ -75,4 +83,4 @@ class StartRound:
     round: PlanningRound
 
 
-Action = WritePlacement | Announce | OpenGate | DeletePod | SayFindings | StartRound
+Action = WritePlacement | Announce | OpenGate | TellElsewhere | DeletePod | SayFindings | StartRound

@@ -30,9 +30,17 @@ from kfp_placement_controller.kube.nodes import ObservedNode
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
-from kfp_placement_controller.planning.actions import Action, OpenGate, StartRound, WritePlacement
+from kfp_placement_controller.planning.actions import (
+    Action,
+    OpenGate,
+    StartRound,
+    TellElsewhere,
+    WritePlacement,
+)
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
+from kfp_placement_controller.planning.elsewhere import ElsewhereWatch
 from kfp_placement_controller.planning.gate_keeper import GateKeeper
+from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
@@ -83,6 +91,7 @@ class Coordinator:
         self.book = RunBook(lambda: self.policy, self.own_namespace, self.opt_in)
         self.planner = Planner(self.book, self.cluster, self.learned, self.params)
         self.gates = GateKeeper(self.book, self.cluster, self.params.retry_seconds)
+        self.elsewhere = ElsewhereWatch(self.book, self.cluster)
         self.desk = PlacementDesk(self.params)
         self.guard = Guard(self.params.retry_seconds, self.may_gate)
         self._looked_at: datetime | None = None
@@ -122,6 +131,7 @@ class Coordinator:
                 continue
             self._safely(run, partial(run.look, self.policy, now, self.params))
             self.desk.adopt(run, placement)
+            self.elsewhere.look_back(run)
         self.planner.may_gain(now)
 
     def follow(self) -> None:
@@ -153,7 +163,7 @@ class Coordinator:
     def tick(self, now: datetime) -> list[Action]:
         """What is to be done now; call it after changes, and when `next_at` says so."""
         if self.epoch is None:
-            return [OpenGate(release) for release in self.gates.overdue(self.policy, now)]
+            return self._opening(self.gates.overdue(self.policy, now))
         actions: list[Action] = []
         self.book.leave_alone()
         for run in self._due_runs(now):
@@ -167,7 +177,8 @@ class Coordinator:
         for run in list(self.book.runs.values()):
             problem = self.planner.problems.get(run.key, "")
             actions += self.desk.due(run, self.epoch, problem, now)
-        actions += [OpenGate(release) for release in self.gates.due(self.policy, now)]
+        actions += self._opening(self.gates.due(self.policy, now))
+        actions += map(TellElsewhere, self.elsewhere.found())
         actions += self.guard.due(self.policy, self._policy_status, self.book.workflow_pods(), now)
         return actions
 
@@ -179,6 +190,10 @@ class Coordinator:
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
         return min(moments)
+
+    def _opening(self, releases: list[Release]) -> list[Action]:
+        self.elsewhere.released(releases)
+        return [OpenGate(release) for release in releases]
 
     def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
         """Anybody may have written the run: a defect of ours must not hide all the others."""
@@ -219,6 +234,8 @@ class Coordinator:
         self.cluster.load.change(change.old, change.new)
         self.book.pod_changed(change, now)
         self.gates.pod_changed(change.old, change.new)
+        leads = self.epoch is not None
+        self.elsewhere.pod_changed(change.old, change.new, self.policy, now, leads=leads)
 
     def _node(self, change: Change[ObservedNode], now: datetime) -> None:
         name = change.key[1]

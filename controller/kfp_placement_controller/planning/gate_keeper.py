@@ -9,7 +9,14 @@ from kfp_placement_controller.kube.gates import is_overdue
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.gates import Busy, GatedPod, Release, Turn, releases
+from kfp_placement_controller.planning.gates import (
+    Busy,
+    Cause,
+    GatedPod,
+    Release,
+    Turn,
+    releases,
+)
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -48,14 +55,14 @@ class GateKeeper:
         """Gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
         late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
-        return self._new((Release(pod, overdue=True) for pod in late), now)
+        return self._new((Release(pod, Cause.OVERDUE) for pod in late), now)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
         """Gates that come off now; while the policy is paused all of them."""
         if not self._gated:
             return []
         if policy.paused:
-            return self._new((Release(pod) for pod in self._gated.values()), now)
+            return self._new((Release(pod, Cause.PAUSED) for pod in self._gated.values()), now)
         runs = [run for run in self.book.active() if run.plan is not None]
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
@@ -94,11 +101,7 @@ class GateKeeper:
     def _identified(self, pod: ObservedPod) -> GatedPod:
         key = (pod.namespace, pod.workflow)
         run = self.book.runs.get(key)
-        if run is None or not run.active or run.plan is None or run.pods.index is None:
-            return GatedPod(pod, key)
-        identity = run.pods.index.identify(pod.argo_node_name)
-        name = identity.name if identity is not None else ""
-        return GatedPod(pod, key, name if run.plan.node_of(name) else "")
+        return GatedPod(pod, key, run.planned_step(pod) if run is not None and run.active else "")
 
 
 def _steps(run: TrackedRun) -> tuple[Step, ...]:

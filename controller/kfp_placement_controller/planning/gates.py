@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import TypeVar
 
 from kfp_placement_controller.kube.gates import is_overdue
@@ -74,21 +75,43 @@ class GatedPod:
     step: str = ""
 
 
+class Cause(StrEnum):
+    """Why a gate comes off."""
+
+    TURN = "turn"
+    """It is the pod's turn, on its planned node."""
+
+    OVERDUE = "overdue"
+    """Its deadline has passed."""
+
+    PAUSED = "paused"
+    """The policy is paused."""
+
+    NOT_PLANNED = "not-planned"
+    """No plan knows the pod's step, or has a node for it."""
+
+    NODE_GONE = "node-gone"
+    """The planned node is gone."""
+
+    BY_OTHERS = "by-others"
+    """Somebody else has taken it off."""
+
+
 @dataclass(frozen=True)
 class Release:
     """A gate to take off.
 
     Attributes:
         pod: whose.
+        cause: why.
         node: where it is to go; "" = anywhere.
         required: nowhere else.
-        overdue: its deadline has passed.
     """
 
     pod: ObservedPod
+    cause: Cause
     node: str = ""
     required: bool = False
-    overdue: bool = False
 
 
 def releases(
@@ -118,27 +141,27 @@ def releases(
         if PLAN_GATE not in each.pod.gates or each.pod.deleting:
             continue
         if is_overdue(each.pod, now, deadline_seconds):
-            found.append(Release(each.pod, overdue=True))
+            found.append(Release(each.pod, Cause.OVERDUE))
         elif not each.step:
-            found.append(Release(each.pod))
+            found.append(Release(each.pod, Cause.NOT_PLANNED))
         else:
             waiting[each.run, each.step] = each.pod
     planned = {(turn.run, turn.step) for turn in turns}
-    found += [Release(pod) for key, pod in waiting.items() if key not in planned]
+    found += [Release(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in planned]
     ends = _by_node(busy)
     for name, queue in _by_node(turns).items():
         own = {key: pod for turn in queue if (pod := waiting.get(key := (turn.run, turn.step)))}
         node = nodes.get(name)
         if node is None:
             # It is gone: nothing is won by waiting for it.
-            found += map(Release, own.values())
+            found += [Release(pod, Cause.NODE_GONE) for pod in own.values()]
             continue
         room = _Room(node, ends.get(name, ()), now.timestamp())
         for turn in sorted(queue, key=lambda turn: (turn.start_seconds, turn.run, turn.step)):
             key = (turn.run, turn.step)
             needs = own[key].requests if key in own else turn.requests
             if room.admits(replace(turn, requests=needs), waits=key in own):
-                found.append(Release(own[key], name, required=key in hard))
+                found.append(Release(own[key], Cause.TURN, name, required=key in hard))
     return found
 
 

@@ -25,7 +25,7 @@ from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.policy_options import with_type_defaults
-from kfp_placement_engine.readers.pod_identity import PodIndex
+from kfp_placement_engine.readers.pod_identity import PodIndex, PodRole
 from kfp_placement_engine.readers.workflow_outcomes import OutcomeReader, RunOutcome
 from kfp_placement_engine.run_graph import RunGraph
 
@@ -142,6 +142,15 @@ class TrackedRun:
         self.plan_is_whole = all(
             name in plan.rows or status.ended for name, status in self.statuses.items()
         )
+
+    def planned_step(self, pod: ObservedPod) -> str:
+        """The step that a pod executes, if the plan in force has a node for it, else ""."""
+        if self.plan is None or self.pods.index is None:
+            return ""
+        identity = self.pods.index.identify(pod.argo_node_name)
+        if identity is None or identity.role is PodRole.DRIVER:
+            return ""
+        return identity.name if self.plan.node_of(identity.name) else ""
 
     def waits_on(self, nodes: Sequence[str]) -> bool:
         """Whether a step that has not started is planned on one of these nodes."""

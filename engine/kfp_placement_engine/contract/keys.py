@@ -24,6 +24,9 @@ MAX_RUN_NAME_CHARACTERS = 253
 
 PLAN_GATE = "kfp-placement.dev/plan"
 
+PLACED_ELSEWHERE = "PlacedElsewhere"
+"""Reason of the event that says why a pod is not on its planned node."""
+
 DEFAULT_SCHEDULER = "kfp-placement"
 
 LATENCY_RULED_TYPES = ("predict", "predicting", "prediction", "inference", "serving")

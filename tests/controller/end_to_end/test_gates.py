@@ -1,16 +1,27 @@
 """The other way to place pods: gates come off in the plan's order, the stock scheduler binds."""
 
 import contextlib
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
+from kfp_placement.cli import cli
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from tests.controller.end_to_end.taxi_runs import STEPS, executors, is_marked, taxi
+from tests.controller.end_to_end.small_pipelines import chain, compiled, step
+from tests.controller.end_to_end.taxi_runs import (
+    STEPS,
+    JsonObject,
+    executors,
+    is_marked,
+    taxi,
+)
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, Installation
-from tests.support.taxi_cluster import CLOUD, HOME
+from tests.support.taxi_cluster import CLOUD, HOME, NITLAB
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -29,6 +40,58 @@ def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_installa
     assert not any(pod["spec"].get("affinity") for pod in drivers)
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
+
+
+@pytest.fixture
+def short_deadline(gated_installation: Installation) -> Iterator[None]:
+    """Gates come off two seconds after their pods were made."""
+    gated_installation.set_policy(gateDeadline="2s")
+    yield
+    gated_installation.set_policy(gateDeadline=None)
+
+
+@pytest.mark.usefixtures("short_deadline")
+def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installation, gated_team):
+    """Both are to be near the same users, where there is room for one at a time."""
+
+    def body() -> None:
+        for number in (1, 2):
+            step(f"p{number}", duration="8s", cpu="1500m", type="predict", location="HOME-EDGE")
+
+    run = gated_installation.submit(compiled("near", body), gated_team)
+    both = (explained(gated_installation, run, gated_team, name) for name in ("p1", "p2"))
+    (off,) = [each for each in both if each["node"] != HOME]
+    assert (off["plannedNode"], off["elsewhere"]) == (
+        HOME,
+        f"planned on {HOME}, placed on {off['node']}: the deadline of the pod's gate had passed;"
+        " not enough cpu free",
+    )
+    assert gated_installation.metric(PLAN.format(1), "placed_elsewhere_total", ground="overdue")
+    others = {each["node"]: each["latencyMs"] for each in off["alternatives"]}
+    assert others == {NITLAB: pytest.approx(42.55, abs=0.01), CLOUD: pytest.approx(89.67, abs=0.01)}
+    gated_installation.wait_for_end(run, gated_team)
+
+
+@pytest.fixture
+def shunned_cloud(gated_installation: Installation) -> Iterator[None]:
+    """The scheduler gives a preferred taint more weight than a preferred node."""
+    api = gated_installation.api
+    taint = {"key": "busy", "effect": "PreferNoSchedule"}
+    api.patch(api.get("v1", "Node", CLOUD), {"spec": {"taints": [taint]}})
+    yield
+    api.patch(api.get("v1", "Node", CLOUD), {"spec": {"taints": []}})
+
+
+@pytest.mark.usefixtures("shunned_cloud")
+def test_explain_says_that_the_scheduler_preferred_another_node(gated_installation, gated_team):
+    run = gated_installation.submit(chain("shunned", 4, cpu="1"), gated_team)
+    off = explained(gated_installation, run, gated_team, "s1")
+    assert off["plannedNode"] == CLOUD
+    assert off["elsewhere"] == (
+        f"planned on {CLOUD}, placed on {off['node']}: it had room; default-scheduler preferred"
+        " another by its own rules and scores"
+    )
+    gated_installation.wait_for_end(run, gated_team)
 
 
 def test_the_last_resort_brings_a_run_to_its_end_when_all_else_is_dead(
@@ -84,6 +147,23 @@ def is_held(installation: Installation, namespace: str) -> bool:
     """Whether our gate is all that keeps a pod."""
     gates = [pod["spec"].get("schedulingGates") for pod in installation.pods(namespace)]
     return [{"name": PLAN_GATE}] in gates
+
+
+def explained(installation: Installation, run: str, namespace: str, step_name: str) -> JsonObject:
+    """What `explain` says of a step that is bound, and has been told of if it is elsewhere."""
+
+    def found() -> JsonObject | None:
+        command = ["explain", run, step_name, "-n", namespace, "-o", "json"]
+        result = CliRunner().invoke(cli, [*command, "--kubeconfig", str(installation.kubeconfig)])
+        if result.exit_code:
+            return None  # there is no plan yet
+        (said,) = json.loads(result.stdout)["steps"]
+        is_there = said["node"] == said["plannedNode"]
+        return said if said["node"] and (is_there or said["elsewhere"]) else None
+
+    said = wait_until(found, f"{step_name} to be explained", 60)
+    assert said is not None
+    return said
 
 
 def released(installation: Installation) -> list[str]:

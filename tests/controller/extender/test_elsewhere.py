@@ -14,11 +14,11 @@ class Told:
     """What was told."""
 
     def __init__(self, max_notes: int = 100) -> None:
-        self.events: list[tuple[str, str, str]] = []
+        self.events: list[tuple[str, str]] = []
         self.notes = ElsewhereNotes(self._tell, max_notes)
 
-    def _tell(self, pod, reason, message):
-        self.events.append((pod.name, reason, message))
+    def _tell(self, found):
+        self.events.append((found.pod.name, found.message))
 
     def ask(self, cluster, pod, offered):
         """The scheduler asks."""
@@ -42,7 +42,7 @@ def test_a_pod_on_another_node_is_told_once():
     told.bind("b")
     told.bind("b", phase="Running")
     message = "planned on a, placed on b: not enough cpu free"
-    assert told.events == [("pod", "PlacedElsewhere", message)]
+    assert told.events == [("pod", message)]
 
 
 def test_a_pod_that_reaches_its_node_in_the_end_is_not_told():
@@ -72,7 +72,7 @@ def test_the_oldest_notes_are_forgotten():
         told.ask(cluster, asked(name=name), ["b"])
     for name in ("p1", "p2", "p3"):
         told.bind("b", name=name)
-    assert [name for name, _, _ in told.events] == ["p2", "p3"]
+    assert [name for name, _ in told.events] == ["p2", "p3"]
 
 
 def full(cluster):
@@ -94,7 +94,7 @@ def test_why_the_scheduler_left_the_planned_node_out(before, why):
     before(cluster)
     told.ask(cluster, asked(requests={"cpu": "1", "memory": "1Gi"}), ["b"])
     told.bind("b")
-    assert told.events[0][2] == f"planned on a, placed on b: {why}"
+    assert told.events[0][1] == f"planned on a, placed on b: {why}"
 
 
 def test_why_our_own_rules_speak_against_the_planned_node():
@@ -109,7 +109,7 @@ def test_why_our_own_rules_speak_against_the_planned_node():
     cluster.pod(name="user", node="b", claims=["data"])
     told.ask(cluster, predict(claims=["data"]), ["a", "b"])
     told.bind("b")
-    assert [message.partition(": ")[2] for _, _, message in told.events] == [
+    assert [message.partition(": ")[2] for _, message in told.events] == [
         "other nodes are nearer to HOME-EDGE now",
         "its round trip to HOME-EDGE is over the step's limit",
         "the step's volume is in use on b",

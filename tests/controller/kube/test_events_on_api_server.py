@@ -83,6 +83,21 @@ def test_after_a_while_it_is_an_event_of_its_own(recorder, clock, events, namesp
     assert len(events()) == 2
 
 
+def test_what_is_said_once_is_said_by_one_of_us(client, clock, events, namespace):
+    """A planner that takes over knows less than the one that saw it happen."""
+    pod, other = (Regarding(PODS, name, namespace, f"uid-{name}") for name in ("p", "q"))
+    dropped = EVENTS_DROPPED._value.get()
+    for identity, note in (("first", "why"), ("second", "nothing known")):
+        recorder = EventRecorder(client, identity, clock=clock)
+        recorder.start()
+        recorder.record(pod, "PlacedElsewhere", note, once=True)
+        recorder.record(other, "PlacedElsewhere", note)
+        recorder.stop()
+    notes = [(each["regarding"]["name"], each["note"]) for each in events()]
+    assert sorted(notes) == [("p", "why"), ("q", "nothing known"), ("q", "why")]
+    assert EVENTS_DROPPED._value.get() == dropped
+
+
 def test_an_event_about_an_object_of_the_cluster(recorder, events):
     recorder.record(Regarding(NODES, "some-node"), "R", "n" * 5000)
     recorder.stop()

@@ -20,6 +20,7 @@ from kfp_placement_controller.planning.actions import (
     DeletePod,
     OpenGate,
     StartRound,
+    TellElsewhere,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -54,7 +55,8 @@ class PlayedCluster:
         now: the time.
         placements: as last written, by namespace and name.
         writes: every write of a placement, in order.
-        announced: every event.
+        announced: every event on a Workflow.
+        elsewhere: every event on a pod that is not on its planned node.
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
         search: answers rounds.
@@ -75,6 +77,7 @@ class PlayedCluster:
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []
         self.announced: list[Announce] = []
+        self.elsewhere: list[str] = []
         self.deleted: list[str] = []
         self.rounds: list[StartRound] = []
         self.place: Callable[[Json], str | None] = self.planned_node
@@ -205,6 +208,7 @@ class PlayedCluster:
         if metadata["labels"].get(SCHEDULER_LABEL):
             if self._gated:
                 pod["spec"]["schedulingGates"] = [{"name": PLAN_GATE}]
+                pod["spec"]["schedulerName"] = "default-scheduler"
             else:
                 pod["spec"]["schedulerName"] = metadata["labels"][SCHEDULER_LABEL]
 
@@ -296,11 +300,10 @@ class PlayedCluster:
             case Announce():
                 self.announced.append(action)
             case OpenGate():
-                pod = self._pod(action.release.pod.name)
-                pod["spec"].pop("schedulingGates", None)
+                self._pod(action.release.pod.name)["spec"].pop("schedulingGates", None)
                 self._dirty = True
-                if action.release.node:
-                    pod["spec"]["nodeName"] = action.release.node
+            case TellElsewhere():
+                self.elsewhere.append(action.found.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)
             case _:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.planning.gates import Busy, GatedPod, Turn, releases
+from kfp_placement_controller.planning.gates import Busy, Cause, GatedPod, Turn, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from tests.controller.planning.builders import a_pod, after
 from tests.support.kubernetes import a_node
@@ -31,7 +31,8 @@ def opened(pods, turns, *, nodes=NODES, seconds=1.0, **options):
 
 def test_a_pod_goes_to_its_node_when_there_is_room():
     (release,) = opened([gated("a")], [turn("a", 0)])
-    assert (release.pod.name, release.node, release.required) == ("a", "n1", False)
+    assert (release.cause, release.required) == (Cause.TURN, False)
+    assert (release.pod.name, release.node) == ("a", "n1")
 
 
 def test_a_pod_waits_for_room_on_its_node():
@@ -100,12 +101,12 @@ def test_a_step_under_a_hard_limit_goes_nowhere_else():
 @pytest.mark.parametrize("step", ["", "not planned"])
 def test_a_pod_that_no_plan_knows_does_not_wait(step):
     (release,) = opened([gated("a", step)], [])
-    assert (release.node, release.overdue) == ("", False)
+    assert (release.node, release.cause) == ("", Cause.NOT_PLANNED)
 
 
 def test_a_pod_whose_node_is_gone_does_not_wait():
     (release,) = opened([gated("a")], [turn("a", 0, node="lost")])
-    assert release.node == ""
+    assert (release.node, release.cause) == ("", Cause.NODE_GONE)
 
 
 def test_the_deadline_holds_whatever_the_plan_says():
@@ -113,13 +114,12 @@ def test_the_deadline_holds_whatever_the_plan_says():
     late = gated("a")
     assert opened([late], [turn("a", 0)], nodes=full, seconds=59.9) == []
     (release,) = opened([late], [turn("a", 0)], nodes=full, seconds=60)
-    assert release.overdue
-    assert release.node == ""
+    assert (release.node, release.cause) == ("", Cause.OVERDUE)
 
 
 def test_a_pod_of_unknown_age_is_overdue():
     (release,) = opened([gated("a", created_at=None)], [turn("a", 0)])
-    assert release.overdue
+    assert release.cause is Cause.OVERDUE
 
 
 def test_other_peoples_gates_and_deleted_pods_are_left_alone():

@@ -359,6 +359,32 @@ def test_gates_come_off_in_time_whoever_leads():
     assert 59 <= (cluster.now - START).total_seconds() <= 61
 
 
+def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
+    cluster = a_cluster(gated=True, policy={"actuator": "gates"})
+    cluster.place = lambda pod: "n1" if cluster.planned_node(pod) == "n0" else "n0"
+    submit(cluster)
+    cluster.run()
+    why = "it had room; default-scheduler preferred another by its own rules and scores"
+    first, second = cluster.elsewhere
+    assert first.endswith(f": {why}")
+    assert second.endswith(f": {why}")
+    cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
+    cluster.step(lambda: True)
+    assert len(cluster.elsewhere) == 2
+
+
+def test_a_new_leader_tells_of_pods_that_were_bound_before():
+    cluster = a_cluster(gated=True, policy={"actuator": "gates"})
+    cluster.place = lambda pod: "n1" if cluster.planned_node(pod) == "n0" else "n0"
+    submit(cluster)
+    cluster.run(started(cluster))
+    cluster.elsewhere.clear()
+    cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
+    cluster.step(lambda: True)
+    (message,) = cluster.elsewhere
+    assert message.endswith(": default-scheduler placed it before this planner led")
+
+
 def test_statuses_are_written_in_turn():
     """A hundred steps that end within seconds take few writes."""
     tasks = [task(f"s{number}", "work") for number in range(40)]
