@@ -2,10 +2,13 @@
 
 import queue
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.exceptions import ApiUnreachableError
+
+if TYPE_CHECKING:
+    from tests.controlplane.api import Api
 
 Json = dict[str, Any]
 
@@ -40,7 +43,8 @@ def pod(name: str) -> Json:
 
 def test_what_goes_between_list_and_watch_is_seen_to_be_gone():
     told: queue.Queue[str] = queue.Queue()
-    watch = Watched(PlayedApi(), "v1", "Pod", lambda item: told.put(item["metadata"]["name"]))
+    api = cast("Api", PlayedApi())
+    watch = Watched(api, "v1", "Pod", lambda item: told.put(item["metadata"]["name"]))
     watch.start()
     heard = [told.get(timeout=5) for _ in range(3)]
     watch.stop()
