@@ -26,6 +26,9 @@ UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"
 NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 """The taint of a node whose Ready condition is not True (set by the node lifecycle controller)."""
 
+AWAY_KEYS = frozenset({NOT_READY_TAINT.key, "node.kubernetes.io/unreachable"})
+"""Of the taints on a node whose kubelet is not ready, or is not heard of."""
+
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _FILTERING_EFFECTS = ("NoSchedule", "NoExecute")
 
@@ -97,6 +100,11 @@ def matches_node_selector(node_selector: Mapping[str, str], node: Node) -> bool:
 def preferred_weight(affinity: NodeAffinity, node: Node) -> int:
     """NodeAffinity's raw score: the sum of the weights of preferred terms that match the node."""
     return sum(each.weight for each in affinity.preferred if matches_term(each.term, node))
+
+
+def is_away(node: Node) -> bool:
+    """Whether the node's kubelet is not ready, or is not heard of."""
+    return any(taint.key in AWAY_KEYS for taint in node.taints)
 
 
 def why_not(

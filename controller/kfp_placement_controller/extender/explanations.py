@@ -31,6 +31,10 @@ def _why_not_offered(known: Knowledge, pod: AskedPod, name: str) -> str:
         return NODE_GONE
     used = known.used.get(name, {})
     objection = why_left_out(
-        pod.observed.requests, node.allocatable, used, is_cordoned=node.cordoned
+        pod.observed.requests,
+        node.allocatable,
+        used,
+        is_away=node.away,
+        is_cordoned=node.cordoned,
     )
     return objection or "it does not take the pod now"

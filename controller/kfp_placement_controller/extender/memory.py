@@ -17,6 +17,7 @@ from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_engine.cluster import Node
+from kfp_placement_engine.constraints import is_away
 from kfp_placement_engine.contract.resources import (
     Location,
     PipelinePlacement,
@@ -167,6 +168,7 @@ class Memory:
             allocatable=node.allocatable,
             speed=node.speed,
             cordoned=node.unschedulable,
+            away=is_away(node),
         )
 
     def _mount(self, pod: ObservedPod | None, sign: int) -> None:

@@ -45,7 +45,12 @@ def tell_elsewhere(events: EventRecorder, found: Elsewhere) -> None:
 
 
 def why_left_out(
-    requests: Resources, allocatable: Resources, used: Resources, *, is_cordoned: bool
+    requests: Resources,
+    allocatable: Resources,
+    used: Resources,
+    *,
+    is_away: bool,
+    is_cordoned: bool,
 ) -> str:
     """Why a node does not take a pod, as far as we can see; "" = nothing speaks against it.
 
@@ -53,8 +58,11 @@ def why_left_out(
         requests: of the pod.
         allocatable: what the node has for pods.
         used: what those that are bound to it request.
+        is_away: whether its kubelet is not ready, or is not heard of.
         is_cordoned: whether new pods are kept off it.
     """
+    if is_away:
+        return "it is not ready"
     if is_cordoned:
         return "it is cordoned"
     free = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}

@@ -15,6 +15,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gates import Cause, Release
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.constraints import is_away
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 
@@ -130,7 +131,11 @@ class ElsewhereWatch:
             return NODE_GONE
         node = self.cluster.with_load(name, self.cluster.load.by_node())
         return why_left_out(
-            pod.requests, node.allocatable, node.used, is_cordoned=node.unschedulable
+            pod.requests,
+            node.allocatable,
+            node.used,
+            is_away=is_away(node),
+            is_cordoned=node.unschedulable,
         )
 
 

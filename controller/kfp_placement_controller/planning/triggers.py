@@ -29,6 +29,7 @@ class DriftWatch:
     """Compares what happens to the steps of one run with its plan; everything is told once."""
 
     _started: set[tuple[str, str]] = field(default_factory=set)
+    _bound: set[str] = field(default_factory=set)
     _ended: set[str] = field(default_factory=set)
     _attempts: dict[str, int] = field(default_factory=dict)
     _overdue_revision: int = 0
@@ -60,6 +61,8 @@ class DriftWatch:
                 start = (status.started_at - submitted_at).total_seconds()
                 if status.node != plan.node_of(name) or _apart(start, plan.start_of(name), limit):
                     found.add(Trigger.DRIFT)
+            if self._lost(name, status):
+                found.add(Trigger.RETRY)
             if status.ended and name not in self._ended:
                 self._ended.add(name)
                 found |= self._end(name, status, plan, submitted_at, limit)
@@ -73,6 +76,15 @@ class DriftWatch:
                 self._overdue_revision = plan.revision
                 found.add(Trigger.DRIFT)
         return found
+
+    def _lost(self, name: str, status: StepStatus) -> bool:
+        """Whether its pod is gone or has failed, and the step goes on; be the node gone as well."""
+        was_bound = name in self._bound
+        if status.bound:
+            self._bound.add(name)
+        else:
+            self._bound.discard(name)
+        return was_bound and not status.bound and not status.ended
 
     def _end(
         self,

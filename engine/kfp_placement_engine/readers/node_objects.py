@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from kfp_placement_engine.cluster import Node, Taint
-from kfp_placement_engine.constraints import NOT_READY_TAINT, UNSCHEDULABLE_TAINT
+from kfp_placement_engine.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
 from kfp_placement_engine.contract.keys import (
     PULL_RATE_LABEL,
     SPEED_LABEL,
@@ -201,8 +201,7 @@ def _taints(
     # The control plane adds both within seconds; a snapshot may have been taken before.
     if cordoned and UNSCHEDULABLE_TAINT.key not in keys:
         found.append(UNSCHEDULABLE_TAINT)
-    away = {NOT_READY_TAINT.key, "node.kubernetes.io/unreachable"}
-    if _not_ready(status, place) and not keys & away:
+    if _not_ready(status, place) and not keys & AWAY_KEYS:
         found.append(NOT_READY_TAINT)
     return tuple(found)
 

@@ -75,6 +75,9 @@ def test_the_oldest_notes_are_forgotten():
     assert [name for name, _ in told.events] == ["p2", "p3"]
 
 
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+
+
 def full(cluster):
     cluster.pod(name="other", node="a", requests={"cpu": "8", "memory": "16Gi"})
 
@@ -84,6 +87,7 @@ def full(cluster):
     [
         (lambda cluster: cluster.lose("a"), "it is gone"),
         (lambda cluster: cluster.node("a", unschedulable=True), "it is cordoned"),
+        (lambda cluster: cluster.node("a", taints=[UNREACHABLE]), "it is not ready"),
         (full, "not enough cpu, memory free"),
         (lambda cluster: None, "it does not take the pod now"),
     ],

@@ -128,6 +128,17 @@ class PlayedCluster:
         del self._nodes[name]
         self._dirty = True
 
+    def lose_pod(self, *, first_failed: bool) -> None:
+        """The only pod is gone with its node; the garbage collector may have failed it first."""
+        (pod,) = self.pods()
+        if first_failed:
+            pod["status"] = {"phase": "Failed"}
+            self._dirty = True
+            self._settle()
+        for player in self.players.values():
+            player.cluster.pods.pop(pod["metadata"]["name"], None)
+        self._dirty = True
+
     def run(self, until: Callable[[], bool] | None = None) -> None:
         """Let time pass until the runs have ended, or until something holds."""
         for _ in range(MOST_STEPS):
@@ -322,6 +333,8 @@ class PlayedCluster:
             first = before.spec.first_makespan_seconds
             assert first is None or first == written.spec.first_makespan_seconds
         self.placements[write.key] = written
+        # Whoever places pods may look at it.
+        self._dirty |= write.plan
         self.coordinator.written(write, self.now)
 
     def _pod(self, name: str) -> Json:

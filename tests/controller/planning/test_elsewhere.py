@@ -12,6 +12,7 @@ from kfp_placement_controller.planning.gates import Cause, Release
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.constraints import NOT_READY_TAINT
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources_rows import PlannedRow
 from kfp_placement_engine.readers.pod_identity import PodIndex
@@ -112,12 +113,17 @@ def cordoned(scene):
     scene.cluster.nodes["a"] = ObservedNode(a_node("a", unschedulable=True), ())
 
 
+def away(scene):
+    scene.cluster.nodes["a"] = ObservedNode(a_node("a", taints=(NOT_READY_TAINT,)), ())
+
+
 @pytest.mark.parametrize(
     ("before_bind", "ground", "why"),
     [
         (taken, "left-out", "not enough cpu free"),
         (lost, "left-out", "it is gone"),
         (cordoned, "left-out", "it is cordoned"),
+        (away, "left-out", "it is not ready"),
         (
             lambda scene: None,
             "scores",

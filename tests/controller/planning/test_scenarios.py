@@ -174,6 +174,35 @@ def test_a_lost_node_lets_waiting_steps_move():
     assert cluster.placement("wf").planned_nodes()["second"] != planned
 
 
+@pytest.mark.parametrize("first_failed", [True, False])
+def test_a_step_that_has_lost_its_node_is_planned_elsewhere(first_failed):
+    """At once, long before the plan would call it overdue; its pod may fail first, or be gone."""
+    cluster = a_cluster()
+    strategy = {"limit": "1", "retryPolicy": "Always"}
+    long_step = a_step(seconds=3600, retryStrategy=strategy)
+    submit(cluster, workflow(dag("main", task("first")), long_step))
+    cluster.run(started(cluster))
+
+    def planned():
+        return cluster.placement("wf").planned_nodes()["first"]
+
+    lost = planned()
+    cluster.remove_node(lost)
+    cluster.place = lambda _pod: None if planned() == lost else planned()
+    gone_at = cluster.now
+    cluster.run(lambda: (cluster.now - gone_at).total_seconds() > 30)
+    lost_at = cluster.now
+    cluster.lose_pod(first_failed=first_failed)
+    cluster.run(lambda: planned() != lost)
+    assert (cluster.now - lost_at).total_seconds() <= PARAMS.debounce_limit_seconds
+    cluster.run()
+    cluster.step(lambda: True)
+    placement = cluster.placement("wf")
+    (row,) = placement.state_rows().rows
+    assert row.state == "succeeded"
+    assert placement.node_name(row.node) == planned() != lost
+
+
 def test_without_a_node_nothing_is_planned_until_one_comes():
     cluster = a_cluster(node_object("n0"))
     cluster.remove_node("n0")
