@@ -14,6 +14,10 @@ API_ERRORS = Counter(
     "Requests that the API server refused or did not answer; reason as it gives it.",
     ["kind", "verb", "reason"],
 )
+API_ANSWERS_CUT = Counter(
+    f"{PREFIX}_api_answers_cut",
+    "Answers of the API server in which something was nested so deep that it was read as null.",
+)
 WATCH_CHANGES = Counter(
     f"{PREFIX}_watch_changes",
     "Objects that a watch or a list has shown to be new, changed or gone.",

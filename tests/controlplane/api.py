@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from kfp_placement_controller.kube.json_text import read_json
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 
 JsonObject = dict[str, Any]
@@ -168,7 +169,7 @@ class Api:
             if response.status >= http.HTTPStatus.BAD_REQUEST:
                 _answer(response.status, response.read())
             for line in response:
-                event = json.loads(line)
+                event = read_json(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
                     raise ApiError(status["code"], status["reason"], status["message"])
@@ -199,15 +200,17 @@ class Api:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Any:
         """One request.
 
         Args:
             method: GET, POST and so on.
             path: from the root of the server.
-            body: what to send, as JSON.
+            body: what to send, as JSON; or its very bytes.
             query: parameters.
             content_type: what the body is.
+            accept: what is asked for.
 
         Returns:
             The answer: parsed if it is JSON, else text.
@@ -216,7 +219,9 @@ class Api:
             ApiError: the server refused.
             ApiUnreachableError: it did not answer.
         """
-        with self._response(method, path, body, query=query, content_type=content_type) as response:
+        with self._response(
+            method, path, body, query=query, content_type=content_type, accept=accept
+        ) as response:
             return _answer(response.status, response.read())
 
     @contextlib.contextmanager
@@ -228,15 +233,17 @@ class Api:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Iterator[http.client.HTTPResponse]:
         if query:
             path = f"{path}?{urllib.parse.urlencode(query)}"
-        headers = {"Accept": "application/json", "Content-Type": content_type}
+        headers = {"Accept": accept, "Content-Type": content_type}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        sent = None if body is None else json.dumps(body).encode()
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
         try:
-            connection, response = self._sent(method, path, sent, headers)
+            connection, response = self._sent(method, path, body, headers)
         except (OSError, http.client.HTTPException) as error:
             raise ApiUnreachableError(f"{method} {self.address}{path}: {error!r}") from error
         try:
@@ -310,8 +317,8 @@ def _group(api_version: str) -> str:
 def _answer(status: int, received: bytes) -> Any:
     text = received.decode()
     try:
-        answer = json.loads(text)
-    except json.JSONDecodeError:
+        answer = read_json(received)
+    except ValueError:
         answer = text
     if status < http.HTTPStatus.BAD_REQUEST:
         return answer

@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from kfp_placement_controller.metrics import API_ANSWERS_CUT
+
 MAX_DEPTH = 500
 """Of objects that are too deep for the parser: what lies deeper is read as null."""
 
@@ -25,7 +27,9 @@ def read_json(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return orjson.loads(_flattened(text))
+        found = orjson.loads(_flattened(text))
+    API_ANSWERS_CUT.inc()
+    return found
 
 
 def _flattened(text: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -120,9 +121,17 @@ def _dumped(raw: Mapping[str, Any], spec: Mapping[str, Any], stored: object) -> 
     if stored is not None:
         document["status"] = {"storedWorkflowTemplateSpec": stored}
     try:
-        return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
-    except (TypeError, orjson.JSONEncodeError) as error:
-        raise InputError(f"a Workflow cannot be written as JSON: {error}") from error
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return _dumped_deep(document)
+
+
+def _dumped_deep(document: Mapping[str, Any]) -> bytes:
+    """The same where it is nested more than 254 deep, which orjson reads but does not write."""
+    try:
+        return json.dumps(document, separators=(",", ":")).encode()
+    except RecursionError as error:
+        raise InputError("a Workflow is nested too deep") from error
 
 
 def _nodes(status: Mapping[str, Any]) -> tuple[tuple[ArgoNode, ...], str]:

@@ -19,6 +19,7 @@ from kfp_placement_engine.contract.resources_placement import ConditionReason, P
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject
 from tests.controlplane import housekeeping
+from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.state import LABEL_COMPLETED
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
@@ -28,6 +29,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 PLANNER = PLAN.format(1)
 DEEP = "[" * 1500 + "]" * 1500
+DEEPEST = "[" * 9_980 + "]" * 9_980
+"""The server reads 10,000 levels, and so does everybody who reads a list of objects in Go."""
+
+HOLE = "something deep"
+"""Stands for that, since Python could not write it."""
+
 MEMORY_LIMIT_BYTES = 2**30
 """Half of what the shipped Deployment of `plan` may take."""
 
@@ -74,6 +81,22 @@ def deep_component(workflow: JsonObject) -> None:
             each["value"] = f'{each["value"][:-1]},"x":{DEEP}}}'
 
 
+def deep_spec(workflow: JsonObject) -> None:
+    workflow["spec"]["arguments"]["x"] = HOLE
+
+
+def deep_for_ever(workflow: JsonObject) -> None:
+    """Argo writes what it knows of a Workflow; this one it leaves alone, and so it stays deep."""
+    deep_spec(workflow)
+    held_by_nobody(workflow)
+
+
+def held_by_nobody(workflow: JsonObject) -> None:
+    """It goes on, and Argo takes it for one that has ended."""
+    workflow["metadata"]["labels"] = {LABEL_COMPLETED: "true"}
+    workflow["status"] = {"phase": "Running"}
+
+
 def large_parameter(workflow: JsonObject) -> None:
     large = {"name": "large", "value": "x" * 1_400_000}
     workflow["spec"]["arguments"]["parameters"].append(large)
@@ -83,8 +106,8 @@ def bomb(workflow: JsonObject) -> None:
     """68 kB of text; 50 MB of empty lists, which would take 1.6 GB."""
     text = b'{"x":[' + b"[]," * (50_000_000 // 3) + b"0]}"
     packed = base64.b64encode(gzip.compress(text)).decode()
-    workflow["metadata"]["labels"] = {LABEL_COMPLETED: "true"}
-    workflow["status"] = {"phase": "Running", "compressedNodes": packed}
+    held_by_nobody(workflow)
+    workflow["status"]["compressedNodes"] = packed
 
 
 AWKWARD: Mapping[str, Awkward] = {
@@ -98,6 +121,8 @@ AWKWARD: Mapping[str, Awkward] = {
     "deep-component": Awkward(
         deep_component, "Succeeded", Phase.REFUSED, ConditionReason.MISCONFIGURED
     ),
+    "deep-spec": Awkward(deep_spec),
+    "deep-for-ever": Awkward(deep_for_ever, "", Phase.PLANNED),
     "no-entrypoint": Awkward(
         lambda workflow: workflow["spec"].update(entrypoint="nowhere"), "Error", Phase.REFUSED
     ),
@@ -132,12 +157,13 @@ def submitted(installation: Installation) -> Iterator[tuple[str, Mapping[str, st
 
 
 def submit(installation: Installation, workflow: JsonObject, team: str) -> str:
-    """Create a Workflow, with a status where somebody has written one."""
-    if "status" not in workflow:
+    """Create a Workflow as it is, be it with a status that somebody has written."""
+    text = json.dumps({**workflow, "metadata": {**workflow["metadata"], "namespace": team}})
+    if "status" not in workflow and HOLE not in text:
         return installation.submit(workflow, team)
-    metadata = {**workflow["metadata"], "namespace": team}
-    created = installation.api.create({**workflow, "metadata": metadata})
-    return str(created["metadata"]["name"])
+    body = text.replace(json.dumps(HOLE), DEEPEST).encode()
+    path = installation.api.path(ARGO_VERSION, "Workflow", team)
+    return str(installation.api.request("POST", path, body)["metadata"]["name"])
 
 
 def test_plain_runs_beside_them_are_planned_and_end(installation, submitted):
@@ -168,6 +194,12 @@ def test_it_ends_where_argo_can_execute_it(installation, submitted, name):
     if awkward.reason is not None:
         rows = placement(installation, run, team)["status"]["conditions"]
         assert awkward.reason in {row["reason"] for row in rows}
+
+
+def test_what_is_too_deep_to_be_read_is_counted(installation, submitted):
+    team, runs = submitted
+    assert HOLE not in str(installation.workflow(runs["deep-for-ever"], team))
+    assert installation.metric(PLANNER, "api_answers_cut_total") > 0
 
 
 def test_the_planner_needs_no_more_memory_for_them(installation, submitted):

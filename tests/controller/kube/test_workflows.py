@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,21 @@ def test_what_is_kept():
     document = json.loads(found.document)
     assert document["spec"] == MARKED
     assert "managedFields" not in document["metadata"]
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(300, True), (500, True), (5000, False)])
+def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_read):
+    deep: object = None
+    for _ in range(levels):
+        deep = [deep]
+    raw = a_workflow({**MARKED, "x": deep})
+    if not is_read:
+        with pytest.raises(InputError, match="nested too deep"):
+            observe_workflow(raw)
+        return
+    found = observe_workflow(raw)
+    assert found is not None
+    assert orjson.loads(found.document)["spec"]["x"] == deep
 
 
 def test_the_document_does_not_change_while_the_run_goes_on():

@@ -91,6 +91,9 @@ def reconcile(
     return Outcome(run.workflow, run.workflow != workflow, run.requeue)
 
 
+_ARGUMENTS = ("parameters", "artifacts")
+
+
 def is_left_alone(workflow: Mapping[str, Any]) -> bool:
     """Whether a Workflow is another controller's, or has ended."""
     labels = workflow["metadata"].get("labels") or {}
@@ -111,7 +114,13 @@ def _copied(workflow: Mapping[str, Any]) -> Json:
     if results is not None:
         status["taskResultsCompletionStatus"] = dict(results)
     metadata = copy.deepcopy(workflow["metadata"])
-    return {**workflow, "metadata": metadata, "status": status, "spec": dict(workflow["spec"])}
+    spec = dict(workflow["spec"])
+    if isinstance(spec.get("arguments"), dict):
+        # Argo reads into types: what these do not know is gone.
+        spec["arguments"] = {
+            key: value for key, value in spec["arguments"].items() if key in _ARGUMENTS
+        }
+    return {**workflow, "metadata": metadata, "status": status, "spec": spec}
 
 
 def _by_node(workflow: Json, pods: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
