@@ -10,6 +10,10 @@ from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.waiting import wait_until
 
 _NOT_READY = "node.kubernetes.io/not-ready"
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+_LOST = "test.kfp-placement.dev/lost"
+"""Label of nodes that kwok makes ready no more; see `stages/nodes.yaml`."""
 
 
 def add_nodes(api: Api, *nodes: JsonObject, timeout_seconds: float = 30.0) -> None:
@@ -29,6 +33,32 @@ def remove_nodes(api: Api, *names: str) -> None:
     """Delete nodes; pods that are still there are left to the garbage collector."""
     for name in names:
         api.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+
+def lose_node(api: Api, name: str) -> None:
+    """A machine is lost, and somebody says so.
+
+    Its status is what the node controller writes of a kubelet that is not heard of; the real
+    controllers do the rest. They taint it as unreachable; once it is declared out of service, as
+    Kubernetes advises for machines that do not come back, they evict its pods and remove these
+    within 20 s, though no kubelet ends them. (Pods of a node that is deleted they remove after 40
+    to 80 s.)
+    """
+    node = api.get("v1", "Node", name)
+    api.patch(node, {"metadata": {"labels": {_LOST: "true"}}})
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    api.patch(node, {"status": {"conditions": [unknown]}}, how="strategic", part="status")
+
+    def taints() -> list[JsonObject]:
+        found: list[JsonObject] = api.get("v1", "Node", name)["spec"].get("taints", [])
+        return found
+
+    def is_unreachable() -> bool:
+        return (_UNREACHABLE, "NoExecute") in {(each["key"], each["effect"]) for each in taints()}
+
+    wait_until(is_unreachable, f"node {name} to be tainted as unreachable", state=taints)
+    gone = {"key": _OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+    api.patch(node, {"spec": {"taints": [*taints(), gone]}})
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
@@ -68,6 +98,12 @@ def wait_until_seen(
         says,
     )
     api.delete(probe, grace_seconds=0)
+
+
+def is_lost(node: Mapping[str, Any]) -> bool:
+    """Whether nobody hears of a node's kubelet."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)
 
 
 def _is_open(node: Mapping[str, Any]) -> bool:

@@ -144,6 +144,17 @@ class Installation:
         self._processes[name].kill()
 
     @contextlib.contextmanager
+    def dead(self, *names: str) -> Iterator[None]:
+        """Processes that are killed for a while."""
+        for name in names:
+            self.kill(name)
+        try:
+            yield
+        finally:
+            for name in names:
+                self.restart(name)
+
+    @contextlib.contextmanager
     def paused(self, name: str) -> Iterator[None]:
         """A process that hangs for a while, its sockets open."""
         self._processes[name].pause()
@@ -165,6 +176,7 @@ class Installation:
             self.wait_ready(name)
             yield name
         finally:
+            del self._ports[name]
             self._processes.pop(name).stop(grace_seconds=2.0)
 
     def is_ready(self, name: str) -> bool:
@@ -205,6 +217,21 @@ class Installation:
             wait_until(ready, f"{name} to be ready", self._options.start_timeout_seconds)
         except WaitError as error:
             raise WaitError(f"{error}\n{process.last_lines()}") from None
+
+    def wait_at_work(self) -> None:
+        """Wait until it is as it was at the start: all ready, a planner leads, pods are marked.
+
+        Raises:
+            WaitError: something is missing, and stays so.
+        """
+        for name in (*self._ports, SCHEDULER):
+            self.wait_ready(name)
+        wait_until(self._is_led, "a planner to lead", 60)
+        gates = "gates" in self._options.features
+        self.wait_for_flag("gatesReady" if gates else "schedulerReady", True)
+
+    def _is_led(self) -> bool:
+        return any(self.metric(name, "leading") for name in self._ports if name != EXTEND)
 
     def release(self) -> tuple[str, ...]:
         """Arguments of the shipped job that takes overdue gates off, with its account."""
@@ -319,12 +346,9 @@ class Installation:
         self._start_scheduler()
         for number in range(1, self._options.planners + 1):
             self._start_planner(number)
-        for name in self._processes:
-            self.wait_ready(name)
         if self._options.stand_ins:
             self._start_runs(argo)
-        gates = "gates" in self._options.features
-        self.wait_for_flag("gatesReady" if gates else "schedulerReady", True)
+        self.wait_at_work()
 
     def _start_runs(self, argo: ArgoProgram | None) -> None:
         """Argo and the kubelets."""

@@ -59,6 +59,15 @@ def gated_installation(
     yield from _at_work(request, options)
 
 
+@pytest.fixture(scope="module")
+def choosy_installation(
+    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
+) -> Iterator[Installation]:
+    """The same with `features/opt-in`, on a control plane of its own."""
+    options = InstallationOptions(features=("opt-in",), policy=POLICY, argo=argo_program)
+    yield from _at_work(request, options)
+
+
 @pytest.fixture
 def team(installation: Installation) -> Iterator[str]:
     """A namespace of the test's own that runs can be submitted to."""
@@ -72,6 +81,8 @@ def gated_team(gated_installation: Installation) -> Iterator[str]:
 
 
 def _namespace_of(installation: Installation) -> Iterator[str]:
+    # Whatever the test before has killed, or failed to tidy up.
+    installation.wait_at_work()
     with installation.namespace() as name:
         yield name
         housekeeping.delete_pods(installation.api, name)

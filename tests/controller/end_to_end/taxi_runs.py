@@ -49,3 +49,19 @@ def is_marked(pod: JsonObject) -> bool:
 def executors(installation: Installation, namespace: str) -> dict[str, JsonObject]:
     """The marked pods by step."""
     return {step_of(pod): pod for pod in installation.pods(namespace) if is_marked(pod)}
+
+
+def bound(installation: Installation, namespace: str) -> dict[str, str]:
+    """The nodes of steps that have one."""
+    pods = executors(installation, namespace)
+    return {
+        step: pod["spec"]["nodeName"] for step, pod in pods.items() if pod["spec"].get("nodeName")
+    }
+
+
+def schedulers_at_end(installation: Installation, run: str, namespace: str) -> dict[str, str]:
+    """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
+    ended = installation.wait_for_end(run, namespace, timeout_seconds=90)
+    assert ended["status"]["phase"] == "Succeeded"
+    pods = executors(installation, namespace)
+    return {step: pod["spec"]["schedulerName"] for step, pod in pods.items()}

@@ -11,12 +11,12 @@ import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER, SCHEDULER_LABEL
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors
+from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
 from tests.controlplane import objects
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
-from tests.support.installation import PLAN, Installation
+from tests.support.installation import EXTEND, PLAN, Installation
 from tests.support.manifests import of_kind
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -26,14 +26,6 @@ PLANNER = PLAN.format(1)
 CRD = "CustomResourceDefinition"
 PLACEMENTS = "pipelineplacements.kfp-placement.dev"
 POLICIES = "placementpolicies.kfp-placement.dev"
-
-
-def ends(installation: Installation, run: str, team: str) -> dict[str, str]:
-    """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
-    ended = installation.wait_for_end(run, team, timeout_seconds=90)
-    assert ended["status"]["phase"] == "Succeeded"
-    pods = executors(installation, team)
-    return {name: pod["spec"]["schedulerName"] for name, pod in pods.items()}
 
 
 # The webhook.
@@ -88,36 +80,54 @@ def test_a_webhook_whose_server_is_dead_or_deaf_stops_no_pod(installation, team)
         # Until the policies are forgotten, pods are still marked.
         wait_until(lambda: not is_marked_now(installation, team), "the policies to be forgotten")
         deaf = installation.submit(chain("deaf", 0.1), team)
-        assert set(ends(installation, deaf, team).values()) == {STOCK}
+        assert set(schedulers_at_end(installation, deaf, team).values()) == {STOCK}
     after_deaf = failed_open(installation)
     assert after_deaf > before
     (closed,) = free_ports(1)
     with webhook_instead_of_policies(installation, closed):
         wait_until(lambda: not is_marked_now(installation, team), "the policies to be forgotten")
         dead = installation.submit(chain("dead", 0.1), team)
-        assert set(ends(installation, dead, team).values()) == {STOCK}
+        assert set(schedulers_at_end(installation, dead, team).values()) == {STOCK}
     assert failed_open(installation) > after_deaf
 
 
 # Our own objects.
 
 
+@contextlib.contextmanager
+def policy_again(installation: Installation) -> Iterator[None]:
+    """The policy may go; in the end there is one that says the same."""
+    spec = installation.policy()["spec"]
+    try:
+        yield
+    finally:
+        wait_until(lambda: policy(installation), "a new policy", 60)
+        installation.set_policy(**spec)
+        installation.wait_for_flag("schedulerReady", True)
+
+
+def policy(installation: Installation) -> JsonObject | None:
+    return installation.api.find(API_VERSION, "PlacementPolicy", "default")
+
+
+def count(installation: Installation, metric: str, kind: str, **labels: str) -> float:
+    """What planner and extender have counted of a kind."""
+    return sum(
+        installation.metric(process, metric, kind=kind, **labels) for process in (PLANNER, EXTEND)
+    )
+
+
 def test_a_policy_that_is_deleted_is_made_again(installation, team):
     run = installation.submit(chain("without-policy", 1, 0.1, 0.1), team)
     wait_until(lambda: "s1" in executors(installation, team), "the first step")
-    spec = installation.policy()["spec"]
-    installation.api.delete(installation.policy())
-    wait_until(
-        lambda: installation.api.find(API_VERSION, "PlacementPolicy", "default"), "a new policy"
-    )
-    installation.set_policy(**spec)
-    installation.wait_for_flag("schedulerReady", True)
-    assert set(ends(installation, run, team)) == {"s1", "s2", "s3"}
-    later = installation.submit(chain("later", 0.1), team)
-    ends(installation, later, team)
-    assert DEFAULT_SCHEDULER in {
-        pod["spec"]["schedulerName"] for pod in executors(installation, team).values()
-    }
+    made = count(installation, "api_writes_total", "PlacementPolicy", verb="create")
+    with policy_again(installation):
+        installation.api.delete(installation.policy())
+        assert set(schedulers_at_end(installation, run, team)) == {"s1", "s2", "s3"}
+    assert count(installation, "api_writes_total", "PlacementPolicy", verb="create") > made
+    with installation.namespace() as other:
+        later = installation.submit(chain("later", 0.1), other)
+        assert set(schedulers_at_end(installation, later, other).values()) == {DEFAULT_SCHEDULER}
 
 
 @contextlib.contextmanager
@@ -143,18 +153,16 @@ def is_served(installation: Installation, definition: JsonObject) -> bool:
 def test_the_definition_of_placements_may_go_and_come_back(installation, team):
     run = installation.submit(chain("no-placements", 4, 0.2, 0.2), team)
     wait_until(lambda: installation.placement(run, team), "the plan")
-    refused = installation.metric(PLANNER, "api_errors_total", kind="PipelinePlacement")
+    refused = count(installation, "api_errors_total", "PipelinePlacement")
     with without_definition(installation, PLACEMENTS):
         # Nobody can keep the new plan of this one.
         other = installation.submit(chain("meanwhile", 0.1), team)
-        ends(installation, other, team)
+        schedulers_at_end(installation, other, team)
         wait_until(
-            lambda: (
-                installation.metric(PLANNER, "api_errors_total", kind="PipelinePlacement") > refused
-            ),
-            "the planner to be refused",
+            lambda: count(installation, "api_errors_total", "PipelinePlacement") > refused,
+            "our processes to be refused",
         )
-    assert ends(installation, run, team)["s3"] == DEFAULT_SCHEDULER
+    assert schedulers_at_end(installation, run, team)["s3"] == DEFAULT_SCHEDULER
     wait_until(
         lambda: all(installation.placement(name, team) for name in (run, other)),
         "the placements again",
@@ -163,14 +171,12 @@ def test_the_definition_of_placements_may_go_and_come_back(installation, team):
 
 
 def test_the_definition_of_policies_may_go_and_come_back(installation, team):
-    spec = installation.policy()["spec"]
-    with without_definition(installation, POLICIES):
+    refused = count(installation, "api_errors_total", "PlacementPolicy")
+    with policy_again(installation), without_definition(installation, POLICIES):
         run = installation.submit(chain("no-policies", 0.1, 0.1), team)
-        assert set(ends(installation, run, team).values()) <= {STOCK, DEFAULT_SCHEDULER}
-    wait_until(
-        lambda: installation.api.find(API_VERSION, "PlacementPolicy", "default"),
-        "a new policy",
-        60,
-    )
-    installation.set_policy(**spec)
-    installation.wait_for_flag("schedulerReady", True)
+        schedulers = schedulers_at_end(installation, run, team)
+        assert set(schedulers.values()) <= {STOCK, DEFAULT_SCHEDULER}
+        wait_until(
+            lambda: count(installation, "api_errors_total", "PlacementPolicy") > refused,
+            "our processes to be refused",
+        )

@@ -10,7 +10,7 @@ import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors
+from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
 from tests.controlplane.argo.watching import Watched, version_of
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, Installation
@@ -20,31 +20,11 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 PLANNER = PLAN.format(1)
 
 
-@contextlib.contextmanager
-def dead(installation: Installation, *processes: str) -> Iterator[None]:
-    """Processes that are killed for a while."""
-    for each in processes:
-        installation.kill(each)
-    try:
-        yield
-    finally:
-        for each in processes:
-            installation.restart(each)
-
-
-def ends(installation: Installation, run: str, team: str) -> dict[str, str]:
-    """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
-    ended = installation.wait_for_end(run, team, timeout_seconds=90)
-    assert ended["status"]["phase"] == "Succeeded"
-    pods = executors(installation, team)
-    return {name: pod["spec"]["schedulerName"] for name, pod in pods.items()}
-
-
 def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, team):
     unplanned = installation.metric(EXTEND, "answers_total", verb="filter")
-    with dead(installation, PLANNER):
+    with installation.dead(PLANNER):
         run = installation.submit(chain("unplanned", 0.1, 0.1), team)
-        schedulers = ends(installation, run, team)
+        schedulers = schedulers_at_end(installation, run, team)
         assert installation.placement(run, team) is None
         assert not installation.is_ready(PLANNER)
     assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
@@ -54,9 +34,9 @@ def test_runs_that_nobody_plans_go_where_the_extender_finds_best(installation, t
 
 
 def test_without_planner_and_extender_the_scheduler_is_a_stock_one(installation, team):
-    with dead(installation, PLANNER, EXTEND):
+    with installation.dead(PLANNER, EXTEND):
         run = installation.submit(chain("alone", 0.1, 0.1), team)
-        schedulers = ends(installation, run, team)
+        schedulers = schedulers_at_end(installation, run, team)
         assert not installation.is_ready(PLANNER)
         assert not installation.is_ready(EXTEND)
     # The flag is still up, as nobody is left to say otherwise; the scheduler is alive.
@@ -66,7 +46,7 @@ def test_without_planner_and_extender_the_scheduler_is_a_stock_one(installation,
 def test_an_extender_that_hangs_costs_half_a_second_a_question(installation, team):
     with installation.paused(EXTEND):
         run = installation.submit(chain("stalled", 0.1, 0.1, 0.1), team)
-        schedulers = ends(installation, run, team)
+        schedulers = schedulers_at_end(installation, run, team)
         assert not installation.is_ready(EXTEND)
     assert set(schedulers.values()) == {DEFAULT_SCHEDULER}
     wait_until(lambda: installation.is_ready(EXTEND), "the extender to answer again")
@@ -80,7 +60,7 @@ def test_the_api_server_may_restart_while_runs_are_under_way(installation, team)
     wait_until(lambda: installation.placement(run, team), "the plan")
     wait_until(lambda: "s1" in executors(installation, team), "the first step")
     installation.restart_api_server()
-    assert set(ends(installation, run, team).values()) == {DEFAULT_SCHEDULER}
+    assert set(schedulers_at_end(installation, run, team).values()) == {DEFAULT_SCHEDULER}
     wait_until(
         lambda: phase(installation, run, team) == "Succeeded", "the placement to tell the end", 60
     )

@@ -12,8 +12,9 @@ from kfp import dsl, kubernetes
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources_placement import ConditionReason, ConditionType
 from kfp_placement_engine.contract.resources_rows import StateRow, WaitingFor
+from tests.controller.end_to_end.placements import planned_nodes, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
-from tests.controller.end_to_end.taxi_runs import JsonObject, executors, is_marked
+from tests.controller.end_to_end.taxi_runs import JsonObject, bound
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.kubelet.workload import HINTS
@@ -37,12 +38,7 @@ def succeeds(installation: Installation, workflow: JsonObject, team: str) -> dic
     """Play a run to its end; returns the node of every step."""
     run = installation.submit(workflow, team)
     assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
-    return nodes_of(installation, team)
-
-
-def nodes_of(installation: Installation, team: str) -> dict[str, str]:
-    pods = executors(installation, team)
-    return {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
+    return bound(installation, team)
 
 
 # Volumes.
@@ -105,7 +101,7 @@ def test_gpus_are_used_in_turn_and_their_node_by_nobody_else(installation, team,
     # Times are written in tenths of a second.
     assert abs(starts["on-gpu-0"] - starts["on-gpu-1"]) > 0.45, starts
     installation.wait_for_end(run, team)
-    found = nodes_of(installation, team)
+    found = bound(installation, team)
     assert found["on-gpu-0"] == found["on-gpu-1"] == gpu_node
     assert found["plain"] == CLOUD
 
@@ -125,60 +121,8 @@ def test_a_cordoned_node_gets_no_further_step(installation, team):
     finally:
         installation.api.patch(node, {"spec": {"unschedulable": None}})
     assert ended["status"]["phase"] == "Succeeded"
-    found = nodes_of(installation, team)
+    found = bound(installation, team)
     assert {found["s2"], found["s3"]} <= {HOME, NITLAB}
-
-
-def planned_nodes(installation: Installation, run: str, team: str) -> Mapping[str, str]:
-    placement = installation.placement(run, team)
-    assert placement is not None
-    return placement.planned_nodes()
-
-
-def bound(installation: Installation, team: str) -> dict[str, str]:
-    """The nodes of steps that have one."""
-    pods = executors(installation, team)
-    return {
-        name: pod["spec"]["nodeName"] for name, pod in pods.items() if pod["spec"].get("nodeName")
-    }
-
-
-# Nodes that go.
-
-
-def test_a_lost_node_loses_no_run(installation, team):
-    """The fastest node is gone, with the pod on it; the step runs again, where there is room."""
-    labels = {"kfp-placement.dev/speed": "8", "kfp-placement.dev/store-bandwidth": "1T"}
-    housekeeping.add_nodes(installation.api, objects.node("doomed-node", labels=labels))
-    run = installation.submit(chain("lost", 24, 0.2), team)
-    wait_until(
-        lambda: bound(installation, team).get("s1") == "doomed-node", "the step to go there", 60
-    )
-    (lost,) = (pod for pod in installation.pods(team) if is_marked(pod))
-    wait_until(lambda: phase_of(installation, lost) == "Running", "the step to run")
-    housekeeping.remove_nodes(installation.api, "doomed-node")
-    # As the pod garbage collector does after 40 s.
-    installation.api.delete(lost, grace_seconds=0)
-    retried = wait_until(
-        lambda: bound(installation, team).get("s1"), "the step to be placed again", 60
-    )
-    assert retried == CLOUD
-    wait_until(
-        lambda: planned_nodes(installation, run, team)["s2"] == CLOUD,
-        "a plan for the next step",
-        state=lambda: installation.placement(run, team),
-    )
-    again = executors(installation, team)["s1"]
-    wait_until(lambda: phase_of(installation, again) == "Running", "it to run")
-    # It would take 24 s here.
-    installation.kubelets.fail(again["metadata"]["name"], exit_code=0)
-    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
-
-
-def phase_of(installation: Installation, pod: JsonObject) -> str:
-    metadata = pod["metadata"]
-    found = installation.api.get("v1", "Pod", metadata["name"], metadata["namespace"])
-    return str(found["status"].get("phase", ""))
 
 
 # No room.
@@ -242,17 +186,6 @@ def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(instal
         "the other step of the run",
     )
     installation.api.delete(installation.workflow(run, team))
-
-
-def state_of(installation: Installation, run: str, team: str, name: str) -> StateRow | None:
-    """What the placement says of a step."""
-    placement = installation.placement(run, team)
-    if placement is None or placement.status is None:
-        return None
-    if placement.status.revision != placement.spec.revision:
-        return None  # it speaks of the plan before
-    rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
-    return next((state for planned, state in rows if planned and planned.name == name), None)
 
 
 def condition(

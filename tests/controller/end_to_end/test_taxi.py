@@ -11,6 +11,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.contract.resources_placement import PipelinePlacementStatus
 from tests.controller.end_to_end.history import History
+from tests.controller.end_to_end.placements import why_elsewhere
 from tests.controller.end_to_end.taxi_runs import (
     STEPS,
     executors,
@@ -45,12 +46,7 @@ def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, his
         assert pod["spec"]["nodeName"] in history.planned_for(pod), step
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
-    assert elsewhere(installation, team) == []
-
-
-def elsewhere(installation: Installation, namespace: str) -> list[str]:
-    events = installation.api.list("events.k8s.io/v1", "Event", namespace)
-    return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]
+    assert why_elsewhere(installation, team) == []
 
 
 def test_drivers_are_left_to_the_default_scheduler(installation, team):

@@ -40,6 +40,9 @@ def read_pods(run: Run) -> bool:
         node = run.nodes.get(key)
         if node is None or is_finished(node):
             continue
+        if _is_collected(pod):
+            run.look_again(1.0)
+            continue
         try:
             template = run.templates.resolve(node["templateName"])
         except TemplateError:
@@ -55,6 +58,16 @@ def read_pods(run: Run) -> bool:
     _find_deleted(run)
     _fail_late_nodes(run)
     return True
+
+
+def _is_collected(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod garbage collector has failed a pod, which it removes milliseconds later.
+
+    Argo looks at a Workflow 1 to 10 s after its pods have changed (DEFAULT_REQUEUE_TIME): to it the
+    pod is gone.
+    """
+    going = bool(pod["metadata"].get("deletionTimestamp"))
+    return going and (pod.get("status") or {}).get("phase") == "Failed"
 
 
 def _is_incomplete(run: Run, key: str) -> bool:

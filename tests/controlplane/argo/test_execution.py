@@ -118,6 +118,24 @@ def test_a_running_pod_that_is_gone_is_an_error_and_retried():
     assert list(player.pods()) == ["(0).a(1)", "(0).b(0)"]
 
 
+def test_a_pod_that_the_garbage_collector_fails_and_removes_is_gone():
+    player = Player(two_steps())
+    player.settle()
+    name = player.pods()["(0).a(0)"]
+    player.cluster.run(name)
+    player.settle()
+
+    pod = player.cluster.pods[name]
+    pod["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:01Z"
+    pod["status"] = {"phase": "Failed"}
+    player.wait(11)
+    assert phases(player)["(0).a(0)"] == "Running"
+    del player.cluster.pods[name]
+    player.wait(1)
+    assert player.nodes()["(0).a(0)"]["message"] == "pod deleted"
+    assert list(player.pods()) == ["(0).a(1)"]
+
+
 def test_a_pod_that_is_gone_seconds_after_its_start_is_created_again():
     """The controller takes it for one that its watch has not shown yet."""
     player = Player(two_steps())

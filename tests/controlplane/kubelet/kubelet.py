@@ -117,10 +117,13 @@ class Kubelets:
         self._lives = {uid: life for uid, life in self._lives.items() if uid in present}
         for pod in pods:
             self._workload.learn(pod)
+            node = nodes.get(pod["spec"].get("nodeName", ""))
+            if node is None:
+                continue  # nobody there to do anything
             if pod["metadata"].get("deletionTimestamp"):
                 changes.extend(self._remove(pod))
-            elif pod["spec"].get("nodeName") in nodes:
-                changes.extend(self._play(pod, nodes[pod["spec"]["nodeName"]], now))
+            else:
+                changes.extend(self._play(pod, node, now))
         return changes
 
     def next_change(self, now: datetime) -> datetime | None:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
+from tests.controlplane import housekeeping
 from tests.controlplane.api import Api
 from tests.controlplane.argo.watching import Watched
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
@@ -17,7 +18,7 @@ MINIMUM_PAUSE_SECONDS = 0.01
 
 
 class KubeletLoop:
-    """Kubelets of every node there is; a context manager that stops them.
+    """Kubelets of every node that is not lost; a context manager that stops them.
 
     The control plane must not let kwok play pods at the same time.
     """
@@ -67,7 +68,8 @@ class KubeletLoop:
         while not self._stopped:
             self._wake.clear()
             now = datetime.now(UTC)
-            nodes = {node["metadata"]["name"]: node for node in self._nodes.items()}
+            alive = (node for node in self._nodes.items() if not housekeeping.is_lost(node))
+            nodes = {node["metadata"]["name"]: node for node in alive}
             with self._lock:
                 self._open += self._kubelets.look(self._pods.items(), nodes, now)
                 following = self._kubelets.next_change(now)

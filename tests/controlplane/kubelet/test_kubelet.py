@@ -258,3 +258,12 @@ def test_the_room_of_a_pod_that_is_gone_is_free_at_once():
 
     found = statuses(machine.look([a_pod("p2", containers=big)], nodes, after(1)))
     assert found["p2"]["phase"] == "Running"
+
+
+def test_nobody_removes_a_deleted_pod_from_a_node_that_is_not_there():
+    machine = kubelets()
+    pod, nodes = a_pod("p1"), {"n1": node_object()}
+    machine.look([pod], nodes, START)
+    pod["metadata"]["deletionTimestamp"] = "2026-01-05T08:00:01Z"
+    assert machine.look([pod], {}, after(1)) == []
+    assert machine.look([pod], nodes, after(2)) == [Removal("default", "p1")]

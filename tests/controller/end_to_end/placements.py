@@ -1,0 +1,37 @@
+"""What a run's placement, and events, say of its steps."""
+
+from collections.abc import Mapping
+
+from kfp_placement_engine.contract.resources_rows import StateRow
+from tests.support.installation import Installation
+
+
+def planned_nodes(installation: Installation, run: str, team: str) -> Mapping[str, str]:
+    """Where the steps of a run that is planned go."""
+    placement = installation.placement(run, team)
+    assert placement is not None
+    return placement.planned_nodes()
+
+
+def actual_node(installation: Installation, run: str, team: str, name: str) -> str | None:
+    """Where a step runs, as its placement says."""
+    placement = installation.placement(run, team)
+    row = state_of(installation, run, team, name)
+    return None if placement is None or row is None else placement.node_name(row.node)
+
+
+def state_of(installation: Installation, run: str, team: str, name: str) -> StateRow | None:
+    """What the placement says of a step."""
+    placement = installation.placement(run, team)
+    if placement is None or placement.status is None:
+        return None
+    if placement.status.revision != placement.spec.revision:
+        return None  # it speaks of the plan before
+    rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
+    return next((state for planned, state in rows if planned and planned.name == name), None)
+
+
+def why_elsewhere(installation: Installation, team: str) -> list[str]:
+    """What events say of pods that are not where they were planned."""
+    events = installation.api.list("events.k8s.io/v1", "Event", team)
+    return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]

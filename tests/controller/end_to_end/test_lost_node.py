@@ -1,0 +1,72 @@
+"""A machine that is lost with a pod on it, and what the controllers of a cluster do then."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controller.end_to_end.placements import (
+    actual_node,
+    planned_nodes,
+    why_elsewhere,
+)
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.taxi_runs import JsonObject, bound, executors, is_marked
+from tests.controlplane import housekeeping, objects
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import Installation
+from tests.support.taxi_cluster import CLOUD
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+DOOMED_NODE = "doomed-node"
+
+
+@pytest.fixture
+def doomed_node(installation: Installation) -> Iterator[str]:
+    """The fastest node, for as long as it goes well."""
+    labels = {"kfp-placement.dev/speed": "8", "kfp-placement.dev/store-bandwidth": "1T"}
+    housekeeping.add_nodes(installation.api, objects.node(DOOMED_NODE, labels=labels))
+    yield DOOMED_NODE
+    housekeeping.remove_nodes(installation.api, DOOMED_NODE)
+
+
+def test_a_lost_node_loses_no_run(installation, team, doomed_node):
+    """It is lost with the pod on it; the step runs again, where there is room."""
+    run = installation.submit(chain("lost", 240, 0.2), team)
+    wait_until(lambda: bound(installation, team).get("s1") == doomed_node, "it to be used", 60)
+    (lost,) = (pod for pod in installation.pods(team) if is_marked(pod))
+    wait_until(lambda: phase_of(installation, lost) == "Running", "the step to run")
+    housekeeping.lose_node(installation.api, doomed_node)
+    wait_until(
+        lambda: planned_nodes(installation, run, team)["s2"] == CLOUD,
+        "a plan for the next step",
+        state=lambda: installation.placement(run, team),
+    )
+    retried = wait_until(
+        lambda: (node := bound(installation, team).get("s1")) != doomed_node and node,
+        "the step to be placed again",
+        60,
+    )
+    assert retried == CLOUD
+    again = executors(installation, team)["s1"]
+    wait_until(lambda: phase_of(installation, again) == "Running", "it to run")
+    wait_until(
+        lambda: actual_node(installation, run, team, "s1") == CLOUD,
+        "the placement to name the new node",
+        state=lambda: installation.placement(run, team),
+    )
+    # What was planned when this pod came is kept, unless there was time for another plan.
+    if planned_nodes(installation, run, team)["s1"] == doomed_node:
+        wait_until(lambda: why_elsewhere(installation, team), "an event that says why")
+        assert why_elsewhere(installation, team) == [
+            f"planned on {doomed_node}, placed on {CLOUD}: it is not ready"
+        ]
+    # It would take four minutes here.
+    installation.kubelets.fail(again["metadata"]["name"], exit_code=0)
+    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+
+
+def phase_of(installation: Installation, pod: JsonObject) -> str:
+    metadata = pod["metadata"]
+    found = installation.api.get("v1", "Pod", metadata["name"], metadata["namespace"])
+    return str(found["status"].get("phase", ""))
