@@ -1,6 +1,7 @@
 """A real API server takes the CRDs and the examples, completes them, and keeps the rules."""
 
 import copy
+import re
 from contextlib import suppress
 
 import pytest
@@ -144,6 +145,51 @@ def test_a_plan_goes_on(installed, create, placement):
     changed = create(placement)
     changed["spec"].update(revision=3, epoch=2, makespan="23m")
     assert installed.replace(changed)["spec"]["revision"] == 3
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def table(api, plural, namespace=None):
+    """What `kubectl get -o wide` prints of a kind: columns -> cells, of the only object."""
+    place = "" if namespace is None else f"/namespaces/{namespace}"
+    found = api.request("GET", f"/apis/{VERSION}{place}/{plural}", accept=TABLE)
+    (row,) = found["rows"]
+    columns = [column["name"] for column in found["columnDefinitions"]]
+    brief = [column["name"] for column in found["columnDefinitions"] if not column["priority"]]
+    return dict(zip(columns, row["cells"], strict=True)), brief
+
+
+def test_kubectl_prints_placements(installed, create, placement, namespace):
+    created = create(placement)
+    created["status"] = placement["status"]
+    installed.replace(created, part="status")
+    cells, brief = table(installed, "pipelineplacements", namespace)
+    age = cells.pop("Age")
+    spec, status = placement["spec"], placement["status"]
+    assert cells == {
+        "Name": placement["metadata"]["name"],
+        "Phase": status["phase"],
+        "Steps": status["progress"],
+        "Planned makespan": spec["makespan"],
+        "First plan": spec["firstMakespan"],
+        "Actual": None,
+        "Dispatch": spec["dispatch"],
+        "Revision": spec["revision"],
+        "Reason": "Replanned",
+    }
+    assert re.fullmatch(r"\d+s", age)
+    assert brief == ["Name", "Phase", "Steps", "Planned makespan", "Age"]
+
+
+def test_kubectl_prints_the_policy_and_locations(installed, create):
+    create(a_policy(paused=True))
+    cells, _ = table(installed, "placementpolicies")
+    assert {"extender", True} <= set(cells.values())
+    (home, *_) = documents(MANIFESTS / "locations.yaml")
+    create(home)
+    cells, _ = table(installed, "locations")
+    assert home["spec"]["name"] in cells.values()
 
 
 def test_names_people_type(installed):

@@ -39,6 +39,29 @@ def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes
     assert created["spec"]["schedulerName"] == "kfp-placement"
 
 
+def test_where_there_is_a_choice_a_node_that_keeps_the_headroom_is_preferred(
+    extender, api, namespace, nodes
+):
+    """Of two nodes in place of the planned one, the better has no room left for drivers."""
+    a, b, c = nodes
+    extender.plan(namespace, [["train", 1, 0, 60, [], [[0, 10], [2, 20]]]], nodes)
+    taken = {a: "6900m", b: "8", c: "2"}
+    for node, cpu in taken.items():
+        requests = {"cpu": cpu, "memory": "1Gi"}
+        api.create(objects.pod(f"other-{node[-1]}", namespace, requests, nodeName=node))
+    extender.wait_known(extender.pod("x", namespace, "train"), [a, c], [c, a])
+    api.create(extender.pod("train", namespace, "train"))
+    assert extender.node_of("train", namespace) == c
+    # Without headroom the plan's order counts.
+    extender.set_policy(headroom={"cpu": "0", "memory": "0"})
+    try:
+        extender.wait_known(extender.pod("x", namespace, "train"), [a, c], [a, c])
+        api.create(extender.pod("again", namespace, "train"))
+        assert extender.node_of("again", namespace) == a
+    finally:
+        extender.set_policy(headroom=None)
+
+
 def test_a_moved_label_moves_the_next_prediction(extender, api, namespace, nodes):
     a, b, _ = nodes
     extender.plan(namespace, [["predict", 0, 0, 60]], nodes)
