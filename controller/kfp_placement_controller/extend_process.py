@@ -24,8 +24,11 @@ from kfp_placement_controller.extender.app import (
     scheduler_application,
     webhook_application,
 )
+from kfp_placement_controller.extender.asked_pod import AskedPod
+from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.elsewhere import ElsewhereNotes
 from kfp_placement_controller.extender.guard import Guard
+from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.memory import (
     Memory,
     read_bare_node,
@@ -109,9 +112,7 @@ class ExtendProcess:
         )
         self._stopping = threading.Event()
         self._watchers = self._watching(client)
-        self._answers = Answers(
-            lambda: self._memory.known, self._notes.decided, settings.own_namespace
-        )
+        self._answers = Answers(lambda: self._memory.known, self._decided, settings.own_namespace)
 
     async def serve(self) -> None:
         """Watch and answer until SIGTERM or SIGINT.
@@ -147,6 +148,11 @@ class ExtendProcess:
                 namespace=self._settings.own_namespace,
             ),
         )
+
+    def _decided(self, known: Knowledge, pod: AskedPod, decision: Decision) -> None:
+        self._notes.decided(known, pod, decision)
+        if len(decision.nodes) == 1 and pod.observed.uid:
+            self._memory.granted(pod.observed, decision.nodes[0])
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
         self._memory.pod_changed(change)

@@ -49,7 +49,8 @@ EVENTS_DROPPED = Counter(
 ANSWERS = Counter(
     f"{PREFIX}_answers",
     "Answers to kube-scheduler (filter, prioritize) and to the API server (mutate), by outcome:"
-    " what decided, or `malformed`, or `defect`.",
+    " what decided, or `malformed`, or `defect`; `yielded` comes before an answer that was held"
+    " back, since pods of another scheduler go first.",
     ["verb", "outcome"],
 )
 ANSWER_CPU_SECONDS = Histogram(
@@ -66,7 +67,8 @@ PLACED_ELSEWHERE = Counter(
 PODS_REJECTED = Counter(
     f"{PREFIX}_pods_rejected",
     "Pods that a kubelet refused for want of room, by who had placed them: `ours` or `another`."
-    " Two schedulers booked the same room; headroom makes it rare, gates impossible.",
+    " Two schedulers booked the same room; letting others go first makes it rare, gates"
+    " impossible.",
     ["scheduler"],
 )
 GATES_OVERDUE = Counter(

@@ -6,15 +6,24 @@ A question that cannot be read, or a defect of ours, leaves all nodes as they ar
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.admission import mutations, read_review, review_answer
 from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
+from kfp_placement_controller.extender.contention import (
+    MAX_PAUSE_SECONDS,
+    SETTLE_SECONDS,
+    settling_seconds,
+    without_taken,
+)
 from kfp_placement_controller.extender.decisions import (
     Decision,
     filter_nodes,
     prioritize_nodes,
+    taken_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.wire import (
@@ -30,17 +39,27 @@ _LOG = logging.getLogger(__name__)
 
 MALFORMED = "malformed"
 DEFECT = "defect"
+YIELDED = "yielded"
+"""Pods of another scheduler go first; the same question is answered a moment later."""
 
 Decided = Callable[[Knowledge, AskedPod, Decision], None]
 """Takes what was known, the pod and the decision."""
 
 
 class Answer(NamedTuple):
-    """An answer and how to count it."""
+    """An answer and how to count it.
+
+    Attributes:
+        body: what is sent.
+        outcome: for the metric.
+        status: of HTTP.
+        pause_seconds: if any, nothing is sent; the question is to be asked again after it.
+    """
 
     body: bytes
     outcome: str
     status: HTTPStatus = HTTPStatus.OK
+    pause_seconds: float = 0.0
 
 
 class Answers:
@@ -52,6 +71,7 @@ class Answers:
         decided: Decided,
         own_namespace: str = "kfp-placement",
         cpu_clock: Callable[[], float] = time.thread_time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take what answers need.
 
@@ -60,15 +80,22 @@ class Answers:
             decided: told of every decision; returns at once.
             own_namespace: ours, whose pods are never touched.
             cpu_clock: CPU time of the calling thread, in seconds.
+            clock: that of the memory.
         """
         self._known = known
         self._decided = decided
         self._own_namespace = own_namespace
         self._cpu_clock = cpu_clock
+        self._clock = clock
 
-    def filter(self, body: bytes) -> Answer:
-        """Which nodes remain."""
-        return self._answered("filter", body, self._filter, _all_nodes)
+    def filter(self, body: bytes, paused_seconds: float = 0.0) -> Answer:
+        """Which nodes remain, or a pause.
+
+        Args:
+            body: the question.
+            paused_seconds: how long it has been held back already.
+        """
+        return self._answered("filter", body, partial(self._filter, paused_seconds), _all_nodes)
 
     def prioritize(self, body: bytes) -> Answer:
         """How many points each node has."""
@@ -99,10 +126,24 @@ class Answers:
         ANSWER_CPU_SECONDS.labels(verb).observe(self._cpu_clock() - began)
         return found
 
-    def _filter(self, body: bytes) -> Answer:
-        args, known = read_args(body), self._known()
+    def _filter(self, paused_seconds: float, body: bytes) -> Answer:
+        args, known, now = read_args(body), self._known(), self._clock()
         pod = read_asked_pod(args.pod)
-        decision = filter_nodes(known, pod, args.node_names)
+        since = now - paused_seconds - SETTLE_SECONDS
+        offered = without_taken(known, pod, args.node_names, since)
+        if args.node_names and not offered:
+            return self._sent(known, pod, taken_nodes(known, pod, args.node_names))
+        decision = filter_nodes(known, pod, offered)
+        unsettled = settling_seconds(known, pod, decision.nodes, now)
+        settled = tuple(name for name in decision.nodes if name not in unsettled)
+        if settled or not unsettled:
+            return self._sent(known, pod, replace(decision, nodes=settled))
+        if paused_seconds < MAX_PAUSE_SECONDS:
+            pause = min(max(unsettled.values()), MAX_PAUSE_SECONDS - paused_seconds)
+            return Answer(b"", YIELDED, pause_seconds=pause)
+        return self._sent(known, pod, decision)
+
+    def _sent(self, known: Knowledge, pod: AskedPod, decision: Decision) -> Answer:
         self._decided(known, pod, decision)
         return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.ground)
 

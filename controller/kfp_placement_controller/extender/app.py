@@ -49,15 +49,30 @@ class Listener:
 def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """The routes that kube-scheduler calls; 503 until everything is known."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
-    application.router.add_post("/scheduler/filter", _answering(answers.filter, is_synced))
-    application.router.add_post("/scheduler/prioritize", _answering(answers.prioritize, is_synced))
+
+    async def settled(body: bytes) -> Answer:
+        paused_seconds = 0.0
+        while (found := answers.filter(body, paused_seconds)).pause_seconds:
+            await asyncio.sleep(found.pause_seconds)
+            paused_seconds += found.pause_seconds
+        return found
+
+    async def points(body: bytes) -> Answer:
+        return answers.prioritize(body)
+
+    application.router.add_post("/scheduler/filter", _answering(settled, is_synced))
+    application.router.add_post("/scheduler/prioritize", _answering(points, is_synced))
     return application
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
     """The route that the API server calls; 503 until everything is known."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
-    application.router.add_post("/mutate", _answering(answers.mutate, is_synced))
+
+    async def mutated(body: bytes) -> Answer:
+        return answers.mutate(body)
+
+    application.router.add_post("/mutate", _answering(mutated, is_synced))
     return application
 
 
@@ -87,12 +102,14 @@ def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -
     return application
 
 
-def _answering(answer: Callable[[bytes], Answer], is_synced: Callable[[], bool]) -> Handler:
+def _answering(
+    answer: Callable[[bytes], Awaitable[Answer]], is_synced: Callable[[], bool]
+) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         body = await request.read()
         if not is_synced():
             return _not_synced()
-        found = answer(body)
+        found = await answer(body)
         return web.Response(body=found.body, status=found.status, content_type="application/json")
 
     return handle

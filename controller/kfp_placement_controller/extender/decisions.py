@@ -52,6 +52,9 @@ class Ground(StrEnum):
     REFUSED = "refused"
     """No node is within the pod's hard limit."""
 
+    TAKEN = "taken"
+    """Other schedulers have just taken the room of all nodes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -97,6 +100,13 @@ def filter_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Dec
     rank = ranks(known, pod, step, near, band)
     best = heapq.nsmallest(CANDIDATES, near, key=lambda n: (rank[n], share(known, pod, n), n))
     return Decision(tuple(best), ground, planned)
+
+
+def taken_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Decision:
+    """The answer where no offered node has room any more: the pod is tried again when one has."""
+    step = known.planned_step(pod.observed)
+    reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
+    return Decision((), Ground.TAKEN, None if step is None else step.node, reasons)
 
 
 def prioritize_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> list[HostPriority]:

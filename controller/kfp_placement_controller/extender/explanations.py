@@ -20,7 +20,7 @@ def why_elsewhere(known: Knowledge, pod: AskedPod, decision: Decision) -> str:
             return f"other nodes are nearer to {location} now"
         case Ground.NEXT_BEST:
             return _why_not_offered(known, pod, planned)
-        case Ground.PLAN | Ground.NOTHING_KNOWN:
+        case Ground.PLAN | Ground.NOTHING_KNOWN | Ground.TAKEN:
             return ""
 
 

@@ -69,6 +69,38 @@ class KnownNode:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingPod:
+    """A pod that has no node yet, and no gate.
+
+    Attributes:
+        scheduler_name: who is to place it.
+        requests: what it takes.
+        is_refused: its scheduler has found no room for it.
+        since: when it was first seen to wait, in seconds of the memory's clock.
+    """
+
+    scheduler_name: str
+    requests: Resources
+    is_refused: bool
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Room that we have given away and that the pod is not seen in yet.
+
+    Attributes:
+        node: where.
+        requests: what the pod takes.
+        at: when, in seconds of the memory's clock.
+    """
+
+    node: str
+    requests: Resources
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """Everything the extender knows.
 
@@ -77,6 +109,10 @@ class Knowledge:
         plans: of all runs.
         nodes: by name.
         used: node -> what pods bound to it request.
+        freed_at: node -> when a pod last left it, in seconds of the memory's clock.
+        taken_at: node -> when a pod was last seen to be bound to it, by the same clock.
+        waiting: pods that are to be placed, by uid; not all where there are very many.
+        granted: of these, by uid, those that we have just sent to a node.
         places: places, lower case, to which any node states a round trip.
         claim_nodes: claim -> nodes where pods that have not ended mount it.
         shared_claims: claims that several nodes may mount at a time.
@@ -86,6 +122,10 @@ class Knowledge:
     plans: Mapping[RunKey, KnownPlan] = field(default_factory=dict)
     nodes: Mapping[str, KnownNode] = field(default_factory=dict)
     used: Mapping[str, Resources] = field(default_factory=dict)
+    freed_at: Mapping[str, float] = field(default_factory=dict)
+    taken_at: Mapping[str, float] = field(default_factory=dict)
+    waiting: Mapping[str, WaitingPod] = field(default_factory=dict)
+    granted: Mapping[str, Grant] = field(default_factory=dict)
     places: frozenset[str] = frozenset()
     claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
     shared_claims: frozenset[ClaimKey] = frozenset()
@@ -94,6 +134,24 @@ class Knowledge:
     def rules(self) -> PlacementPolicySpec:
         """What admins decide, or the defaults."""
         return _DEFAULT_RULES if self.policy is None else self.policy.spec
+
+    def free(self, name: str, besides: str = "") -> Resources:
+        """What a node has left, as far as we see; nothing if it is not known.
+
+        Args:
+            name: of the node.
+            besides: uid of a pod whose own grant takes nothing.
+        """
+        node = self.nodes.get(name)
+        if node is None:
+            return {}
+        used = self.used.get(name, {})
+        free = {each: amount - used.get(each, 0) for each, amount in node.allocatable.items()}
+        for uid, grant in self.granted.items():
+            if grant.node == name and uid != besides:
+                for each, amount in {**grant.requests, "pods": 1}.items():
+                    free[each] = free.get(each, 0) - amount
+        return free
 
     def planned_step(self, pod: ObservedPod) -> PlannedStep | None:
         """What is planned for a pod; None = nothing."""

@@ -5,12 +5,20 @@ reference and is never waited for.
 """
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, KnownPlan, known_plan
+from kfp_placement_controller.extender.knowledge import (
+    Grant,
+    Knowledge,
+    KnownNode,
+    KnownPlan,
+    WaitingPod,
+    known_plan,
+)
 from kfp_placement_controller.extender.latencies import LocationBook
 from kfp_placement_controller.kube.claims import ObservedClaim
 from kfp_placement_controller.kube.nodes import observe_node
@@ -29,6 +37,12 @@ from kfp_placement_engine.readers.claim_objects import ClaimKey
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes with which several nodes may mount a claim at a time."""
+
+MAX_WAITING = 1000
+"""Pods without a node that are kept; where there are more, the cluster is full by any measure."""
+
+GRANT_SECONDS = 5.0
+"""After this a pod that we have sent to a node, and that is not seen there, went elsewhere."""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
@@ -77,9 +91,14 @@ class Memory:
         known: the state at this moment; another object after every change.
     """
 
-    def __init__(self) -> None:
-        """Know nothing."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Know nothing.
+
+        Args:
+            clock: seconds that never go back.
+        """
         self.known = Knowledge()
+        self._clock = clock
         self._lock = threading.Lock()
         self._locations = LocationBook()
         self._node_labels: dict[str, Mapping[str, str]] = {}
@@ -130,30 +149,62 @@ class Memory:
                 self._publish(shared_claims=self.known.shared_claims ^ {change.key})
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """A pod: the room it takes, and where it mounts its claims."""
+        """A pod: the room it takes or waits for, and where it mounts its claims."""
+        with self._lock:
+            changes = {**self._room_changes(change), **self._waiting_changes(change)}
+            if changes:
+                self._publish(**changes)
+
+    def granted(self, pod: ObservedPod, node: str) -> None:
+        """We have sent a pod to a node; its scheduler counts it there before anybody sees it."""
+        now = self._clock()
+        with self._lock:
+            lasting = {
+                uid: grant
+                for uid, grant in self.known.granted.items()
+                if grant.at + GRANT_SECONDS > now
+            }
+            self._publish(granted={**lasting, pod.uid: Grant(node, pod.requests, now)})
+
+    def _room_changes(self, change: Change[ObservedPod]) -> dict[str, Any]:
         old = change.old if change.old is not None and change.old.holds_room else None
         new = change.new if change.new is not None and change.new.holds_room else None
         if old is None and new is None:
-            return
+            return {}
         if old is not None and new is not None and _same_room(old, new):
-            return
-        with self._lock:
-            used = dict(self.known.used)
-            for pod, sign in ((old, -1), (new, 1)):
-                if pod is not None:
-                    used[pod.node_name] = _added(used.get(pod.node_name, {}), pod, sign)
-            claims = {
-                (pod.namespace, claim)
-                for pod in (old, new)
-                if pod is not None
-                for claim in pod.claims
-            }
-            for pod, sign in ((old, -1), (new, 1)):
+            return {}
+        used = dict(self.known.used)
+        claims: set[ClaimKey] = set()
+        for pod, sign in ((old, -1), (new, 1)):
+            if pod is not None:
+                used[pod.node_name] = _added(used.get(pod.node_name, {}), pod, sign)
+                claims.update((pod.namespace, claim) for claim in pod.claims)
                 self._mount(pod, sign)
-            changes: dict[str, Any] = {"used": used}
-            if claims:
-                changes["claim_nodes"] = self._claim_nodes(claims)
-            self._publish(**changes)
+        changes: dict[str, Any] = {"used": used}
+        if new is None and old is not None:
+            changes["freed_at"] = {**self.known.freed_at, old.node_name: self._clock()}
+        if old is None and new is not None:
+            changes["taken_at"] = {**self.known.taken_at, new.node_name: self._clock()}
+        if claims:
+            changes["claim_nodes"] = self._claim_nodes(claims)
+        return changes
+
+    def _waiting_changes(self, change: Change[ObservedPod]) -> dict[str, Any]:
+        pod = change.new if change.new is not None else change.old
+        if pod is None:
+            return {}
+        changes: dict[str, Any] = {}
+        waits = change.new is not None and _waits(pod)
+        old, new = self.known.waiting.get(pod.uid), None
+        if waits and (old is not None or len(self.known.waiting) < MAX_WAITING):
+            since = self._clock() if old is None else old.since
+            is_refused = pod.unscheduled is not None
+            new = WaitingPod(pod.scheduler_name, pod.requests, is_refused, since)
+        if new != old:
+            changes["waiting"] = _with(self.known.waiting, pod.uid, new)
+        if not waits and pod.uid in self.known.granted:
+            changes["granted"] = _with(self.known.granted, pod.uid, None)
+        return changes
 
     def _publish(self, **changes: Any) -> None:
         self.known = replace(self.known, **changes)
@@ -171,9 +222,7 @@ class Memory:
             away=is_away(node),
         )
 
-    def _mount(self, pod: ObservedPod | None, sign: int) -> None:
-        if pod is None:
-            return
+    def _mount(self, pod: ObservedPod, sign: int) -> None:
         for claim in pod.claims:
             self._mounts.setdefault((pod.namespace, claim), Counter())[pod.node_name] += sign
 
@@ -197,6 +246,10 @@ def _with(known: Mapping[KeyT, ValueT], key: KeyT, value: ValueT | None) -> Mapp
     else:
         changed[key] = value
     return changed
+
+
+def _waits(pod: ObservedPod) -> bool:
+    return not (pod.node_name or pod.gates or pod.ended or pod.deleting)
 
 
 def _same_room(old: ObservedPod, new: ObservedPod) -> bool:

@@ -18,6 +18,7 @@ from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.manifests import NAMESPACE, of_kind
+from tests.support.scraping import scrape
 
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
@@ -41,6 +42,7 @@ class Extender:
         self.api = api
         self.process = process
         self.port = port
+        self._probe_port = probe_port
         self._ready = health.http_ready(probe_port)
 
     def start(self) -> None:
@@ -117,6 +119,10 @@ class Extender:
                 },
             }
         )
+
+    def answers(self, outcome: str) -> float:
+        """How often `filter` has been answered so."""
+        return scrape(self._probe_port).total("answers_total", verb="filter", outcome=outcome)
 
     def set_policy(self, **spec: Any) -> None:
         """Change the policy."""

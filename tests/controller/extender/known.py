@@ -35,6 +35,9 @@ def pod_object(
     phase: str = "Pending",
     workflow: str = WORKFLOW,
     namespace: str = NAMESPACE,
+    scheduler: str = "kfp-placement",
+    refused: str = "",
+    gates: Sequence[str] = (),
 ) -> JsonObject:
     """A step's executor pod as the API server prints it."""
     annotations = {
@@ -57,13 +60,21 @@ def pod_object(
             "ownerReferences": [{"kind": "Workflow", "name": workflow, "uid": WORKFLOW_UID}],
         },
         "spec": {
-            "schedulerName": "kfp-placement",
+            "schedulerName": scheduler,
+            "schedulingGates": [{"name": each} for each in gates],
             "volumes": volumes,
             "containers": [{"name": "main", "resources": {"requests": dict(requests or {})}}],
             **({"nodeName": node} if node else {}),
         },
-        "status": {"phase": phase},
+        "status": {"phase": phase, "conditions": _conditions(refused)},
     }
+
+
+def _conditions(refused: str) -> list[JsonObject]:
+    if not refused:
+        return []
+    row = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    return [{**row, "message": refused}]
 
 
 def asked(step: str = "train", **given: Any) -> AskedPod:
@@ -116,10 +127,12 @@ class Cluster:
 
     Attributes:
         memory: what is known.
+        now: the time by its clock, in seconds.
     """
 
     def __init__(self, *nodes: str) -> None:
-        self.memory = Memory()
+        self.now = 1000.0
+        self.memory = Memory(clock=lambda: self.now)
         self._pods: dict[tuple[str, str], ObservedPod] = {}
         for name in nodes:
             self.node(name)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.answers import Answers
+from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kube.watch import Change
 from tests.controller.extender.known import Cluster, pod_object
@@ -175,3 +176,52 @@ def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
     assert set(found["NodeNames"]) <= set(names)
     assert bool(found["NodeNames"]) is bool(names)
     assert isinstance(json.loads(answers.prioritize(question(Pod=pod, NodeNames=names)).body), list)
+
+
+def held_back(cluster: Cluster) -> Answers:
+    """Another scheduler waits for all the room of the planned node, which has just become free."""
+    cluster.pod(name="left", node="a", requests={"cpu": "8"}, phase="Running")
+    cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", refused="no room")
+    cluster.now += 10
+    cluster.remove_pod("left")
+    return Answers(lambda: cluster.known, lambda *_: None, clock=lambda: cluster.now)
+
+
+def test_another_scheduler_goes_first_and_takes_the_room(cluster):
+    answers = held_back(cluster)
+    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
+    before = count("filter", "yielded")
+    found = answers.filter(asked)
+    assert 0 < found.pause_seconds <= MAX_PAUSE_SECONDS
+    assert count("filter", "yielded") == before + 1
+    cluster.now += found.pause_seconds
+    cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", node="a")
+    found = answers.filter(asked, found.pause_seconds)
+    assert (found.outcome, found.pause_seconds) == ("taken", 0)
+    failed = json.loads(found.body)["FailedAndUnresolvableNodes"]
+    assert failed == {"a": "another scheduler has just taken its room"}
+
+
+def test_room_that_the_other_leaves_is_given_after_a_pause(cluster):
+    answers = held_back(cluster)
+    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
+    pause = answers.filter(asked).pause_seconds
+    cluster.now += pause
+    found = answers.filter(asked, pause)
+    assert (found.outcome, json.loads(found.body)["NodeNames"]) == ("plan", ["a"])
+
+
+def test_nobody_waits_longer_than_kube_scheduler_does(cluster):
+    answers = held_back(cluster)
+    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a"])
+    assert answers.filter(asked, MAX_PAUSE_SECONDS - 0.01).pause_seconds == pytest.approx(0.01)
+    assert answers.filter(asked, MAX_PAUSE_SECONDS).outcome == "plan"
+
+
+def test_where_there_is_a_choice_settled_nodes_are_chosen(cluster):
+    """The step is not planned."""
+    answers = held_back(cluster)
+    cluster.node("c")
+    pod = pod_object("unheard-of", requests={"cpu": "1"})
+    found = answers.filter(question(Pod=pod, NodeNames=["a", "c"]))
+    assert json.loads(found.body)["NodeNames"] == ["c"]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import partial
 
 import pytest
 
@@ -60,6 +61,56 @@ def test_where_there_is_a_choice_a_node_that_keeps_the_headroom_is_preferred(
         assert extender.node_of("again", namespace) == a
     finally:
         extender.set_policy(headroom=None)
+
+
+@pytest.fixture
+def rivals(extender, api, namespace, nodes):
+    """All nodes are full; two pods wait for the first: ours, and one of another scheduler.
+
+    Gives the pod that has the room, and the other scheduler's.
+    """
+    extender.plan(namespace, [["train", 0, 0, 60]], nodes)
+    block = partial(objects.pod, namespace=namespace, requests={"cpu": "8"})
+    blocks = [api.create(block(f"on-{node}", nodeName=node)) for node in nodes]
+    theirs = api.create(block("theirs", schedulerName="another"))
+    refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    api.patch(theirs, {"status": {"conditions": [refusal]}}, part="status")
+    api.create(extender.pod("train", namespace, "train", {"cpu": "8"}))
+    wait_until(lambda: refusals(api, namespace), "ours to be refused too")
+    return blocks[0], theirs
+
+
+def refusals(api, namespace) -> str:
+    """What our scheduler says of our pod, while it has no node."""
+    pod = api.get("v1", "Pod", "train", namespace)
+    return " ".join(row.get("message", "") for row in pod["status"].get("conditions", ()))
+
+
+def test_room_that_another_scheduler_waits_for_is_given_after_a_moment(
+    extender, api, namespace, nodes, rivals
+):
+    yielded = extender.answers("yielded")
+    api.delete(rivals[0], grace_seconds=0)
+    assert extender.node_of("train", namespace) == nodes[0]
+    assert extender.answers("yielded") > yielded
+
+
+def test_room_that_another_scheduler_takes_is_not_booked_twice(
+    extender, api, namespace, nodes, rivals
+):
+    block, _ = rivals
+    target = {"apiVersion": "v1", "kind": "Node", "name": nodes[0]}
+    api.delete(block, grace_seconds=0)
+    # A scheduler of somebody's, as quick as one can be.
+    path = f"/api/v1/namespaces/{namespace}/pods/theirs/binding"
+    api.request("POST", path, {"metadata": {"name": "theirs"}, "target": target})
+    again = objects.pod("again", namespace, {"cpu": "8"}, schedulerName=SCHEDULER)
+    api.create(again)
+    wait_until(
+        lambda: api.get("v1", "Pod", "again", namespace)["status"].get("conditions"),
+        "our scheduler to have gone through its queue",
+    )
+    assert "nodeName" not in api.get("v1", "Pod", "train", namespace)["spec"]
 
 
 def test_a_moved_label_moves_the_next_prediction(extender, api, namespace, nodes):

@@ -1,0 +1,110 @@
+"""Two schedulers and one room: ours lets the pods of others go first.
+
+Both wait for the same thing, the end of a pod, and would book its room within milliseconds of each
+other; the kubelet then fails one of the two pods for good. So where pods of another scheduler may
+want the room that we are about to give away, the answer is held back until that scheduler has had
+its turn, and is then given from what has become of the room. A moment suffices, and it passes:
+nobody is waited for twice, and room that nobody else wants is given at once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kfp_placement_controller.extender.asked_pod import AskedPod
+from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
+from kfp_placement_engine.constraints import lacking
+from kfp_placement_engine.contract.quantities import Resources
+
+SETTLE_SECONDS = 0.15
+"""In this time another scheduler has placed a pod that it can place, and we have seen it: on two
+busy cores it takes up to 40 ms."""
+
+MAX_PAUSE_SECONDS = 0.35
+"""Of one question in all; after half a second kube-scheduler asks us no more."""
+
+
+def settling_seconds(
+    known: Knowledge, pod: AskedPod, names: Sequence[str], now: float
+) -> dict[str, float]:
+    """Nodes whose room others may be about to take, and how long that may still last.
+
+    Args:
+        known: the state of the cluster.
+        pod: to be placed.
+        names: where it may go.
+        now: in seconds of the memory's clock.
+    """
+    since = now - SETTLE_SECONDS
+    ours = pod.observed.scheduler_name
+    others = [each for each in known.waiting.values() if each.scheduler_name != ours]
+    refused = [each for each in others if each.is_refused]
+    new = [each for each in others if each.since > since]
+    largest = _largest(new)
+    found = {}
+    for name in names:
+        if name not in known.nodes:
+            continue
+        free = known.free(name, besides=pod.observed.uid)
+        left = _less(free, pod.observed.requests)
+        begun = [each.since for each in new if lacking(largest, left) and _takes(each, free, left)]
+        freed_at = known.freed_at.get(name, since)
+        if refused and lacking(pod.observed.requests, free):
+            # kube-scheduler knows of room that we have not seen to be free yet.
+            begun.append(now)
+        elif freed_at > since and _crowd(refused, free, left):
+            begun.append(freed_at)
+        if begun:
+            found[name] = max(begun) - since
+    return found
+
+
+def without_taken(
+    known: Knowledge, pod: AskedPod, names: Sequence[str], since: float
+) -> tuple[str, ...]:
+    """The nodes but for those whose room somebody has taken while the pod was being placed.
+
+    Args:
+        known: the state of the cluster.
+        pod: to be placed.
+        names: nodes that kube-scheduler offers, by what it had seen before.
+        since: what was taken before is not judged: our count could be the wrong one.
+    """
+    uid, requests = pod.observed.uid, pod.observed.requests
+    return tuple(
+        name
+        for name in names
+        if known.taken_at.get(name, since) <= since
+        or not lacking(requests, known.free(name, besides=uid))
+    )
+
+
+def _takes(other: WaitingPod, free: Resources, left: Resources) -> bool:
+    """Whether a pod has room on a node now, but none beside ours."""
+    return bool(lacking(other.requests, left)) and not lacking(other.requests, free)
+
+
+def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bool:
+    """Whether the same is true of any of these if all that have room now went there together.
+
+    Their scheduler has found no room for any of them anywhere, so it tries all of them here.
+    """
+    for each in others:
+        if _takes(each, free, left):
+            return True
+        if not lacking(each.requests, free):
+            left = _less(left, each.requests)
+    return False
+
+
+def _largest(pods: Iterable[WaitingPod]) -> Resources:
+    """Of every resource the most that one of them takes: who leaves that crowds out nobody."""
+    found: dict[str, int] = {}
+    for each in pods:
+        for name, amount in each.requests.items():
+            found[name] = max(amount, found.get(name, 0))
+    return found
+
+
+def _less(free: Resources, requests: Resources) -> Resources:
+    """What is left beside a pod."""
+    taken = {**requests, "pods": 1}
+    return {name: amount - taken.get(name, 0) for name, amount in free.items()}
