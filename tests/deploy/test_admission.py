@@ -14,6 +14,7 @@ from tests.controlplane.api import Api
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
+from tests.support.custom_resources import remove_crds
 from tests.support.manifests import of_kind
 
 pytestmark = pytest.mark.cluster
@@ -193,13 +194,8 @@ def test_without_our_kinds_pods_are_left_alone(installed, admission, namespace):
         for item in of_kind(manifests.rendered(), "CustomResourceDefinition")
         if item["spec"]["names"]["kind"] == "PlacementPolicy"
     )
-    installed.delete(definition)
+    remove_crds(installed, [definition])
     wait_until(partial(at_work_in, admission, NOBODYS, namespace), "pods to be left alone")
-    name = definition["metadata"]["name"]
-    wait_until(
-        lambda: installed.find(definition["apiVersion"], definition["kind"], name) is None,
-        "the definition to be gone",
-    )
     manifests.apply(installed, [definition])
     created = installed.create(policy())
     installed.patch(created, {"status": READY}, part="status")

@@ -1,13 +1,20 @@
 """Custom resource definitions on a real API server."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from http import HTTPStatus
 
 from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support.structural_schemas import crds
 
 CRD_VERSION = "apiextensions.k8s.io/v1"
+DEFINITION = "CustomResourceDefinition"
+
+_TOUCHED = "test.kfp-placement.dev/touched"
 
 
 @contextlib.contextmanager
@@ -19,31 +26,64 @@ def installed_crds(api: Api, definitions: Iterable[JsonObject] | None = None) ->
         definitions: which; by default what `deploy/crds` defines.
     """
     wanted = list(crds().values() if definitions is None else definitions)
-    names = [crd["metadata"]["name"] for crd in wanted]
     for crd in wanted:
         api.create(crd)
-    wait_until(lambda: all(is_established(api, name) for name in names), "kinds to be served")
+    wait_until(lambda: all(is_served(api, crd) for crd in wanted), "kinds to be served")
     try:
         yield
     finally:
-        for crd in wanted:
-            api.delete(crd)
-        wait_until(
-            lambda: not any(_find(api, name) for name in names),
-            "kinds to be gone",
-            timeout_seconds=90.0,
-            state=lambda: [_find(api, name) for name in names],
-        )
+        remove_crds(api, wanted)
 
 
-def is_established(api: Api, name: str) -> bool:
-    """Whether objects of a definition can be made."""
-    status = (_find(api, name) or {}).get("status", {})
-    return any(
-        each["type"] == "Established" and each["status"] == "True"
-        for each in status.get("conditions") or []
+def remove_crds(api: Api, definitions: Sequence[JsonObject]) -> None:
+    """Delete definitions with all their objects, and wait until they are gone.
+
+    The server lists the objects first. That fails if nobody has asked for the kind before ("storage
+    is (re)initializing"), and the next try may come minutes later: in Kubernetes 1.36 it takes the
+    note of the failure for a change by others, and waits to be told of one. So everything is asked
+    for first, and a definition whose objects could not be listed is touched.
+    """
+    for crd in definitions:
+        if _find(api, crd) is not None:
+            wait_until(partial(is_served, api, crd), f"{_name(crd)} to be served")
+    for crd in definitions:
+        api.delete(crd)
+    wait_until(
+        lambda: not any(_is_left(api, crd) for crd in definitions),
+        "kinds to be gone",
+        timeout_seconds=90.0,
+        state=lambda: [_find(api, crd) for crd in definitions],
     )
 
 
-def _find(api: Api, name: str) -> JsonObject | None:
-    return api.find(CRD_VERSION, "CustomResourceDefinition", name)
+def is_served(api: Api, definition: JsonObject) -> bool:
+    """Whether objects can be read; some time after it is established there is no storage yet."""
+    spec = definition["spec"]
+    version = f"{spec['group']}/{spec['versions'][0]['name']}"
+    try:
+        api.list(version, spec["names"]["kind"])
+    except ApiError as error:
+        if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS):
+            return False
+        raise
+    return True
+
+
+def _is_left(api: Api, definition: JsonObject) -> bool:
+    """Whether a deleted definition is still there; one that is stuck is touched."""
+    left = _find(api, definition)
+    if left is None:
+        return False
+    reasons = {each["reason"] for each in left.get("status", {}).get("conditions") or []}
+    if "InstanceDeletionFailed" in reasons:
+        with contextlib.suppress(ApiError):  # gone at this moment
+            api.patch(left, {"metadata": {"annotations": {_TOUCHED: uuid.uuid4().hex}}})
+    return True
+
+
+def _find(api: Api, definition: JsonObject) -> JsonObject | None:
+    return api.find(CRD_VERSION, DEFINITION, _name(definition))
+
+
+def _name(definition: JsonObject) -> str:
+    return str(definition["metadata"]["name"])

@@ -6,7 +6,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ import yaml
 
 from tests.controlplane.api import Api
 from tests.controlplane.build import kustomize
-from tests.controlplane.exceptions import ApiError, ControlPlaneError
+from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.housekeeping import delete_pods
 from tests.controlplane.waiting import wait_until
+from tests.support.custom_resources import DEFINITION, is_served, remove_crds
 
 JsonObject = dict[str, Any]
 
@@ -24,8 +24,6 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 GROUP = "kfp-placement.dev"
 NAMESPACE = "kfp-placement"
 """Where our processes live."""
-
-_DEFINITION = "CustomResourceDefinition"
 
 
 def rendered(*features: str) -> list[JsonObject]:
@@ -66,35 +64,23 @@ def apply(api: Api, items: Iterable[JsonObject]) -> None:
     """Apply objects one after the other; a definition is waited for."""
     for item in items:
         api.patch(item, item, how="apply")
-        if item["kind"] == _DEFINITION:
-            wait_until(partial(_is_served, api, item), f"{item['metadata']['name']} to be served")
+        if item["kind"] == DEFINITION:
+            wait_until(partial(is_served, api, item), f"{item['metadata']['name']} to be served")
 
 
 def remove(api: Api, items: Sequence[JsonObject]) -> None:
     """Delete objects in reverse order, and wait until the definitions and namespaces are gone."""
+    definitions = list(of_kind(items, DEFINITION))
     for item in reversed(items):
-        api.delete(item)
+        if item not in definitions:
+            api.delete(item)
     # Nodes that are gone end no pods.
     delete_pods(api, NAMESPACE)
-    for item in items:
-        if item["kind"] in (_DEFINITION, "Namespace"):
-            kind, name = item["kind"], item["metadata"]["name"]
-            gone = partial(_is_gone, api, item["apiVersion"], kind, name)
-            wait_until(gone, f"{kind} {name} to be gone")
+    remove_crds(api, definitions)
+    for item in of_kind(items, "Namespace"):
+        name = item["metadata"]["name"]
+        wait_until(partial(_is_gone, api, item), f"namespace {name} to be gone")
 
 
-def _is_gone(api: Api, api_version: str, kind: str, name: str) -> bool:
-    return api.find(api_version, kind, name) is None
-
-
-def _is_served(api: Api, definition: JsonObject) -> bool:
-    """Whether objects can be read; some time after it is established there is no storage yet."""
-    spec = definition["spec"]
-    version = f"{spec['group']}/{spec['versions'][0]['name']}"
-    try:
-        api.list(version, spec["names"]["kind"])
-    except ApiError as error:
-        if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS):
-            return False
-        raise
-    return True
+def _is_gone(api: Api, item: JsonObject) -> bool:
+    return api.find(item["apiVersion"], item["kind"], item["metadata"]["name"]) is None

@@ -16,6 +16,7 @@ from tests.controlplane import objects
 from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
+from tests.support.custom_resources import DEFINITION, remove_crds
 from tests.support.installation import EXTEND, PLAN, Installation
 from tests.support.manifests import of_kind
 
@@ -23,7 +24,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 STOCK = "default-scheduler"
 PLANNER = PLAN.format(1)
-CRD = "CustomResourceDefinition"
 PLACEMENTS = "pipelineplacements.kfp-placement.dev"
 POLICIES = "placementpolicies.kfp-placement.dev"
 
@@ -135,19 +135,15 @@ def without_definition(installation: Installation, name: str) -> Iterator[None]:
     """A kind of ours that is not there for a while, with all its objects."""
     api = installation.api
     (definition,) = (
-        each for each in of_kind(manifests.rendered(), CRD) if each["metadata"]["name"] == name
+        each
+        for each in of_kind(manifests.rendered(), DEFINITION)
+        if each["metadata"]["name"] == name
     )
-    api.delete(definition)
-    wait_until(lambda: not is_served(installation, definition), f"{name} to be gone")
+    remove_crds(api, [definition])
     try:
         yield
     finally:
         manifests.apply(api, [definition])
-
-
-def is_served(installation: Installation, definition: JsonObject) -> bool:
-    found = installation.api.find("apiextensions.k8s.io/v1", CRD, definition["metadata"]["name"])
-    return found is not None
 
 
 def test_the_definition_of_placements_may_go_and_come_back(installation, team):
