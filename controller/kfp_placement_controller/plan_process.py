@@ -6,7 +6,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from kfp_placement_controller.exceptions import KubernetesError
@@ -70,8 +70,8 @@ LEAST_PAUSE_SECONDS = 0.05
 STUCK_SECONDS = 120.0
 """A loop that has not come round for so long hangs; a look takes a second at most."""
 
-MAX_BATCH = 5000
-"""Changes taken in between two looks."""
+MAX_BATCH_SECONDS = 0.1
+"""For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
 
 READ: dict[Kind, Callable[[JsonObject], Any]] = {
     NODES: observe_node,
@@ -150,6 +150,7 @@ class PlanProcess:
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._came_round_at = clock()
+        self._caught_up = False
         self.coordinator = Coordinator(
             settings.own_namespace, may_gate=settings.gates, opt_in=settings.opt_in
         )
@@ -252,7 +253,7 @@ class PlanProcess:
         while not self._stopping.is_set():
             self._came_round_at = self._clock()
             self._take()
-            if self.unready() or self._stopping.is_set():
+            if not self._caught_up or self._stopping.is_set():
                 continue
             self._follow_election()
             with PLANNER_TICK_SECONDS.time():
@@ -274,16 +275,24 @@ class PlanProcess:
         LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)
 
     def _take(self) -> None:
-        """Take in what has come, or wait until it is time to look."""
+        """Take in what has come, or wait until it is time to look.
+
+        What there was at the start is taken in whole: plans are adopted by runs that are known.
+        """
         now = self._clock()
         pause = max(0.0, (self.coordinator.next_at(now) - now).total_seconds())
+        is_complete = not self.unready()
         try:
             message = self._inbox.get(timeout=pause)
-            for _ in range(MAX_BATCH):
-                message(self.coordinator, self._clock())
+            until = self._clock() + timedelta(seconds=MAX_BATCH_SECONDS)
+            while not self._stopping.is_set():
+                self._came_round_at = self._clock()
+                message(self.coordinator, self._came_round_at)
+                if self._caught_up and self._came_round_at >= until:
+                    return
                 message = self._inbox.get_nowait()
         except queue.Empty:
-            pass
+            self._caught_up = self._caught_up or is_complete
 
     def _follow_election(self) -> None:
         epoch = self._election.epoch

@@ -258,7 +258,7 @@ class Installation:
         item = copy.deepcopy(dict(workflow))
         run_id = str(uuid.uuid4())
         given = item["metadata"]
-        name = given.get("name") or f"{given['generateName']}{uuid.uuid4().hex[:5]}"
+        name = given.get("name") or f"{given['generateName']}{uuid.uuid4().hex[:8]}"
         item["metadata"] = {
             "name": name,
             "namespace": namespace,

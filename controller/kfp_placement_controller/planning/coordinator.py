@@ -59,6 +59,9 @@ from kfp_placement_engine.contract.resources_policy import (
 
 _LOG = logging.getLogger(__name__)
 
+PLANS_PER_LOOK = 4
+"""New runs planned before what was decided is carried out: who comes first waits for few."""
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -168,9 +171,8 @@ class Coordinator:
         self.book.leave_alone()
         for run in self._due_runs(now):
             self._safely(run, partial(self._look, run, now))
-        for run in list(self.book.active()):
-            if not run.plan_is_whole:
-                self._safely(run, partial(self.planner.plan_at_once, run, self.policy, now))
+        for run in self._without_plan()[:PLANS_PER_LOOK]:
+            self._safely(run, partial(self.planner.plan_at_once, run, self.policy, now))
         asked = self.planner.next_round(self.policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
@@ -184,12 +186,22 @@ class Coordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
+        if self.epoch is not None and any(self._is_new(run) for run in self._without_plan()):
+            return now
         moments = [now + timedelta(seconds=self.params.look_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
         deadline = self.gates.next_deadline(self.policy)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
         return min(moments)
+
+    def _without_plan(self) -> list[TrackedRun]:
+        """Runs that need a plan at once; those first that none was refused yet."""
+        found = [run for run in self.book.active() if not run.plan_is_whole]
+        return sorted(found, key=self._is_new, reverse=True)
+
+    def _is_new(self, run: TrackedRun) -> bool:
+        return run.key not in self.planner.problems
 
     def _opening(self, releases: list[Release]) -> list[Action]:
         self.elsewhere.released(releases)

@@ -213,7 +213,8 @@ class Planner:
             compare=(),
             threads=1,
             quick=quick,
-            alternatives=True,
+            # They take longer than the plan itself; the first round brings them.
+            alternatives=not quick,
         )
 
     def _budget(self, must: Iterable[TrackedRun], now: datetime) -> float | None:

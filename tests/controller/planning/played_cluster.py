@@ -232,7 +232,7 @@ class PlayedCluster:
                 player.now = self.now
                 player.settle()
             self._bind()
-            self._tell()
+            self.tell()
         for action in self.coordinator.tick(self.now):
             self._carry_out(action)
             changed = True
@@ -280,7 +280,7 @@ class PlayedCluster:
         status = {key: each for key, each in player.workflow["status"].items() if key != "nodes"}
         return {**player.workflow, "status": {**status, "offloadNodeStatusVersion": "fnv:1"}}
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """What a watch would deliver."""
         objects = self._objects()
         for key in [*objects, *(key for key in self._seen if key not in objects)]:

@@ -7,8 +7,8 @@ import pytest
 
 from kfp_placement_controller.kube.kinds import NAMESPACES
 from kfp_placement_controller.kube.watch import Change
-from kfp_placement_controller.planning import placement_object
-from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning import placement_object, planner
+from kfp_placement_controller.planning.coordinator import PLANS_PER_LOOK, Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import RoundFailure
@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.keys import (
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
+from kfp_placement_engine.exceptions import PlanningError
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.playing import START
@@ -476,3 +477,38 @@ def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed():
     cluster.step(lambda: True)
     assert cluster.states("wf") == {"first": "succeeded", "second": "succeeded"}
     assert conditions(cluster)["RowsComplete"] == ("False", "StatusUnreadable")
+
+
+def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned():
+    cluster = a_cluster()
+    for number in range(PLANS_PER_LOOK + 2):
+        submit(cluster, a_chain(f"wf-{number}"))
+    assert len(_planned(cluster)) == PLANS_PER_LOOK
+    assert cluster.coordinator.next_at(cluster.now) == cluster.now
+    assert len(_planned(cluster)) == PLANS_PER_LOOK + 2
+    assert cluster.coordinator.next_at(cluster.now) > cluster.now
+
+
+def test_runs_that_cannot_be_planned_keep_no_other_waiting(monkeypatch):
+    cluster = a_cluster()
+    for number in range(PLANS_PER_LOOK):
+        submit(cluster, a_chain(f"bad-{number}"))
+    whole = planner.plan_round
+
+    def fails_for_bad_ones(asked):
+        if any("bad" in run.key for run in asked.must):
+            raise PlanningError("no node at all")
+        return whole(asked)
+
+    monkeypatch.setattr(planner, "plan_round", fails_for_bad_ones)
+    assert _planned(cluster) == set()
+    submit(cluster, a_chain("good"))
+    assert _planned(cluster) == {"good"}
+
+
+def _planned(cluster) -> set[str]:
+    """The runs that have a plan after the next look."""
+    cluster.tell()
+    cluster.coordinator.tick(cluster.now)
+    runs = cluster.coordinator.book.active()
+    return {run.key[1] for run in runs if run.plan is not None}
