@@ -38,6 +38,8 @@ def settling_seconds(
     others = [each for each in known.waiting.values() if each.scheduler_name != ours]
     refused = [each for each in others if each.is_refused]
     new = [each for each in others if each.since > since]
+    if not refused and not new:
+        return {}
     largest = _largest(new)
     found = {}
     for name in names:

@@ -7,10 +7,11 @@ import pytest
 
 from kfp_placement_controller.kube.kinds import NAMESPACES
 from kfp_placement_controller.kube.watch import Change
-from kfp_placement_controller.planning import placement_object, planner
+from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.coordinator import PLANS_PER_LOOK, Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import (
@@ -493,14 +494,13 @@ def test_runs_that_cannot_be_planned_keep_no_other_waiting(monkeypatch):
     cluster = a_cluster()
     for number in range(PLANS_PER_LOOK):
         submit(cluster, a_chain(f"bad-{number}"))
-    whole = planner.plan_round
 
     def fails_for_bad_ones(asked):
         if any("bad" in run.key for run in asked.must):
             raise PlanningError("no node at all")
-        return whole(asked)
+        return plan_round(asked)
 
-    monkeypatch.setattr(planner, "plan_round", fails_for_bad_ones)
+    monkeypatch.setattr(f"{Planner.__module__}.plan_round", fails_for_bad_ones)
     assert _planned(cluster) == set()
     submit(cluster, a_chain("good"))
     assert _planned(cluster) == {"good"}
