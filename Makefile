@@ -61,9 +61,9 @@ imports: setup ## check who may import whom
 test: setup ## set up, then run the tests this machine can run (CLUSTER=yes: also on a control plane)
 	@WORKERS=$(WORKERS) scripts/run_tests.sh $(PYTEST_ARGS)
 
-# One process: every one would start a control plane of its own.
+# Every process starts a control plane of its own.
 test-cluster: setup ## run only the tests that need a real control plane (Go builds it once: minutes)
-	@$(BIN)/python -m pytest -ra --cluster -m cluster $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -ra -n $(WORKERS) --dist loadfile --cluster -m cluster $(PYTEST_ARGS)
 
 controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
 	@$(BIN)/python -m tests.controlplane start

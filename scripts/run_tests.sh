@@ -2,7 +2,7 @@
 # Runs all tests this machine can run; `make test` is this script. Arguments are pytest's and choose
 # among the tests; without any, the share of the code that the tests reach is judged too.
 #
-# WORKERS: how many processes for the tests without a control plane (default: 2).
+# WORKERS: how many processes for the tests (default: 2).
 # CLUSTER: `yes` also runs the tests on a control plane, which take longer than all others (default: `no`).
 # COVERAGE: `yes` judges it, `no` does not. Before Python 3.14 measuring more than doubles the tests'
 # time: there the default is `no`.
@@ -73,9 +73,9 @@ fi
 
 with_cluster || exit "$failed"
 
-# In one process, for every process would start a control plane of its own. The first test that needs
+# Every process starts a control plane of its own, so it gets whole files. The first test that needs
 # the programs waits for them; until then the builder's news are shown.
 tail -n +1 -f "$log" &
 reader=$!
-run_pytest "$@" -n 0 --cluster -m cluster
+run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --cluster -m cluster
 exit "$failed"

@@ -65,7 +65,7 @@ def test_all_tests_are_run_without_coverage_where_it_costs_much(checkout, monkey
     assert checkout.run() == 0
     unit, cluster = checkout.calls()
     assert unit == "-m pytest -ra -n 2 -m not cluster"
-    assert cluster == "-m pytest -ra -n 0 --cluster -m cluster"
+    assert cluster == "-m pytest -ra -n 2 --dist loadfile --cluster -m cluster"
 
 
 def test_the_tests_on_a_control_plane_are_skipped_unless_asked_for(checkout, monkeypatch):
@@ -81,7 +81,7 @@ def test_all_tests_are_run_and_the_coverage_judged(checkout):
     unit, coverage, cluster = checkout.calls()
     assert unit == "-m pytest -ra -n 2 -m not cluster --cov --cov-report="
     assert coverage.startswith("-m coverage report --fail-under 100")
-    assert cluster == "-m pytest -ra -n 0 --cluster -m cluster"
+    assert cluster == "-m pytest -ra -n 2 --dist loadfile --cluster -m cluster"
 
 
 def test_the_build_runs_meanwhile_and_ends_with_the_tests(checkout):
@@ -94,7 +94,7 @@ def test_chosen_tests_are_run_without_a_build_and_a_judgement(checkout):
     assert checkout.run("-k", "two words") == 0
     unit, cluster = checkout.calls()
     assert unit == "-m pytest -ra -n 2 -m not cluster -k two words"
-    assert cluster == "-m pytest -ra -k two words -n 0 --cluster -m cluster"
+    assert cluster == "-m pytest -ra -k two words -n 2 --dist loadfile --cluster -m cluster"
     assert not (checkout.folder / "builder").exists()
 
 
