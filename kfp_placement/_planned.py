@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kfp_placement._files import write_whole
 from kfp_placement.exceptions import MarkValueError, UnknownStepError
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.visible import shown, visible
@@ -139,8 +139,8 @@ class Preview:
 def _headline(plan: Plan) -> str:
     ends = summary.ends(plan)
     end = f"ends after {summary.makespan(plan.figures)}" if ends else summary.NEVER_ENDS
-    steps = summary.counted(len(plan.steps), "step")
-    nodes = summary.counted(len(plan.cluster_nodes), "node")
+    steps = values.counted(len(plan.steps), "step")
+    nodes = values.counted(len(plan.cluster_nodes), "node")
     parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, {end}"]
     parts += [
         f"{shown(name, 40)} {summary.makespan(figures)}"
@@ -162,7 +162,7 @@ def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:
     name = visible(step.name)
     if step.node is None:
         return f"{name} goes nowhere: {visible(step.reason)}"
-    start, end = summary.duration(step.start_seconds), summary.duration(step.finish_seconds)
+    start, end = values.duration(step.start_seconds), values.duration(step.finish_seconds)
     waits = f"; but it comes {summary.waits(cause)}" if cause is not None else ""
     return f"{name} goes to {visible(step.node)}, {start} to {end}: {visible(step.reason)}{waits}"
 

@@ -143,24 +143,24 @@ def _marks(graph: "RunGraph", style: "TableStyle") -> str:
 
 
 def _mark(step: "Step") -> list[str]:
-    from kfp_placement.report import summary
+    from kfp_placement.report import values
     from kfp_placement_engine.contract.quantities import format_resource
 
     outputs = [format_resource("memory", size) for size in step.output_bytes.values()]
     location = step.location
     if step.max_latency_ms is not None:
-        location += f" within {summary.latency(step.max_latency_ms)}"
+        location += f" within {values.latency(step.max_latency_ms)}"
     return [
         step.name,
         step.type,
         location,
-        summary.duration(step.duration_seconds),
+        values.duration(step.duration_seconds),
         ", ".join(outputs),
     ]
 
 
 def _elsewhere(planned: list[_Planned], style: "TableStyle") -> str:
-    from kfp_placement.report import summary
+    from kfp_placement.report import summary, values
     from kfp_placement.report.columns import Column, layout
 
     rows = []
@@ -168,7 +168,7 @@ def _elsewhere(planned: list[_Planned], style: "TableStyle") -> str:
         step = item.plan.step(PREDICT)
         node = step.node or "no node"
         makespan = summary.makespan(item.plan.figures)
-        rows.append([item.location, node, summary.latency(step.latency_ms), makespan])
+        rows.append([item.location, node, values.latency(step.latency_ms), makespan])
     titles = ("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN")
     return _indented(layout([Column(title) for title in titles], rows, style.columns))
 

@@ -208,7 +208,7 @@ def finish(made: "Plan") -> int:
     """The exit code; steps that fit nowhere are named on stderr, whatever the format."""
     if not made.unschedulable:
         return ExitCode.OK
-    from kfp_placement.report.summary import counted
+    from kfp_placement.report.values import counted
     from kfp_placement.report.visible import shown
 
     names = ", ".join(shown(name, 60) for name, _ in made.unschedulable[:5])

@@ -100,7 +100,7 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
 def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bool) -> bool:
     from kfp_placement.live.releasing import open_gates
-    from kfp_placement.report.summary import counted
+    from kfp_placement.report.values import counted
 
     done = open_gates(
         cluster, chosen, lambda pod: click.echo(f"released {visible(pod)}"), dry_run=dry_run

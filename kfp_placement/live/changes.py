@@ -13,7 +13,7 @@ from kfp_placement.live.words import (
     sentence,
     waiting_summary,
 )
-from kfp_placement.report import summary
+from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.resources_rows import ENDED_STATES, StepState
 
@@ -87,5 +87,5 @@ def _step(run: RunView, step: StepView, now: datetime) -> str:
     if step.state == StepState.RUNNING or step.state in ENDED_STATES:
         told.append(drift_text(step))
     if step.state == StepState.RUNNING:
-        told.append(f"until about {summary.duration(step.planned_finish_seconds)}")
+        told.append(f"until about {values.duration(step.planned_finish_seconds)}")
     return ", ".join(filter(None, told))

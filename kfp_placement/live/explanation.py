@@ -18,7 +18,7 @@ from kfp_placement.live.words import (
     run_title,
     sentence,
 )
-from kfp_placement.report import summary
+from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
@@ -84,7 +84,7 @@ def _head(run: RunView, now: datetime) -> list[str]:
         ]
     lines += [alarm_text(each) for each in run.alarms]
     if run.folded_steps:
-        lines.append(f"{summary.counted(run.folded_steps, 'ended step')} only counted, not shown")
+        lines.append(f"{values.counted(run.folded_steps, 'ended step')} only counted, not shown")
     return [*lines, *(f"not readable: {sentence(problem)}" for problem in run.problems)]
 
 

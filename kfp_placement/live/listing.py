@@ -12,7 +12,7 @@ from kfp_placement.live.words import (
     sentence,
     waiting_summary,
 )
-from kfp_placement.report import summary
+from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
@@ -62,9 +62,9 @@ def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[s
         *(ids if wide else []),
         shown(run.phase, 20),
         shown(run.progress, 20) or NONE,
-        summary.duration(run.makespan_seconds),
-        summary.duration(run.first_makespan_seconds),
-        *([summary.duration(run.actual_makespan_seconds)] if wide else []),
+        values.duration(run.makespan_seconds),
+        values.duration(run.first_makespan_seconds),
+        *([values.duration(run.actual_makespan_seconds)] if wide else []),
         *([shown(text, 20) for text in plan] if wide else []),
         ago_text(run.age_seconds(now)),
         waiting_summary(run, now),
@@ -77,6 +77,6 @@ def notes(run: RunView) -> str:
     told = [alarm_text(each) for each in run.alarms]
     elsewhere = sum(step.is_elsewhere for step in run.steps)
     if elsewhere:
-        told.append(f"{summary.counted(elsewhere, 'step')} not on the planned node")
+        told.append(f"{values.counted(elsewhere, 'step')} not on the planned node")
     told += [sentence(problem) for problem in run.problems[:1]]
     return "; ".join(told)

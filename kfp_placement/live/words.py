@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 
 from kfp_placement.live.runs import RunView, StepView
-from kfp_placement.report import summary
+from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.quantities import format_duration
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.resources_rows import Waiting, WaitingFor
 
-NONE = summary.NONE
+NONE = values.NONE
 
 MAX_NAME = 253
 MAX_SENTENCE = 1200
@@ -53,16 +53,16 @@ def planned_text(step: StepView) -> str:
     """From when to when, since the submission: `47s to 20m49s`."""
     if step.planned_start_seconds is None and step.planned_finish_seconds is None:
         return NONE
-    start = summary.duration(step.planned_start_seconds)
-    return f"{start} to {summary.duration(step.planned_finish_seconds)}"
+    start = values.duration(step.planned_start_seconds)
+    return f"{start} to {values.duration(step.planned_finish_seconds)}"
 
 
 def actual_text(step: StepView) -> str:
     """The same as it was: `49s to 20m55s`, or `49s to now`."""
     if step.start_seconds is None:
         return NONE
-    end = "now" if step.end_seconds is None else summary.duration(step.end_seconds)
-    return f"{summary.duration(step.start_seconds)} to {end}"
+    end = "now" if step.end_seconds is None else values.duration(step.end_seconds)
+    return f"{values.duration(step.start_seconds)} to {end}"
 
 
 def drift_text(step: StepView) -> str:
@@ -96,12 +96,12 @@ def makespans_text(run: RunView) -> str:
     """How long the run was planned to take and took."""
     actual, first = run.actual_makespan_seconds, run.first_makespan_seconds
     if actual is not None:
-        parts = [f"took {summary.duration(actual)}", against_text(actual, first)]
+        parts = [f"took {values.duration(actual)}", against_text(actual, first)]
     else:
         planned = run.makespan_seconds
         if planned is None:
             return "no plan yet"
-        parts = [f"planned to take {summary.duration(planned)}", against_text(planned, first)]
+        parts = [f"planned to take {values.duration(planned)}", against_text(planned, first)]
     return ", ".join(filter(None, parts))
 
 

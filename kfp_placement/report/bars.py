@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.labels import fit, short_name, text_width
 from kfp_placement.report.markup import Markup, tag, text
 from kfp_placement.report.timeline import Interval
@@ -113,12 +113,12 @@ def _rect(left: float, right: float, y: float, height: float, **more: str) -> Ma
 
 
 def _bar_title(step: PlannedStep) -> str:
-    times = f"{summary.duration(step.start_seconds)} to {summary.duration(step.finish_seconds)}"
+    times = f"{values.duration(step.start_seconds)} to {values.duration(step.finish_seconds)}"
     phases = [f"run {summary.run_time(step)}"]
-    if summary.noticeable(step.transfer_seconds):
-        phases.insert(0, f"transfers {summary.duration(step.transfer_seconds)}")
-    if summary.noticeable(step.image_pull_seconds):
-        phases.insert(0, f"image pull {summary.duration(step.image_pull_seconds)}")
+    if values.noticeable(step.transfer_seconds):
+        phases.insert(0, f"transfers {values.duration(step.transfer_seconds)}")
+    if values.noticeable(step.image_pull_seconds):
+        phases.insert(0, f"image pull {values.duration(step.image_pull_seconds)}")
     remark = summary.remark(step)
     suffix = f" ({remark})" if remark else ""
     return f"{step.name}{suffix}: {times}; {', '.join(phases)}. {step.reason}"

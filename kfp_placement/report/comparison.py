@@ -1,6 +1,6 @@
 """The plan beside the baselines and the bound: a table with bars."""
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.markup import NOTHING, Markup, name, number, tag, text
 from kfp_placement.report.summary import ScheduleSummary
 from kfp_placement_engine.plan import Plan
@@ -92,7 +92,7 @@ def _bound_row(plan: Plan, longest: float, *, latency: bool) -> Markup:
     kind = tag("small", text(f" ({plan.lower_bound.kind})"))
     cells = [
         tag("th", Markup("lower bound"), kind, scope="row"),
-        tag("td", Markup(summary.duration(seconds)), class_="num"),
+        tag("td", Markup(values.duration(seconds)), class_="num"),
         tag("td", bar(None, seconds, longest, "other"), class_="bar"),
         tag("td", text(summary.bound_verdict(plan))),
         tag("td", NOTHING),

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.labels import fit, short_name, short_task
 from kfp_placement.report.layering import (
     Layout,
@@ -79,7 +79,7 @@ def dag(plan: Plan, colours: NodeColours, limits: Limits, prefix: str) -> Drawin
 def _step_box(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None = None) -> _Box:
     where = summary.where(step)
     times = (
-        f", {summary.duration(step.start_seconds)} to {summary.duration(step.finish_seconds)}"
+        f", {values.duration(step.start_seconds)} to {values.duration(step.finish_seconds)}"
         if step.node is not None
         else ""
     )
@@ -114,7 +114,7 @@ def _task_box(task: str, steps: Sequence[PlannedStep], colours: NodeColours) -> 
         return _step_box(steps[0], colours)
     nodes = Counter(map(summary.where, steps))
     most, _ = nodes.most_common(1)[0]
-    places = most if len(nodes) == 1 else summary.counted(len(nodes), "node")
+    places = most if len(nodes) == 1 else values.counted(len(nodes), "node")
     note = f"{len(steps):,} steps on {places}"
     return _Box(
         label=short_task(task),
@@ -141,7 +141,7 @@ def _graph(
         _edge(layout, parent, node, prefix) for node, before in parents.items() for parent in before
     ]
     parts = [*edges, *(_draw_box(box, layout, node, prefix) for node, box in boxes.items())]
-    levels = summary.counted(layout.layers, "level")
+    levels = values.counted(layout.layers, "level")
     described = f"Arrows go from what ends first to what waits for it; {levels}."
     svg = _svg(plan, parts, width, height, prefix, described)
     return Drawing(svg, width, note)

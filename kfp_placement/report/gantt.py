@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.bars import LEFT, RIGHT, WIDTH, Scale, bar_of, draw_bar
 from kfp_placement.report.labels import fit
 from kfp_placement.report.limits import Limits
@@ -80,8 +80,8 @@ def _drawing(
     height = bottom + _BOTTOM
     title = tag("title", text(f"Time line of {plan.run_name} by node"), id=f"{prefix}-gantt-title")
     described = (
-        f"{summary.counted(summary.placed(plan), 'step')} on"
-        f" {summary.counted(len(summary.steps_by_node(plan)), 'node')},"
+        f"{values.counted(summary.placed(plan), 'step')} on"
+        f" {values.counted(len(summary.steps_by_node(plan)), 'node')},"
         f" {_ending(plan)}."
         " The step table holds the same figures."
     )
@@ -104,7 +104,7 @@ def _drawing(
 def _ending(plan: Plan) -> str:
     if not summary.ends(plan):
         return "of a run that does not end"
-    return f"ending after {summary.duration(plan.figures.makespan_seconds)}"
+    return f"ending after {values.duration(plan.figures.makespan_seconds)}"
 
 
 def hatches(prefix: str) -> Markup:
@@ -135,7 +135,7 @@ def _axis(scale: Scale, bottom: float) -> list[Markup]:
         parts.append(
             tag("path", d=f"M{number(x)} {number(_TOP - 6)}V{number(bottom)}", class_="grid")
         )
-        label = Markup(summary.duration(second))
+        label = Markup(values.duration(second))
         parts.append(tag("text", label, x=x, y=_TOP - 12, text_anchor=anchor, class_="tick"))
     return parts
 
@@ -146,7 +146,7 @@ def _bound(plan: Plan, scale: Scale, bottom: float) -> list[Markup]:
         return []
     x = scale.x(seconds)
     anchor = "end" if x > (LEFT + RIGHT) / 2 else "start"
-    label = text(f"no plan ends before {summary.duration(seconds)} (lower bound)")
+    label = text(f"no plan ends before {values.duration(seconds)} (lower bound)")
     return [
         tag("path", d=f"M{number(x)} {number(_TOP - 6)}V{number(bottom + 6)}", class_="bound"),
         tag("text", label, x=x, y=bottom + 19, text_anchor=anchor, class_="tick"),
@@ -176,7 +176,7 @@ def _node_row(
     for bar, lane in zip(bars, bar_lanes, strict=True):
         parts.append(draw_bar(bar, y + lane * lane_height, lane_height - 3, prefix))
     height = max(y + count * lane_height + _ROW_PADDING - top, _MIN_ROW)
-    heading = _row_heading(node, f"{summary.counted(len(steps), 'step')}", top, height)
+    heading = _row_heading(node, f"{values.counted(len(steps), 'step')}", top, height)
     return tag("g", *heading, tag("g", *parts, class_=colour)), height
 
 
@@ -201,7 +201,7 @@ def _row_heading(node: str, note: str, top: float, height: float) -> list[Markup
 def _driver(driver: PlannedDriver, scale: Scale, y: float) -> Markup:
     left, right = scale.x(driver.start_seconds), scale.x(driver.finish_seconds)
     what = f"driver of {driver.name or 'the run'}"
-    times = f"{summary.duration(driver.start_seconds)} to {summary.duration(driver.finish_seconds)}"
+    times = f"{values.duration(driver.start_seconds)} to {values.duration(driver.finish_seconds)}"
     return tag(
         "rect",
         tag("title", text(f"{what}: {times}")),
@@ -228,7 +228,7 @@ def _load_row(
         points.append(f"H{number(LEFT + (index + 1) * pixels)}")
     points.append(f"V{number(base)}Z")
     height = _LOAD_HEIGHT + 2 * _ROW_PADDING
-    note = f"{summary.counted(len(steps), 'step')}, {max(levels, default=0)} at once"
+    note = f"{values.counted(len(steps), 'step')}, {max(levels, default=0)} at once"
     title = tag("title", text(f"{node}: {note}"))
     return (
         tag(
@@ -255,12 +255,12 @@ def legend_items(plan: Plan, limits: Limits) -> list[tuple[str, str]]:
         (
             "pull",
             "image pull",
-            any(summary.noticeable(step.image_pull_seconds) for step in plan.steps),
+            any(values.noticeable(step.image_pull_seconds) for step in plan.steps),
         ),
         (
             "transfer",
             "transfers (in and out)",
-            any(summary.noticeable(step.transfer_seconds) for step in plan.steps),
+            any(values.noticeable(step.transfer_seconds) for step in plan.steps),
         ),
         ("run", "run", True),
         ("driver", "driver pod", bool(plan.drivers)),

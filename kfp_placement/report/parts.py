@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.comparison import comparison
 from kfp_placement.report.dag import dag
 from kfp_placement.report.gantt import gantt, is_summed_up, legend_items, nodes_busy, nodes_shown
@@ -48,9 +48,9 @@ class Context:
 def header(context: Context) -> Markup:
     """Name of the run, what it is planned on, and the figures that matter most."""
     plan = context.plan
-    nodes = summary.counted(len(plan.cluster_nodes), "node")
+    nodes = values.counted(len(plan.cluster_nodes), "node")
     source = f" ({plan.cluster_source})" if plan.cluster_source else ""
-    count = summary.counted(len(plan.steps), "step")
+    count = values.counted(len(plan.steps), "step")
     source_words = _SOURCES.get(plan.run_source, plan.run_source)
     return tag(
         "header",
@@ -77,12 +77,12 @@ def _tiles(plan: Plan) -> list[Markup]:
             f"{placed:,} of {total:,}",
             f"{missing:,} {'fits' if missing == 1 else 'fit'} no node"
             if missing
-            else f"on {summary.counted(len(summary.steps_by_node(plan)), 'node')}",
+            else f"on {values.counted(len(summary.steps_by_node(plan)), 'node')}",
             "bad" if missing else "",
         ),
     ]
     compared = summary.schedules(plan)[1:]
-    if compared and compared[0].verdict != summary.NONE:
+    if compared and compared[0].verdict != values.NONE:
         first = compared[0]
         word = "than" if first.verdict.endswith(("shorter", "longer")) else "against"
         against = f"{word} {first.name} ({first.makespan})"
@@ -91,13 +91,13 @@ def _tiles(plan: Plan) -> list[Markup]:
         good = "good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
     if ends:
-        bound = f"{summary.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"
+        bound = f"{values.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"
         tiles.append(_tile("Against the lower bound", summary.bound_verdict(plan), bound))
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
         unknown = summary.is_latency_unknown(plan.figures)
-        value = "unknown" if unknown else summary.latency(plan.figures.latency_ms)
+        value = "unknown" if unknown else values.latency(plan.figures.latency_ms)
         tiles.append(_tile("Latency to users", value, note, "bad" if excess > 0 else ""))
     return tiles
 
@@ -118,7 +118,7 @@ def problems(context: Context) -> Markup:
         return NOTHING
     shown = missing[: context.limits.lines]
     items = [tag("li", tag("b", name(step)), Markup(": "), text(reason)) for step, reason in shown]
-    heading = f"{summary.counted(len(missing), 'step')} cannot be scheduled"
+    heading = f"{values.counted(len(missing), 'step')} cannot be scheduled"
     return tag(
         "section",
         _heading(context, heading),
@@ -142,7 +142,7 @@ def timeline(context: Context) -> Markup:
     # Nodes with nothing but driver pods are drawn too.
     idle = len(plan.cluster_nodes) - busy
     if idle > 0:
-        notes.append(f"{summary.counted(idle, 'node')} without pods of the run not shown.")
+        notes.append(f"{values.counted(idle, 'node')} without pods of the run not shown.")
     legend = [_legend_item(context, css, words) for css, words in legend_items(plan, limits)]
     return _figure(
         context,
@@ -192,11 +192,11 @@ def _nodes_legend(context: Context) -> Markup:
         rect = tag("rect", width="12", height="12", rx="3", class_="run")
         css = f"swatch small {context.colours.css_class(node)}"
         swatch = tag("svg", rect, viewBox="0 0 12 12", class_=css, aria_hidden="true")
-        count = tag("small", Markup(f" {summary.counted(counts[node], 'step')}"))
+        count = tag("small", Markup(f" {values.counted(counts[node], 'step')}"))
         items.append(tag("li", swatch, name(node), count))
     more = len(counts) - len(items)
     if more > 0:
-        items.append(tag("li", text(f"and {summary.counted(more, 'node')} more; colours repeat")))
+        items.append(tag("li", text(f"and {values.counted(more, 'node')} more; colours repeat")))
     elif context.colours.repeat:
         items.append(tag("li", Markup("colours repeat")))
     return tag("ul", *items, class_="legend", aria_label="Nodes")

@@ -1,6 +1,6 @@
 """The step table of a report."""
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, name, tag, text
 from kfp_placement.report.palette import NodeColours
@@ -18,8 +18,8 @@ def steps_table(plan: Plan, colours: NodeColours, limits: Limits) -> Markup:
     heads += [("requests", ""), ("why there", "")]
     waiting = summary.waiting_for(plan)
     rows = [_row(step, colours, waiting.get(step.name), latency=latency) for step in shown]
-    count = f"{len(shown):,} of {summary.counted(len(plan.steps), 'step')}"
-    words = f"{count if len(shown) < len(plan.steps) else summary.counted(len(shown), 'step')}"
+    count = f"{len(shown):,} of {values.counted(len(plan.steps), 'step')}"
+    words = f"{count if len(shown) < len(plan.steps) else values.counted(len(shown), 'step')}"
     marked = ["a run time that was assumed"] if _any_assumed(plan) else []
     if any(step.requests_nothing for step in plan.steps):
         marked.append("requests that nobody made")
@@ -47,12 +47,12 @@ def _row(
     cells = [
         tag("th", name(step.name), _remarks(step), *waits, scope="row"),
         _node_cell(step, colours),
-        _amount(summary.duration(step.start_seconds)),
-        _amount(summary.duration(step.finish_seconds)),
+        _amount(values.duration(step.start_seconds)),
+        _amount(values.duration(step.finish_seconds)),
         _amount(summary.run_time(step), _phases(step)),
     ]
     if latency:
-        cells.append(_amount("" if step.latency_ms is None else summary.latency(step.latency_ms)))
+        cells.append(_amount("" if step.latency_ms is None else values.latency(step.latency_ms)))
     requests = summary.requests(step)
     lines = [tag("small", text(f"{resource} {amount}")) for resource, amount in requests]
     cells.append(tag("td", *lines, class_="requests"))
@@ -79,10 +79,10 @@ def _node_cell(step: PlannedStep, colours: NodeColours) -> Markup:
 
 def _phases(step: PlannedStep) -> str:
     phases = []
-    if summary.noticeable(step.image_pull_seconds):
-        phases.append(f"pull {summary.duration(step.image_pull_seconds)}")
-    if summary.noticeable(step.transfer_seconds):
-        phases.append(f"transfers {summary.duration(step.transfer_seconds)}")
+    if values.noticeable(step.image_pull_seconds):
+        phases.append(f"pull {values.duration(step.image_pull_seconds)}")
+    if values.noticeable(step.transfer_seconds):
+        phases.append(f"transfers {values.duration(step.transfer_seconds)}")
     return " · ".join(phases)
 
 

@@ -9,15 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kfp_placement.report.labels import short_name
+from kfp_placement.report.values import NONE, counted, duration, finite, latency
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.quantities import format_duration, format_resources
+from kfp_placement_engine.contract.quantities import format_resources
 from kfp_placement_engine.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.run_graph import DurationSource
 from kfp_placement_engine.step_names import listed
-
-NONE = "-"
-"""Stands where there is no figure."""
 
 PLAN_NAME = "this plan"
 
@@ -27,9 +25,8 @@ NEVER_ENDS = "does not end"
 _TIMES = 2.0
 """From three times the bound on, a factor reads better than a percentage."""
 
-_NOTICEABLE = 1e-3
-
-_HOUR = 3600
+_NOTICEABLE_MS = 1e-3
+"""Round trips closer than this are equal."""
 
 _SAME = 5e-4
 """Makespans closer than this share of each other count as equal: it prints as 0.0%."""
@@ -88,7 +85,7 @@ def taken_liberties(plan: Plan, figures: Figures) -> list[str]:
 
 def breaks_more(plan: Plan, figures: Figures) -> bool:
     """Whether a baseline breaks latency rules that the plan keeps, or breaks them further."""
-    return figures.latency_excess_ms > plan.figures.latency_excess_ms + _NOTICEABLE
+    return figures.latency_excess_ms > plan.figures.latency_excess_ms + _NOTICEABLE_MS
 
 
 def spread(figures: Figures) -> str:
@@ -147,7 +144,7 @@ def verdict(plan: Plan, figures: Figures) -> str:
         return f"places {abs(difference)} {'more' if difference > 0 else 'fewer'}"
     if not ends(plan):
         return NONE
-    mine, other = _finite(plan.figures.makespan_seconds), _finite(figures.makespan_seconds)
+    mine, other = finite(plan.figures.makespan_seconds), finite(figures.makespan_seconds)
     if mine is None or other is None:
         return NONE
     change = 0.0 if mine == other else (mine - other) / max(other, 1e-9)
@@ -159,7 +156,7 @@ def verdict(plan: Plan, figures: Figures) -> str:
 
 def bound_verdict(plan: Plan) -> str:
     """How far the plan is above the lower bound, at most: `2.6% above`, `reached`."""
-    mine, bound = _finite(plan.figures.makespan_seconds), _finite(plan.lower_bound.seconds)
+    mine, bound = finite(plan.figures.makespan_seconds), finite(plan.lower_bound.seconds)
     if mine is None or not bound or not ends(plan):
         return NONE
     gap = (mine - bound) / bound
@@ -270,43 +267,6 @@ def requests(step: PlannedStep) -> list[tuple[str, str]]:
     ]
 
 
-def duration(seconds: float | None) -> str:
-    """Seconds for people."""
-    finite = _finite(seconds)
-    if finite is None:
-        return NONE
-    if noticeable(finite) and finite < 1:
-        milliseconds = finite * 1000
-        return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
-    return _in_units(finite) if noticeable(finite) else "0s"
-
-
-def _in_units(seconds: float) -> str:
-    """`1h1m1s`: seconds stay up to a day, so that what stands side by side can be added up."""
-    whole = round(seconds)
-    if whole < _HOUR:
-        return format_duration(seconds)
-    parts = []
-    for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
-        amount, whole = divmod(whole, size)
-        if amount:
-            parts.append((f"{amount}{unit}", unit))
-    # Beside days, seconds do not matter.
-    days = parts[0][1] == "d"
-    return "".join(text for text, unit in parts if not (days and unit == "s"))
-
-
-def noticeable(seconds: float) -> bool:
-    """Long enough to be shown; shorter times are mostly noise of the arithmetic."""
-    return seconds >= _NOTICEABLE
-
-
-def latency(milliseconds: float | None) -> str:
-    """A round trip for people."""
-    finite = _finite(milliseconds)
-    return NONE if finite is None else f"{finite:.4g} ms"
-
-
 def is_latency_unknown(figures: Figures | ScheduleSummary) -> bool:
     """Whether a step with a latency rule is on a node whose round trip nobody states."""
     return math.isinf(figures.latency_excess_ms)
@@ -330,17 +290,12 @@ def searched(plan: Plan) -> str:
     return f"{how} in {duration(plan.planning_seconds)}"
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`, `1,000 steps`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _schedule(
     name: str, figures: Figures, text: str, caveat: str, *, is_plan: bool
 ) -> ScheduleSummary:
     return ScheduleSummary(
         name=name,
-        makespan_seconds=None if figures.unplaced else _finite(figures.makespan_seconds),
+        makespan_seconds=None if figures.unplaced else finite(figures.makespan_seconds),
         verdict=text,
         caveat=caveat,
         spread=spread(figures),
@@ -349,7 +304,3 @@ def _schedule(
         latency_excess_ms=figures.latency_excess_ms,
         is_plan=is_plan,
     )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement.report.columns import Column, layout, natural_width
 from kfp_placement.report.visible import visible, width
 from kfp_placement_engine.plan import Plan, PlannedStep
@@ -67,7 +67,7 @@ class _Paint:
 
 
 def _header(plan: Plan, paint: _Paint) -> list[str]:
-    nodes = summary.counted(len(plan.cluster_nodes), "node")
+    nodes = values.counted(len(plan.cluster_nodes), "node")
     source = f" ({visible(plan.cluster_source)})" if plan.cluster_source else ""
     run = f"{visible(plan.run_name)} ({visible(plan.run_source)})"
     facts = (
@@ -76,7 +76,7 @@ def _header(plan: Plan, paint: _Paint) -> list[str]:
         f" {summary.searched(plan)}"
     )
     lines = [
-        paint.bold(f"{run}: {summary.counted(len(plan.steps), 'step')} on {nodes}{source}"),
+        paint.bold(f"{run}: {values.counted(len(plan.steps), 'step')} on {nodes}{source}"),
         paint.dim(facts),
     ]
     lines += [paint.dim(f"policy: {visible(line)}") for line in plan.policy]
@@ -103,7 +103,7 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         rows.append(row)
     bound = [
         "lower bound",
-        summary.duration(plan.lower_bound.seconds),
+        values.duration(plan.lower_bound.seconds),
         summary.bound_verdict(plan),
         "",
     ]
@@ -129,7 +129,7 @@ def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
     if summary.is_latency_unknown(schedule):
         return "unknown"
     beyond = schedule.latency_excess_ms
-    return summary.latency(schedule.latency_ms) + (f" (+{beyond:.4g} ms)" if beyond > 0 else "")
+    return values.latency(schedule.latency_ms) + (f" (+{beyond:.4g} ms)" if beyond > 0 else "")
 
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
@@ -167,12 +167,12 @@ def _step_columns(plan: Plan, *, wide: bool, reasons: bool) -> tuple[list[Column
         ),
         (
             Column("START", right=True),
-            [summary.duration(step.start_seconds) for step in steps],
+            [values.duration(step.start_seconds) for step in steps],
             True,
         ),
         (
             Column("END", right=True),
-            [summary.duration(step.finish_seconds) for step in steps],
+            [values.duration(step.finish_seconds) for step in steps],
             True,
         ),
         (Column("RUN", right=True), [summary.run_time(step) for step in steps], True),
@@ -197,12 +197,12 @@ def _step_columns(plan: Plan, *, wide: bool, reasons: bool) -> tuple[list[Column
     return columns, [list(row) for row in zip(*(cells for _, cells in kept), strict=True)]
 
 
-def _amounts(values: Iterable[float]) -> list[str]:
-    return [summary.duration(value) if summary.noticeable(value) else "" for value in values]
+def _amounts(seconds: Iterable[float]) -> list[str]:
+    return [values.duration(each) if values.noticeable(each) else "" for each in seconds]
 
 
 def _latency(step: PlannedStep) -> str:
-    return "" if step.latency_ms is None else summary.latency(step.latency_ms)
+    return "" if step.latency_ms is None else values.latency(step.latency_ms)
 
 
 def _requests(step: PlannedStep) -> str:
@@ -212,7 +212,7 @@ def _requests(step: PlannedStep) -> str:
 def _problems(plan: Plan, paint: _Paint) -> list[list[str]]:
     blocks = []
     if plan.unschedulable:
-        count = summary.counted(len(plan.unschedulable), "step")
+        count = values.counted(len(plan.unschedulable), "step")
         lines = [paint.red(f"Unschedulable ({count}):")]
         lines += [f"  {visible(name)}: {visible(reason)}" for name, reason in plan.unschedulable]
         blocks.append(lines)

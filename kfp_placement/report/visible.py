@@ -57,7 +57,9 @@ def clip_columns(text: str, limit: int) -> str:
     characters = min(len(text), limit)
     while characters > 1 and width(clip(text, characters)) > limit:
         characters -= 1
-    return clip(text, characters)
+    shorter = clip(text, characters)
+    # A single wide character may be all there is, and too much.
+    return shorter if width(shorter) <= limit else "…"[:limit]
 
 
 def clip_path(path: str, limit: int) -> str:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement.report import summary
+from kfp_placement.report import summary, values
 from kfp_placement_engine.plan import Bound, Figures
 from kfp_placement_engine.run_graph import DurationSource
 from tests.support.plans import a_plan, a_step, unplaced_step
@@ -20,7 +20,7 @@ def test_verdicts():
     assert against(100.0) == "equal"
     assert against(100.01) == "equal"
     assert against(0.0, mine=0.0) == "equal"
-    assert against(math.inf) == summary.NONE
+    assert against(math.inf) == values.NONE
     assert against(90.0, unplaced=2) == "places 2 more"
 
 
@@ -36,8 +36,8 @@ def test_no_percentages_while_all_durations_are_assumed():
         (60.0, "reached"),
         (50.0, "20.0% above"),
         (6.0, "10 times it"),
-        (0.0, summary.NONE),
-        (math.nan, summary.NONE),
+        (0.0, values.NONE),
+        (math.nan, values.NONE),
     ],
 )
 def test_bound_verdicts(bound, words):
@@ -82,15 +82,15 @@ def test_counts():
     assert summary.placed(plan) == 2
     assert summary.placed(a_plan(unplaced_step(cached=True))) == 1
     assert summary.steps_by_node(plan) == {"node-0": 1, "x": 1}
-    assert summary.counted(1, "node") == "1 node"
-    assert summary.counted(1000, "node") == "1,000 nodes"
+    assert values.counted(1, "node") == "1 node"
+    assert values.counted(1000, "node") == "1,000 nodes"
 
 
 def test_latency_is_shown_only_where_there_is_a_rule():
     assert not summary.shows_latency(a_plan())
     assert summary.shows_latency(a_plan(a_step(latency_ms=0.8)))
     assert summary.shows_latency(a_plan(baselines={"heft": Figures(0, 0, 3.0, 1.0)}))
-    assert summary.latency(None) == summary.NONE
+    assert values.latency(None) == values.NONE
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_latency_is_shown_only_where_there_is_a_rule():
     ],
 )
 def test_seconds_stay_so_that_times_add_up(seconds, text):
-    assert summary.duration(seconds) == text
+    assert values.duration(seconds) == text
 
 
 def test_figures_that_do_not_exist():
-    assert summary.duration(0.0839) == "84ms"
-    assert summary.duration(0.00722) == "7.2ms"
-    assert summary.duration(0.0) == summary.duration(4e-16) == "0s"
-    assert summary.duration(None) == summary.duration(math.inf) == summary.NONE
+    assert values.duration(0.0839) == "84ms"
+    assert values.duration(0.00722) == "7.2ms"
+    assert values.duration(0.0) == values.duration(4e-16) == "0s"
+    assert values.duration(None) == values.duration(math.inf) == values.NONE
 
 
 def test_a_mean_shows_its_range():

@@ -9,7 +9,6 @@ import contextlib
 import copy
 import os
 import sys
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,9 @@ from typing import Any, Self
 
 import yaml
 
-from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from tests.controlplane import health, housekeeping
-from tests.controlplane.api import Api, JsonObject
+from tests.controlplane.api import JsonObject
 from tests.controlplane.argo import crds
-from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.loop import ArgoLoop
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.exceptions import WaitError
@@ -36,6 +32,7 @@ from tests.controlplane.ports import LOOPBACK, free_ports
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
+from tests.support.cluster_of_runs import ClusterOfRuns
 from tests.support.manifests import NAMESPACE, of_kind
 from tests.support.scraping import Scraped, scrape
 
@@ -47,7 +44,6 @@ ARGO = "argo"
 
 _ACCOUNTS = {"plan": "plan", EXTEND: "scheduler", SCHEDULER: "scheduler", RELEASE: "release"}
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
-_COMPLETED = "workflows.argoproj.io/completed"
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class InstallationOptions:
     start_timeout_seconds: float = 60.0
 
 
-class Installation:
+class Installation(ClusterOfRuns):
     """An installation at work; a context manager that stops its processes.
 
     The control plane must leave pods alone (`PlaneOptions(play_pods=False)`) and is expected to be
@@ -97,7 +93,7 @@ class Installation:
 
     def __init__(self, plane: ControlPlane, options: InstallationOptions | None = None) -> None:
         """Start nothing yet."""
-        self.api: Api = plane.api
+        super().__init__(plane.api)
         self._plane = plane
         self._options = options or InstallationOptions()
         self._processes: dict[str, ManagedProcess] = {}
@@ -243,85 +239,6 @@ class Installation:
     def logs(self, lines: int = 40) -> dict[str, str]:
         """The end of every process' log."""
         return {name: process.last_lines(lines) for name, process in self._processes.items()}
-
-    @contextlib.contextmanager
-    def namespace(self, labels: Mapping[str, str] | None = None) -> Iterator[str]:
-        """A namespace for runs, with the account that KFP's pods have."""
-        wanted = f"team-{uuid.uuid4().hex[:8]}"
-        with housekeeping.temporary_namespace(self.api, wanted, labels) as name:
-            metadata = {"name": "pipeline-runner", "namespace": name}
-            self.api.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
-            yield name
-
-    def submit(self, workflow: Mapping[str, Any], namespace: str) -> str:
-        """Create a Workflow as KFP's API server does; returns its name."""
-        item = copy.deepcopy(dict(workflow))
-        run_id = str(uuid.uuid4())
-        given = item["metadata"]
-        name = given.get("name") or f"{given['generateName']}{uuid.uuid4().hex[:8]}"
-        item["metadata"] = {
-            "name": name,
-            "namespace": namespace,
-            "labels": {**given.get("labels", {}), "pipeline/runid": run_id},
-            "annotations": given.get("annotations", {}),
-        }
-        labels = item["spec"].setdefault("podMetadata", {}).setdefault("labels", {})
-        labels["pipeline/runid"] = run_id
-        item.pop("status", None)
-        self.api.create({**item, "apiVersion": ARGO_VERSION, "kind": "Workflow"})
-        return name
-
-    def workflow(self, name: str, namespace: str) -> JsonObject:
-        """A Workflow as it is now."""
-        return self.api.get(ARGO_VERSION, "Workflow", name, namespace)
-
-    def wait_for_end(self, name: str, namespace: str, timeout_seconds: float = 60.0) -> JsonObject:
-        """Wait until Argo is done with a Workflow; returns it."""
-
-        def ended() -> JsonObject | None:
-            found = self.workflow(name, namespace)
-            labels = found["metadata"].get("labels") or {}
-            return found if labels.get(_COMPLETED) == "true" else None
-
-        def state() -> object:
-            return {
-                pod["metadata"]["name"]: (
-                    pod["spec"]["schedulerName"],
-                    pod["spec"].get("nodeName"),
-                    pod["status"].get("phase"),
-                )
-                for pod in self.pods(namespace)
-            }
-
-        found = wait_until(ended, f"the end of {name}", timeout_seconds, state)
-        assert found is not None
-        return found
-
-    def pods(self, namespace: str) -> list[JsonObject]:
-        """All pods of a namespace."""
-        return self.api.list("v1", "Pod", namespace)
-
-    def placement(self, name: str, namespace: str) -> PipelinePlacement | None:
-        """The plan of a run, if there is one."""
-        found = self.api.find(API_VERSION, "PipelinePlacement", name, namespace)
-        return None if found is None else read_resource(PipelinePlacement, found)
-
-    def policy(self) -> JsonObject:
-        """The policy as it is now."""
-        return self.api.get(API_VERSION, "PlacementPolicy", "default")
-
-    def set_policy(self, **spec: Any) -> None:
-        """Change fields of the policy's `spec`; None removes one."""
-        self.api.patch(self.policy(), {"spec": spec})
-
-    def wait_for_flag(self, flag: str, value: bool, timeout_seconds: float = 60.0) -> None:
-        """Wait until a flag of the policy's status has a value."""
-        wait_until(
-            lambda: self.policy().get("status", {}).get(flag) is value,
-            f"{flag} to be {value}",
-            timeout_seconds,
-            self.policy,
-        )
 
     def scheduler_configuration(self) -> JsonObject:
         """The shipped KubeSchedulerConfiguration, with the port that our extender has here."""
