@@ -185,6 +185,7 @@ class ExtendProcess:
         gc.collect()
         gc.freeze()
         while not self._stopping.wait(TICK_SECONDS):
+            self._memory.forget_moments()
             try:
                 self._guard.tick()
             except Exception:

@@ -16,11 +16,13 @@ from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
 from kfp_placement_controller.extender.contention import (
     MAX_PAUSE_SECONDS,
     SETTLE_SECONDS,
+    PauseBudget,
     settling_seconds,
     without_taken,
 )
 from kfp_placement_controller.extender.decisions import (
     Decision,
+    Ground,
     filter_nodes,
     prioritize_nodes,
     taken_nodes,
@@ -87,6 +89,7 @@ class Answers:
         self._own_namespace = own_namespace
         self._cpu_clock = cpu_clock
         self._clock = clock
+        self._pauses = PauseBudget(clock())
 
     def filter(self, body: bytes, paused_seconds: float = 0.0) -> Answer:
         """Which nodes remain, or a pause.
@@ -136,11 +139,14 @@ class Answers:
         decision = filter_nodes(known, pod, offered)
         unsettled = settling_seconds(known, pod, decision.nodes, now)
         settled = tuple(name for name in decision.nodes if name not in unsettled)
-        if settled or not unsettled:
+        # The first is the best: seconds of waiting are less than what the others may cost.
+        if settled and (decision.nodes[0] in settled or decision.ground is Ground.NOTHING_KNOWN):
             return self._sent(known, pod, replace(decision, nodes=settled))
-        if paused_seconds < MAX_PAUSE_SECONDS:
-            pause = min(max(unsettled.values()), MAX_PAUSE_SECONDS - paused_seconds)
-            return Answer(b"", YIELDED, pause_seconds=pause)
+        left = MAX_PAUSE_SECONDS - paused_seconds
+        if unsettled and left > 0:
+            pause = self._pauses.take(min(max(unsettled.values()), left), now)
+            if pause > 0:
+                return Answer(b"", YIELDED, pause_seconds=pause)
         return self._sent(known, pod, decision)
 
     def _sent(self, known: Knowledge, pod: AskedPod, decision: Decision) -> Answer:

@@ -6,6 +6,7 @@ Three listeners: the scheduler's questions (loopback), probes and metrics, and t
 import asyncio
 import logging
 import ssl
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -51,10 +52,11 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
     application = web.Application(client_max_size=MAX_BODY_BYTES)
 
     async def settled(body: bytes) -> Answer:
-        paused_seconds = 0.0
-        while (found := answers.filter(body, paused_seconds)).pause_seconds:
+        begun = time.monotonic()
+        found = answers.filter(body)
+        while found.pause_seconds:
             await asyncio.sleep(found.pause_seconds)
-            paused_seconds += found.pause_seconds
+            found = answers.filter(body, time.monotonic() - begun)
         return found
 
     async def points(body: bytes) -> Answer:

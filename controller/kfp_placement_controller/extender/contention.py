@@ -21,6 +21,10 @@ busy cores it takes up to 40 ms."""
 MAX_PAUSE_SECONDS = 0.35
 """Of one question in all; after half a second kube-scheduler asks us no more."""
 
+PAUSE_SHARE, MAX_SAVED_SECONDS = 0.5, 2.0
+"""Of all time that may be spent in pauses, and how much of it may be saved up: kube-scheduler asks
+for one pod after the other, so whoever makes us pause keeps all our pods waiting."""
+
 
 def settling_seconds(
     known: Knowledge, pod: AskedPod, names: Sequence[str], now: float
@@ -35,7 +39,9 @@ def settling_seconds(
     """
     since = now - SETTLE_SECONDS
     ours = pod.observed.scheduler_name
-    others = [each for each in known.waiting.values() if each.scheduler_name != ours]
+    # A name that anybody may write into a pod is no scheduler yet.
+    names_of_others = known.binders - {ours}
+    others = [each for each in known.waiting.values() if each.scheduler_name in names_of_others]
     refused = [each for each in others if each.is_refused]
     new = [each for each in others if each.since > since]
     if not refused and not new:
@@ -57,6 +63,28 @@ def settling_seconds(
         if begun:
             found[name] = max(begun) - since
     return found
+
+
+class PauseBudget:
+    """How much may be paused still."""
+
+    def __init__(self, now: float) -> None:
+        """Full.
+
+        Args:
+            now: in seconds of any clock.
+        """
+        self._saved_seconds = MAX_SAVED_SECONDS
+        self._at = now
+
+    def take(self, seconds: float, now: float) -> float:
+        """So many seconds of pause, or as many as are left; 0 = no pause."""
+        earned = (now - self._at) * PAUSE_SHARE
+        self._saved_seconds = min(MAX_SAVED_SECONDS, self._saved_seconds + earned)
+        self._at = now
+        taken = min(seconds, self._saved_seconds)
+        self._saved_seconds -= taken
+        return taken
 
 
 def without_taken(

@@ -41,8 +41,9 @@ SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 MAX_WAITING = 1000
 """Pods without a node that are kept; where there are more, the cluster is full by any measure."""
 
-GRANT_SECONDS = 5.0
-"""After this a pod that we have sent to a node, and that is not seen there, went elsewhere."""
+MOMENT_SECONDS = 5.0
+"""After this a pod that we have sent to a node, and that is not seen there, went elsewhere; and
+nobody asks when room was freed or taken."""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
@@ -157,14 +158,19 @@ class Memory:
 
     def granted(self, pod: ObservedPod, node: str) -> None:
         """We have sent a pod to a node; its scheduler counts it there before anybody sees it."""
-        now = self._clock()
+        grant = Grant(node, pod.requests, self._clock())
         with self._lock:
-            lasting = {
-                uid: grant
-                for uid, grant in self.known.granted.items()
-                if grant.at + GRANT_SECONDS > now
-            }
-            self._publish(granted={**lasting, pod.uid: Grant(node, pod.requests, now)})
+            self._publish(granted={**self.known.granted, pod.uid: grant})
+
+    def forget_moments(self) -> None:
+        """Forget what mattered for a moment only; to be called from time to time."""
+        since = self._clock() - MOMENT_SECONDS
+        with self._lock:
+            known = self.known
+            granted = {uid: each for uid, each in known.granted.items() if each.at > since}
+            freed_at = {name: at for name, at in known.freed_at.items() if at > since}
+            taken_at = {name: at for name, at in known.taken_at.items() if at > since}
+            self._publish(granted=granted, freed_at=freed_at, taken_at=taken_at)
 
     def _room_changes(self, change: Change[ObservedPod]) -> dict[str, Any]:
         old = change.old if change.old is not None and change.old.holds_room else None
@@ -181,6 +187,8 @@ class Memory:
                 claims.update((pod.namespace, claim) for claim in pod.claims)
                 self._mount(pod, sign)
         changes: dict[str, Any] = {"used": used}
+        if new is not None and new.uid in self.known.waiting:
+            changes["binders"] = self.known.binders | {new.scheduler_name}
         if new is None and old is not None:
             changes["freed_at"] = {**self.known.freed_at, old.node_name: self._clock()}
         if old is None and new is not None:

@@ -158,6 +158,13 @@ class Cluster:
         self.memory.pod_changed(Change(key, self._pods.get(key), new))
         self._pods[key] = new
 
+    def seen_to_bind(self, scheduler: str) -> None:
+        """A scheduler places a pod of no requests, which ends."""
+        for given in ({}, {"node": "a"}):
+            self.pod(name=f"placed-by-{scheduler}", scheduler=scheduler, **given)
+        self.remove_pod(f"placed-by-{scheduler}")
+        self.now += 1000
+
     def remove_pod(self, name: str = "pod", namespace: str = NAMESPACE) -> None:
         """A pod goes."""
         old = self._pods.pop((namespace, name))

@@ -180,6 +180,7 @@ def test_any_pod_is_answered_within_the_nodes_asked_about(pod, names):
 
 def held_back(cluster: Cluster) -> Answers:
     """Another scheduler waits for all the room of the planned node, which has just become free."""
+    cluster.seen_to_bind("other")
     cluster.pod(name="left", node="a", requests={"cpu": "8"}, phase="Running")
     cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other", refused="no room")
     cluster.now += 10
@@ -225,3 +226,16 @@ def test_where_there_is_a_choice_settled_nodes_are_chosen(cluster):
     pod = pod_object("unheard-of", requests={"cpu": "1"})
     found = answers.filter(question(Pod=pod, NodeNames=["a", "c"]))
     assert json.loads(found.body)["NodeNames"] == ["c"]
+
+
+def test_the_best_node_is_worth_a_pause_even_where_others_are_settled(cluster):
+    """The planned node is not offered; what is next best has just become free, `d` is far worse."""
+    cluster.node("c")
+    cluster.node("d")
+    cluster.plan(["train", 2, 0, 100, [], [[0, 5], [3, 600]]])
+    answers = held_back(cluster)
+    asked = question(Pod=pod_object(requests={"cpu": "1"}), NodeNames=["a", "d"])
+    pause = answers.filter(asked).pause_seconds
+    assert pause > 0
+    cluster.now += pause
+    assert json.loads(answers.filter(asked, pause).body)["NodeNames"] == ["a", "d"]

@@ -77,6 +77,7 @@ def test_the_scheduler_s_questions_are_answered():
 def test_a_question_that_is_held_back_is_answered_from_what_has_become_of_the_room():
     async def check():
         cluster = a_cluster()
+        cluster.seen_to_bind("other")
         cluster.pod(name="theirs", requests={"cpu": "8"}, scheduler="other")
         answers = Answers(lambda: cluster.known, lambda *_: None, clock=lambda: cluster.now)
         question = {**QUESTION, "Pod": pod_object(requests={"cpu": "1"}), "NodeNames": ["a"]}

@@ -3,11 +3,13 @@
 import pytest
 
 from kfp_placement_controller.extender.contention import (
+    MAX_SAVED_SECONDS,
     SETTLE_SECONDS,
+    PauseBudget,
     settling_seconds,
     without_taken,
 )
-from kfp_placement_controller.extender.memory import GRANT_SECONDS, MAX_WAITING
+from kfp_placement_controller.extender.memory import MAX_WAITING, MOMENT_SECONDS
 from tests.controller.extender.known import Cluster, asked
 
 OTHERS = "default-scheduler"
@@ -18,7 +20,7 @@ LONG_AGO, JUST_NOW = 100.0, 0.05
 def waiting(cluster: Cluster, name: str, cpu: str, *, since: float = LONG_AGO, **given) -> None:
     """A pod of another scheduler that has waited so many seconds."""
     now, cluster.now = cluster.now, cluster.now - since
-    cluster.pod(name=name, requests={"cpu": cpu}, scheduler=OTHERS, **given)
+    cluster.pod(name=name, requests={"cpu": cpu}, **{"scheduler": OTHERS, **given})
     cluster.now = now
 
 
@@ -44,7 +46,10 @@ def unsettled(cluster: Cluster, cpu: str = "2") -> dict[str, float]:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return Cluster("a", "b")
+    """Two nodes, and another scheduler that has placed a pod before."""
+    found = Cluster("a", "b")
+    found.seen_to_bind(OTHERS)
+    return found
 
 
 def test_room_that_nobody_else_waits_for_is_given_at_once(cluster):
@@ -58,6 +63,25 @@ def test_room_that_another_waits_for_settles_for_a_moment(cluster):
     assert unsettled(cluster) == {"a": pytest.approx(SETTLE_SECONDS - JUST_NOW)}
     cluster.now += SETTLE_SECONDS
     assert unsettled(cluster) == {}
+
+
+def test_a_name_that_never_placed_a_pod_is_waited_for_by_nobody(cluster):
+    freed(cluster, "2")
+    waiting(cluster, "theirs", "1", refused=FULL, scheduler="made-up")
+    # A pod may be created with a node: that is no scheduler's doing.
+    cluster.pod(name="bound-by-hand", node="b", scheduler="made-up", phase="Running")
+    assert unsettled(cluster) == {}
+
+
+def test_pauses_take_half_of_the_time_at_most():
+    now, paused = 0.0, 0.0
+    budget = PauseBudget(now)
+    while now < 100:
+        pause = budget.take(0.15, now)
+        paused += pause
+        now += pause + 0.01
+    assert 50 <= paused <= 50 + MAX_SAVED_SECONDS
+    assert budget.take(0.15, now + 10) == 0.15
 
 
 def test_pods_that_our_scheduler_places_are_no_others(cluster):
@@ -157,11 +181,16 @@ def test_what_was_taken_before_is_kube_scheduler_s_to_judge(cluster):
     assert without_taken(cluster.known, asked(requests={"cpu": "5"}), ["a"], asked_at) == ("a",)
 
 
-def test_a_grant_that_is_not_used_is_forgotten(cluster):
+def test_what_mattered_for_a_moment_is_forgotten(cluster):
+    freed(cluster, "2")
     cluster.memory.granted(asked(name="lost").observed, "a")
-    cluster.now += GRANT_SECONDS
-    cluster.memory.granted(asked(name="next").observed, "a")
-    assert len(cluster.known.granted) == 1
+    cluster.memory.forget_moments()
+    known = cluster.known
+    assert (len(known.granted), list(known.freed_at), list(known.taken_at)) == (1, ["a"], ["a"])
+    cluster.now += MOMENT_SECONDS
+    cluster.memory.forget_moments()
+    known = cluster.known
+    assert (known.granted, known.freed_at, known.taken_at) == ({}, {}, {})
 
 
 def test_nodes_that_are_not_known_are_not_judged(cluster):

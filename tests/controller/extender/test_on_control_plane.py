@@ -72,12 +72,22 @@ def rivals(extender, api, namespace, nodes):
     extender.plan(namespace, [["train", 0, 0, 60]], nodes)
     block = partial(objects.pod, namespace=namespace, requests={"cpu": "8"})
     blocks = [api.create(block(f"on-{node}", nodeName=node)) for node in nodes]
-    theirs = api.create(block("theirs", schedulerName="another"))
+    another = partial(objects.pod, namespace=namespace, schedulerName="another")
+    api.create(another("before"))
+    bind(api, namespace, "before", nodes[0])
+    theirs = api.create(another("theirs", requests={"cpu": "8"}))
     refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     api.patch(theirs, {"status": {"conditions": [refusal]}}, part="status")
     api.create(extender.pod("train", namespace, "train", {"cpu": "8"}))
     wait_until(lambda: refusals(api, namespace), "ours to be refused too")
     return blocks[0], theirs
+
+
+def bind(api, namespace, name, node) -> None:
+    """As a scheduler does."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}/binding"
+    api.request("POST", path, {"metadata": {"name": name}, "target": target})
 
 
 def refusals(api, namespace) -> str:
@@ -99,11 +109,9 @@ def test_room_that_another_scheduler_takes_is_not_booked_twice(
     extender, api, namespace, nodes, rivals
 ):
     block, _ = rivals
-    target = {"apiVersion": "v1", "kind": "Node", "name": nodes[0]}
     api.delete(block, grace_seconds=0)
     # A scheduler of somebody's, as quick as one can be.
-    path = f"/api/v1/namespaces/{namespace}/pods/theirs/binding"
-    api.request("POST", path, {"metadata": {"name": "theirs"}, "target": target})
+    bind(api, namespace, "theirs", nodes[0])
     again = objects.pod("again", namespace, {"cpu": "8"}, schedulerName=SCHEDULER)
     api.create(again)
     wait_until(
