@@ -74,7 +74,7 @@ def rivals(extender, api, namespace, nodes):
     blocks = [api.create(block(f"on-{node}", nodeName=node)) for node in nodes]
     another = partial(objects.pod, namespace=namespace, schedulerName="another")
     api.create(another("before"))
-    bind(api, namespace, "before", nodes[0])
+    bind(api, namespace, "before", nodes[1])
     theirs = api.create(another("theirs", requests={"cpu": "8"}))
     refusal = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     api.patch(theirs, {"status": {"conditions": [refusal]}}, part="status")
