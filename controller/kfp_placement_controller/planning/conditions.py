@@ -61,7 +61,7 @@ def phase(run: TrackedRun) -> Phase:
         return Phase.SUCCEEDED if run.workflow.phase == "Succeeded" else Phase.FAILED
     if run.plan is None:
         return Phase.PLANNING
-    begun = any(status.ended or run.pods.has_begun(name) for name, status in run.statuses.items())
+    begun = run.pods.has_begun() or any(status.ended for status in run.statuses.values())
     return Phase.RUNNING if begun else Phase.PLANNED
 
 

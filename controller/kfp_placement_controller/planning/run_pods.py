@@ -114,9 +114,10 @@ class RunPods:
         """Pods made for the step so far, as far as we have seen them."""
         return len(self._executors.get(step, ()))
 
-    def has_begun(self, step: str) -> bool:
-        """Whether any attempt at the step has got a node, be it over by now."""
-        return any(pod.bound_at is not None for pod in self._executors.get(step, {}).values())
+    def has_begun(self) -> bool:
+        """Whether any attempt at any step has got a node, be it over by now."""
+        attempts = (pod for pods in self._executors.values() for pod in pods.values())
+        return any(pod.bound_at is not None for pod in attempts)
 
     def __iter__(self) -> Iterator[RunPod]:
         return iter(self._pods.values())
