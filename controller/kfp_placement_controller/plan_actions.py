@@ -145,6 +145,6 @@ class ActionRunner:
     def _open(self, action: OpenGate) -> None:
         release = action.release
         pod = release.pod
-        pin = Pin(release.node, release.required) if release.node else None
+        pin = Pin(release.node, release.hosts) if release.node or release.hosts else None
         if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
             GATES_OPENED.labels(str(release.cause)).inc()

@@ -1,7 +1,8 @@
 """`release`: takes our gates off pods, whatever else of us is dead.
 
 By hand it pauses the policy first, so that no pod is gated anew, and frees all pods. A CronJob
-frees those that are past their deadline.
+frees those that are past their deadline. It knows no round trips, so no latency limit holds for the
+pods that it frees; it says of which.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +13,14 @@ from kfp_placement_controller.exceptions import KubernetesError
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.gates import is_gated, open_gate
 from kfp_placement_controller.kube.kinds import PODS, POLICIES
+from kfp_placement_controller.kube.latency_limits import limit_ms
+from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.policies import set_paused
 from kfp_placement_controller.kube.times import read_time
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
-from kfp_placement_engine.contract.resources_policy import POLICY_NAME
+from kfp_placement_engine.contract.resources_fields import latency_text
+from kfp_placement_engine.contract.resources_policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_mapping
 
@@ -48,9 +52,9 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
     Raises:
         KubernetesError: pods cannot be listed, or the policy cannot be paused.
     """
-    earlier_than = None
+    earlier_than, rules = None, _rules(client, say)
     if settings.overdue:
-        earlier_than = now - _deadline(client, say)
+        earlier_than = now - timedelta(seconds=rules.gate_deadline_seconds)
     else:
         say("the policy is paused" if not settings.dry_run else "would pause the policy")
         if not settings.dry_run:
@@ -64,7 +68,7 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
             continue
         try:
             freed += open_gate(client, namespace, name, metadata.get("uid", ""))
-            say(f"freed {namespace}/{name}")
+            say(f"freed {namespace}/{name}{_unkept_limit(pod, rules)}")
         except (KubernetesError, InputError) as error:
             failed += 1
             say(f"could not free {namespace}/{name}: {error}")
@@ -72,8 +76,8 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
     return 1 if failed else 0
 
 
-def _deadline(client: KubeClient, say: Say) -> timedelta:
-    """The policy's, or the default one: a policy that is gone or damaged holds nobody up."""
+def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
+    """The policy's, or the default ones: a policy that is gone or damaged holds nobody up."""
     policy = PlacementPolicy()
     try:
         found = client.get(POLICIES, POLICY_NAME)
@@ -81,7 +85,19 @@ def _deadline(client: KubeClient, say: Say) -> timedelta:
             policy = read_resource(PlacementPolicy, found)
     except (KubernetesError, InputError) as error:
         say(f"the policy cannot be read, its defaults hold: {error}")
-    return timedelta(seconds=policy.spec.gate_deadline_seconds)
+    return policy.spec
+
+
+def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
+    """What is to be said of a pod's hard limit: nobody here knows round trips."""
+    try:
+        observed = observe_pod(pod)
+    except InputError:
+        return ""  # it is freed all the same
+    limit = limit_ms(observed, rules)
+    if limit is None:
+        return ""
+    return f"; its limit of {latency_text(limit)} to {observed.location} is not kept"
 
 
 def _gated(

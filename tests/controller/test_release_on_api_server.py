@@ -11,6 +11,7 @@ from kfp_placement_controller.kube.transport import Transport
 from kfp_placement_controller.main import main
 from kfp_placement_controller.release import release
 from kfp_placement_controller.settings import ReleaseSettings
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from tests.controlplane import objects
 from tests.support.custom_resources import installed_crds
 
@@ -96,6 +97,16 @@ def test_overdue_frees_pods_past_the_deadline_only(client, pods, later_seconds, 
     assert pods() == expected
     policy = client.get(POLICIES, "default")
     assert policy is None or not policy["spec"].get("paused")
+
+
+def test_it_says_of_which_pods_a_hard_limit_is_not_kept(client, namespace, pods):
+    limited = objects.pod("near", namespace, labels={"OurLocation": "HOME"}, schedulingGates=[OURS])
+    limited["metadata"]["annotations"] = {HINTS_ANNOTATION: '{"v": 1, "maxLatency": "20ms"}'}
+    client.create(PODS, limited)
+    said: list[str] = []
+    assert release(client, now(70), said.append, ReleaseSettings(overdue=True)) == 0
+    assert f"freed {namespace}/near; its limit of 20ms to HOME is not kept" in said
+    assert f"freed {namespace}/a" in said
 
 
 def test_a_policy_that_cannot_be_read_holds_nobody_up(client, pods):

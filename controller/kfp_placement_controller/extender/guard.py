@@ -1,7 +1,7 @@
 """What `extend` looks after when others are dead: our scheduler, the planner, overdue gates.
 
 It says so in the policy's status, which admission asks for, and takes overdue gates off, whatever
-the planner does.
+the planner does. A hard latency limit holds all the same.
 """
 
 import logging
@@ -13,7 +13,8 @@ from functools import partial
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.gates import is_overdue, open_gate
+from kfp_placement_controller.kube.gates import Pin, is_overdue, open_gate
+from kfp_placement_controller.kube.latency_limits import hard_limit
 from kfp_placement_controller.kube.leases import ObservedLease
 from kfp_placement_controller.kube.liveness import (
     LeaseWatch,
@@ -109,7 +110,8 @@ class Guard:
         return [pod for pod in gated if is_overdue(pod, now, deadline_seconds)]
 
     def _open(self, pod: ObservedPod) -> None:
-        if open_gate(self._client, pod.namespace, pod.name, pod.uid):
+        pin = _pin(self._known(), pod)
+        if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
             GATES_OVERDUE.inc()
             _LOG.warning("took the gate off pod %s/%s: past its deadline", pod.namespace, pod.name)
 
@@ -118,3 +120,16 @@ class Guard:
             write()
         except (ControllerError, EngineError) as error:
             _LOG.warning("%s: %s", what, error)
+
+
+def _pin(known: Knowledge, pod: ObservedPod) -> Pin | None:
+    """The nodes within the pod's hard limit; None = it has none."""
+    place = pod.location.lower()
+    trips = {
+        name: node.latencies_ms[place]
+        for name, node in known.nodes.items()
+        if place in node.latencies_ms
+    }
+    labels = {name: node.labels for name, node in known.nodes.items()}
+    limit = hard_limit(pod, known.rules, trips, labels)
+    return None if limit is None else Pin(hosts=limit.required)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
+from kfp_placement_controller.kube import latency_limits
 from kfp_placement_engine.latency_tolerance import LatencyTolerance
 
 _UNKNOWN_NODE = KnownNode()
@@ -32,12 +33,7 @@ class Rank(NamedTuple):
 
 def limit_ms(known: Knowledge, pod: AskedPod) -> float | None:
     """The hard limit of the round trip; None = none, or nobody knows where the place is."""
-    if pod.place not in known.places:
-        return None
-    if pod.max_latency_ms is not None:
-        return pod.max_latency_ms
-    assumed = known.rules.defaults.of_type(pod.step_type)
-    return None if assumed is None else assumed.max_latency_ms
+    return latency_limits.limit_ms(pod.observed, known.rules) if pod.place in known.places else None
 
 
 def latency_ms(known: Knowledge, pod: AskedPod, name: str) -> float:

@@ -4,7 +4,8 @@ What the API server allows while a pod is gated is more than ever after: preferr
 anything, required terms may only become narrower, and other people's gates are not ours to touch.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -13,10 +14,13 @@ from typing import Any
 from kfp_placement_controller.exceptions import ConflictError, KubernetesError, NotFoundError
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import PODS
+from kfp_placement_controller.kube.latency_limits import HOST_LABEL
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.readers.fields import as_list, as_mapping
+
+_LOG = logging.getLogger(__name__)
 
 MAX_TRIES = 5
 """Writes that others may come before: status updates of a gated pod are rare."""
@@ -31,13 +35,13 @@ class Pin:
     """Where a pod is to go.
 
     Attributes:
-        node: name of the node.
-        required: nowhere else. Such a pod waits for ever if the node is lost, so that this is for
-            hard latency rules only.
+        node: name of the node that it had better go to; "" = no matter.
+        hosts: nowhere but to nodes with one of these host labels; empty = no matter. Such a pod
+            waits for ever if all of them are lost, so that this is for hard latency limits only.
     """
 
-    node: str
-    required: bool = False
+    node: str = ""
+    hosts: tuple[str, ...] = ()
 
 
 def is_gated(pod: Mapping[str, Any]) -> bool:
@@ -81,8 +85,8 @@ def open_gate(
 ) -> bool:
     """Take our gate off a pod; returns False if there was nothing to do any more.
 
-    A pin that the API server refuses is left out: a pod that goes anywhere is better than one
-    that waits.
+    A pin that the API server refuses is left out, and the log says so: a pod that goes anywhere
+    is better than one that waits for us.
 
     Args:
         client: the API server.
@@ -113,6 +117,7 @@ def open_gate(
         except KubernetesError as error:
             if pin is None or error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
+            _LOG.warning("pod %s/%s goes anywhere: %s", namespace, name, error)
             pin = None
     return False
 
@@ -127,21 +132,32 @@ def _pinned(pod: Mapping[str, Any], pin: Pin) -> JsonObject:
     spec = as_mapping(pod.get("spec"), "pod: spec")
     affinity = as_mapping(spec.get("affinity"), "pod: affinity")
     nodes = as_mapping(affinity.get("nodeAffinity"), "pod: nodeAffinity")
-    by_name = {"key": "metadata.name", "operator": "In", "values": [pin.node]}
-    if not pin.required:
-        theirs = as_list(nodes.get(_PREFERRED), "pod: preferred terms")
-        ours = {"weight": _HIGHEST_WEIGHT, "preference": {"matchFields": [by_name]}}
-        return {_PREFERRED: [*theirs, ours]}
+    changed: JsonObject = {}
+    if pin.node:
+        changed[_PREFERRED] = _preferred(nodes, pin.node)
+    if pin.hosts:
+        changed[_REQUIRED] = _required(nodes, pin.hosts)
+    return changed
+
+
+def _preferred(nodes: Mapping[str, Any], node: str) -> list[Any]:
+    by_name = {"key": "metadata.name", "operator": "In", "values": [node]}
+    ours = {"weight": _HIGHEST_WEIGHT, "preference": {"matchFields": [by_name]}}
+    return [*as_list(nodes.get(_PREFERRED), "pod: preferred terms"), ours]
+
+
+def _required(nodes: Mapping[str, Any], hosts: Sequence[str]) -> JsonObject:
+    by_host = {"key": HOST_LABEL, "operator": "In", "values": [*hosts]}
     required = as_mapping(nodes.get(_REQUIRED), "pod: required terms")
     terms = as_list(required.get("nodeSelectorTerms"), "pod: required terms") or [{}]
     alone = not required.get("nodeSelectorTerms")
-    narrower = [_narrowed(as_mapping(term, "pod: term"), by_name, alone=alone) for term in terms]
-    return {_REQUIRED: {**required, "nodeSelectorTerms": narrower}}
+    narrower = [_narrowed(as_mapping(term, "pod: term"), by_host, alone=alone) for term in terms]
+    return {**required, "nodeSelectorTerms": narrower}
 
 
-def _narrowed(term: JsonObject, by_name: JsonObject, *, alone: bool) -> JsonObject:
-    """A term that also asks for the node. An empty one of the user's matches nothing and stays."""
+def _narrowed(term: JsonObject, by_host: JsonObject, *, alone: bool) -> JsonObject:
+    """A term that also asks for a host. An empty one of the user's matches nothing and stays."""
     if not term and not alone:
         return term
-    fields = as_list(term.get("matchFields"), "pod: matchFields")
-    return {**term, "matchFields": [*fields, by_name]}
+    expressions = as_list(term.get("matchExpressions"), "pod: matchExpressions")
+    return {**term, "matchExpressions": [*expressions, by_host]}

@@ -7,8 +7,15 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from kfp_placement_controller.kube.times import read_time
-from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
+from kfp_placement_engine.contract.codec import decode_hints
+from kfp_placement_engine.contract.keys import (
+    HINTS_ANNOTATION,
+    LOCATION_LABEL,
+    SCHEDULER_LABEL,
+    TYPE_LABEL,
+)
 from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.readers.claim_objects import mounted_claims
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 from kfp_placement_engine.readers.pod_objects import read_requests
@@ -56,6 +63,7 @@ class ObservedPod:
         argo_node_name: its place in the Workflow; "" = none.
         step_type: label `typeOfComponent`; "" = none.
         location: label `OurLocation`; "" = none.
+        max_latency_ms: hard limit of the round trip to it, from the step's hints; None = none.
         scheduler_mark: label that asks for our scheduler; "" = none: the pod is not marked.
         gates: scheduling gates, ours and others'.
         requests: resources by name: milli-CPU, bytes, counts.
@@ -83,6 +91,7 @@ class ObservedPod:
     argo_node_name: str
     step_type: str
     location: str
+    max_latency_ms: float | None
     scheduler_mark: str
     gates: tuple[str, ...]
     requests: Resources
@@ -136,6 +145,7 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
         argo_node_name=_text(annotations, NODE_NAME_ANNOTATION),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
+        max_latency_ms=_max_latency_ms(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
         gates=tuple(
             _text(as_mapping(gate, place), "name")
@@ -160,6 +170,14 @@ def _workflow_uid(metadata: Mapping[str, Any], place: str) -> str:
         if owner.get("kind") == "Workflow":
             return _text(owner, "uid")
     return ""
+
+
+def _max_latency_ms(hints: str) -> float | None:
+    """The limit in the hints; hints that cannot be read limit nothing, as in the planner."""
+    try:
+        return decode_hints(hints)[0].max_latency_ms if hints else None
+    except HintsError:
+        return None
 
 
 def _main_state(status: Mapping[str, Any], place: str) -> Mapping[str, Any]:

@@ -1,11 +1,12 @@
 """Gated pods and the turns of planned runs, out of the book; remembers what is being opened."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.kube.gates import is_overdue
+from kfp_placement_controller.kube.latency_limits import hard_limit, limit_ms
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
@@ -17,12 +18,12 @@ from kfp_placement_controller.planning.gates import (
     Turn,
     releases,
 )
+from kfp_placement_controller.planning.round_trips import RoundTrips
 from kfp_placement_controller.planning.run_book import RunBook
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.lowering.pods import requests_of
-from kfp_placement_engine.run_graph import Step
 
 
 @dataclass
@@ -41,6 +42,10 @@ class GateKeeper:
     _opened_at: dict[str, datetime] = field(default_factory=dict)
     _gated: dict[str, ObservedPod] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Read no round trips before a pod asks for them."""
+        self._round_trips = RoundTrips(self.cluster)
+
     def pod_changed(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         """A pod is new, has changed or is gone."""
         if new is not None and PLAN_GATE in new.gates:
@@ -55,10 +60,11 @@ class GateKeeper:
         """Gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
         late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
-        return self._new((Release(pod, Cause.OVERDUE) for pod in late), now)
+        found = [Release(pod, Cause.OVERDUE) for pod in late]
+        return self._new(self._limited(found, policy), now)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
-        """Gates that come off now; while the policy is paused all of them."""
+        """Gates that come off now; while the policy is paused all of them, and no limit holds."""
         if not self._gated:
             return []
         if policy.paused:
@@ -66,17 +72,11 @@ class GateKeeper:
         runs = [run for run in self.book.active() if run.plan is not None]
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
-        hard = frozenset(
-            (run.key, step.name)
-            for run in runs
-            for step in _steps(run)
-            if step.max_latency_ms is not None and step.location
-        )
         gated = [self._identified(pod) for pod in self._gated.values()]
         turns = [turn for run in runs for turn in _turns(run)]
         busy = [each for run in runs for each in _busy(run)]
-        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, hard, busy)
-        return self._new(found, now)
+        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, busy)
+        return self._new(self._limited(found, policy), now)
 
     def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
         """When the next gate is overdue."""
@@ -84,6 +84,23 @@ class GateKeeper:
         if not created:
             return None
         return min(created) + timedelta(seconds=policy.gate_deadline_seconds)
+
+    def _limited(self, found: Iterable[Release], policy: PlacementPolicySpec) -> Iterator[Release]:
+        """The same, with the nodes that hard latency limits leave.
+
+        A pod that no node is left for keeps its gate until its deadline: a node may come yet, and
+        what a pod requires cannot be changed later.
+        """
+        for release in found:
+            limit = None
+            if limit_ms(release.pod, policy) is not None:
+                trips = self._round_trips.to(release.pod.location)
+                labels = self._round_trips.labels
+                limit = hard_limit(release.pod, policy, trips, labels, release.node)
+            if limit is None:
+                yield release
+            elif limit.hosts or release.cause is Cause.OVERDUE:
+                yield replace(release, hosts=limit.required)
 
     def _new(self, found: Iterable[Release], now: datetime) -> list[Release]:
         """Those that are not being opened already."""
@@ -102,10 +119,6 @@ class GateKeeper:
         key = (pod.namespace, pod.workflow)
         run = self.book.runs.get(key)
         return GatedPod(pod, key, run.planned_step(pod) if run is not None and run.active else "")
-
-
-def _steps(run: TrackedRun) -> tuple[Step, ...]:
-    return run.graph.steps if run.graph is not None else ()
 
 
 def _turns(run: TrackedRun) -> Iterable[Turn]:

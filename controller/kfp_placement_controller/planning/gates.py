@@ -3,7 +3,8 @@
 On every node starts follow the plan's order: a pod waits for room on its node, and leaves alone
 what those before it will need. It overtakes them only within a gap: if it has ended before any of
 them could begin (backfilling, as batch systems do it). Nothing waits beyond its deadline, whatever
-the plan says; a pod that no plan knows does not wait at all.
+the plan says; a pod that no plan knows does not wait at all. Hard latency limits are looked at
+afterwards, by the gate keeper.
 """
 
 import math
@@ -104,14 +105,14 @@ class Release:
     Attributes:
         pod: whose.
         cause: why.
-        node: where it is to go; "" = anywhere.
-        required: nowhere else.
+        node: where it had better go; "" = no matter.
+        hosts: it goes to nodes with one of these host labels only; empty = to any.
     """
 
     pod: ObservedPod
     cause: Cause
     node: str = ""
-    required: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 def releases(
@@ -120,7 +121,6 @@ def releases(
     nodes: Mapping[str, Node],
     now: datetime,
     deadline_seconds: float,
-    hard: frozenset[tuple[tuple[str, str], str]] = frozenset(),
     busy: Iterable[Busy] = (),
 ) -> list[Release]:
     """The gates that come off now, in the plan's order.
@@ -131,8 +131,7 @@ def releases(
             have a pod.
         nodes: with the room that bound pods take now, by name.
         now: the time.
-        deadline_seconds: since a pod's creation; then it goes on, wherever it likes.
-        hard: (run, step) of steps under a hard latency limit: they go nowhere else.
+        deadline_seconds: since a pod's creation; then it goes on, planned or not.
         busy: steps that run, whose ends are expected.
     """
     found: list[Release] = []
@@ -161,7 +160,7 @@ def releases(
             key = (turn.run, turn.step)
             needs = own[key].requests if key in own else turn.requests
             if room.admits(replace(turn, requests=needs), waits=key in own):
-                found.append(Release(own[key], Cause.TURN, name, required=key in hard))
+                found.append(Release(own[key], Cause.TURN, name))
     return found
 
 

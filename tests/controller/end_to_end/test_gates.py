@@ -83,14 +83,63 @@ def test_explain_says_that_a_gate_came_off_late_and_what_was_full(gated_installa
     gated_installation.wait_for_end(run, gated_team)
 
 
+@pytest.mark.usefixtures("short_deadline")
+def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_why(
+    gated_installation, gated_team
+):
+    def body() -> None:
+        step("near", location="HOME-EDGE", max_latency="5ms")
+
+    run = gated_installation.submit(compiled("strict", body), gated_team)
+
+    def waits_for_a_node() -> JsonObject | None:
+        said = told(gated_installation, run, gated_team, "near")
+        return said if said and said["waiting"] and said["waiting"]["for"] == "node" else None
+
+    said = wait_until(waits_for_a_node, "the step to wait for a node", 60)
+    assert said is not None
+    assert (said["node"], said["plannedNode"]) == (None, None)
+    assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in said["reason"]
+    assert "didn't match Pod's node affinity" in said["waiting"]["detail"]
+    (pod,) = executors(gated_installation, gated_team).values()
+    assert "no-node-within-5ms" in json.dumps(pod["spec"]["affinity"])
+
+
+@contextlib.contextmanager
+def shunned(installation: Installation, node: str) -> Iterator[None]:
+    """The scheduler gives a preferred taint more weight than a preferred node."""
+    api = installation.api
+    taint = {"key": "busy", "effect": "PreferNoSchedule"}
+    api.patch(api.get("v1", "Node", node), {"spec": {"taints": [taint]}})
+    try:
+        yield
+    finally:
+        api.patch(api.get("v1", "Node", node), {"spec": {"taints": []}})
+
+
+@pytest.mark.usefixtures("short_deadline")
+def test_a_pod_whose_gate_comes_off_late_goes_to_another_node_within_its_limit(
+    gated_installation, gated_team
+):
+    """The nearest has room for one of both; of the others the scheduler likes the far one more."""
+
+    def body() -> None:
+        near: JsonObject = {"location": "HOME-EDGE", "max_latency": "50ms"}
+        for number in (1, 2):
+            step(f"p{number}", duration="8s", cpu="1500m", type="predict", **near)
+
+    with shunned(gated_installation, NITLAB):
+        run = gated_installation.submit(compiled("within", body), gated_team)
+        both = [explained(gated_installation, run, gated_team, name) for name in ("p1", "p2")]
+    assert {each["node"] for each in both} == {HOME, NITLAB}
+    gated_installation.wait_for_end(run, gated_team)
+
+
 @pytest.fixture
 def shunned_cloud(gated_installation: Installation) -> Iterator[None]:
-    """The scheduler gives a preferred taint more weight than a preferred node."""
-    api = gated_installation.api
-    taint = {"key": "busy", "effect": "PreferNoSchedule"}
-    api.patch(api.get("v1", "Node", CLOUD), {"spec": {"taints": [taint]}})
-    yield
-    api.patch(api.get("v1", "Node", CLOUD), {"spec": {"taints": []}})
+    """The planned node of most steps is one that the scheduler does not like."""
+    with shunned(gated_installation, CLOUD):
+        yield
 
 
 @pytest.mark.usefixtures("shunned_cloud")
@@ -158,17 +207,26 @@ def explained(installation: Installation, run: str, namespace: str, step_name: s
     """What `explain` says of a step that is bound, and has been told of if it is elsewhere."""
 
     def found() -> JsonObject | None:
-        command = ["explain", run, step_name, "-n", namespace, "-o", "json"]
-        result = CliRunner().invoke(cli, [*command, "--kubeconfig", str(installation.kubeconfig)])
-        if result.exit_code:
-            return None  # there is no plan yet
-        (said,) = json.loads(result.stdout)["steps"]
+        said = told(installation, run, namespace, step_name)
+        if said is None or not said["node"]:
+            return None
         is_there = said["node"] == said["plannedNode"]
-        return said if said["node"] and (is_there or said["elsewhere"]) else None
+        return said if is_there or said["elsewhere"] else None
 
     said = wait_until(found, f"{step_name} to be explained", 60)
     assert said is not None
     return said
+
+
+def told(installation: Installation, run: str, namespace: str, step_name: str) -> JsonObject | None:
+    """What `explain` says of a step now; None = there is no plan yet."""
+    command = ["explain", run, step_name, "-n", namespace, "-o", "json"]
+    result = CliRunner().invoke(cli, [*command, "--kubeconfig", str(installation.kubeconfig)])
+    if result.exit_code:
+        return None
+    (said,) = json.loads(result.stdout)["steps"]
+    found: JsonObject = said
+    return found
 
 
 def released(installation: Installation) -> list[str]:

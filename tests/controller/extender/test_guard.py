@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_controller.exceptions import UnreachableError
 from kfp_placement_controller.extender.guard import Guard
-from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kube.kinds import PODS, POLICIES
 from kfp_placement_controller.kube.leases import ObservedLease
@@ -51,9 +51,10 @@ class Scene:
         self.server = Server()
         self.server.policy["spec"] = policy
         self.now = START
+        self.nodes: dict[str, KnownNode] = {}
         self.guard = Guard(
             self.server,  # type: ignore[arg-type]
-            lambda: Knowledge(policy=read_policy(self.server.policy)),
+            lambda: Knowledge(policy=read_policy(self.server.policy), nodes=self.nodes),
             scheduler_lease=SCHEDULER,
             planner_lease=PLANNER,
             clock=lambda: self.now,
@@ -74,9 +75,11 @@ class Scene:
                 self.renew(name)
             self.guard.tick()
 
-    def add_pod(self, name: str, age_seconds: float, gates: tuple[str, ...] = (GATE,)) -> None:
+    def add_pod(
+        self, name: str, age_seconds: float, gates: tuple[str, ...] = (GATE,), **given: Any
+    ) -> None:
         """A gated pod appears."""
-        raw = pod_object(name=name)
+        raw = pod_object(name=name, **given)
         created = self.now - timedelta(seconds=age_seconds)
         raw["metadata"]["creationTimestamp"] = created.isoformat()
         raw["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
@@ -166,6 +169,28 @@ def test_overdue_gates_come_off_and_others_stay():
     assert scene.gates("young") == [GATE]
     scene.pass_seconds(49)
     assert scene.gates("young") == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "hosts"), [("20ms", ["h2", "h1"]), ("1ms", ["no-node-within-1ms"])]
+)
+def test_a_hard_limit_holds_past_the_deadline(limit, hosts):
+    scene = Scene()
+    trips = {"n1": 12.0, "n2": 3.0, "n3": 90.0}
+    scene.nodes = {
+        name: KnownNode({"kubernetes.io/hostname": f"h{name[1]}"}, {"home-edge": trip})
+        for name, trip in trips.items()
+    }
+    hints = f'{{"v": 1, "maxLatency": "{limit}"}}'
+    scene.add_pod("limited", 100, labels={"OurLocation": "HOME-EDGE"}, hints=hints)
+    scene.add_pod("free", 100, labels={"OurLocation": "HOME-EDGE"})
+    scene.guard.tick()
+    assert scene.gates("limited") == scene.gates("free") == []
+    assert "affinity" not in scene.server.pods["free"]["spec"]
+    affinity = scene.server.pods["limited"]["spec"]["affinity"]["nodeAffinity"]
+    (required,) = affinity.values()
+    (term,) = required["nodeSelectorTerms"]
+    assert [each["values"] for each in term["matchExpressions"]] == [hosts]
 
 
 def test_a_pod_whose_gate_is_off_is_forgotten():

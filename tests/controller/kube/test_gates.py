@@ -11,6 +11,8 @@ KUEUE = {"name": "kueue.x-k8s.io/admission"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+HOSTS = ("h1", "h2")
+ON_HOSTS = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["h1", "h2"]}
 IN_ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 
 
@@ -43,18 +45,17 @@ def test_our_preference_comes_after_the_user_s():
     assert found == {PREFERRED: [theirs, {"weight": 100, "preference": ON_N1}]}
 
 
-def test_a_required_node_goes_into_every_term_of_the_user_after_what_it_says():
+def test_required_hosts_go_into_every_term_of_the_user_after_what_it_says():
     terms = [
         {"matchExpressions": [IN_ZONE]},
         {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n9"]}]},
     ]
     pod = gated(OURS, **{REQUIRED: {"nodeSelectorTerms": terms}})
-    (by_name,) = ON_N1["matchFields"]
-    assert affinity_after(pod, Pin("n1", required=True)) == {
+    assert affinity_after(pod, Pin(hosts=HOSTS)) == {
         REQUIRED: {
             "nodeSelectorTerms": [
-                {"matchExpressions": [IN_ZONE], "matchFields": [by_name]},
-                {"matchFields": [*terms[1]["matchFields"], by_name]},
+                {"matchExpressions": [IN_ZONE, ON_HOSTS]},
+                {"matchFields": terms[1]["matchFields"], "matchExpressions": [ON_HOSTS]},
             ]
         }
     }
@@ -62,16 +63,17 @@ def test_a_required_node_goes_into_every_term_of_the_user_after_what_it_says():
 
 def test_an_empty_term_of_the_user_stays_empty():
     pod = gated(OURS, **{REQUIRED: {"nodeSelectorTerms": [{}, {"matchExpressions": [IN_ZONE]}]}})
-    terms = affinity_after(pod, Pin("n1", required=True))[REQUIRED]["nodeSelectorTerms"]
-    assert terms[0] == {}
-    assert terms[1]["matchFields"] == ON_N1["matchFields"]
+    terms = affinity_after(pod, Pin(hosts=HOSTS))[REQUIRED]["nodeSelectorTerms"]
+    assert terms == [{}, {"matchExpressions": [IN_ZONE, ON_HOSTS]}]
 
 
 @pytest.mark.parametrize("required", [None, {"nodeSelectorTerms": []}])
-def test_a_required_node_alone_where_the_user_requires_nothing(required):
+def test_required_hosts_and_a_preferred_node_where_the_user_says_nothing(required):
     pod = gated(OURS, **({} if required is None else {REQUIRED: required}))
-    found = affinity_after(pod, Pin("n1", required=True))
-    assert found == {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}
+    assert affinity_after(pod, Pin("n1", HOSTS)) == {
+        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [ON_HOSTS]}]},
+        PREFERRED: [{"weight": 100, "preference": ON_N1}],
+    }
 
 
 def test_a_pod_of_another_form_is_refused_with_the_place():

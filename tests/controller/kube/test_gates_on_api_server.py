@@ -3,7 +3,9 @@
 import pytest
 
 from kfp_placement_controller.kube.gates import Pin, open_gate
-from kfp_placement_controller.kube.kinds import PODS
+from kfp_placement_controller.kube.kinds import NODES, PODS
+from kfp_placement_controller.kube.latency_limits import MAX_HOSTS, HardLimit
+from kfp_placement_controller.kube.pods import observe_pod
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 
@@ -37,11 +39,51 @@ def wait_bound(spec_of, name="p"):
 
 def test_a_pod_goes_to_the_node_it_is_pinned_to(client, namespace, add_nodes, gated, spec_of):
     add_nodes(objects.node("pin-1"), objects.node("pin-2"), objects.node("pin-3"))
-    for required in (True, False):
-        name = f"p-{required}".lower()
+    for name, pin in (("preferred", Pin("pin-2")), ("required", Pin(hosts=("pin-2",)))):
         uid = gated(name)
-        assert open_gate(client, namespace, name, uid, Pin("pin-2", required))
+        assert open_gate(client, namespace, name, uid, pin)
         assert wait_bound(spec_of, name) == "pin-2"
+
+
+def test_a_node_that_is_lost_after_the_gate_is_replaced_by_another_within_the_limit(
+    client, namespace, add_nodes, gated, spec_of
+):
+    add_nodes(*(objects.node(f"near-{number}") for number in (1, 2)), objects.node("far"))
+    uid = gated(gates=(KUEUE, OURS))
+    assert open_gate(client, namespace, "p", uid, Pin("near-1", ("near-1", "near-2")))
+    client.delete(NODES, "near-1", "")
+    client.patch(PODS, "p", namespace, {"spec": {"schedulingGates": []}})
+    assert wait_bound(spec_of) == "near-2"
+
+
+@pytest.mark.parametrize("terms", [[], [{"matchExpressions": [LINUX]}]])
+def test_a_limit_that_no_node_keeps_makes_a_pod_unschedulable(
+    client, namespace, add_nodes, gated, spec_of, terms
+):
+    """In the words of the API server, which must admit it, and of kube-scheduler."""
+    add_nodes(objects.node("far"))
+    uid = gated(**({REQUIRED: {"nodeSelectorTerms": terms}} if terms else {}))
+    pin = Pin(hosts=HardLimit(20.0, ()).required)
+    assert open_gate(client, namespace, "p", uid, pin)
+    (term,) = spec_of()["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert term["matchExpressions"][-1]["values"] == ["no-node-within-20ms"]
+
+    def unscheduled():
+        return observe_pod(client.get(PODS, "p", namespace)).unscheduled
+
+    said = wait_until(
+        lambda: (found := unscheduled()) and found.reason == "Unschedulable" and found,
+        "the pod to be unschedulable",
+    )
+    assert "node affinity" in said.message
+    assert "nodeName" not in spec_of()
+
+
+def test_as_many_hosts_as_there_may_be_are_admitted(client, namespace, gated, spec_of):
+    hosts = tuple(f"{number:03}-{'x' * 59}" for number in range(MAX_HOSTS))
+    assert open_gate(client, namespace, "p", gated(), Pin("n1", hosts))
+    (term,) = spec_of()["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == [*hosts]
 
 
 def test_terms_of_the_user_stay_and_are_narrowed(client, namespace, add_nodes, gated, spec_of):
@@ -50,10 +92,10 @@ def test_terms_of_the_user_stay_and_are_narrowed(client, namespace, add_nodes, g
     theirs = {"weight": 1, "preference": {"matchExpressions": [LINUX]}}
     affinity = {REQUIRED: {"nodeSelectorTerms": terms}, PREFERRED: [theirs]}
     uid = gated(**affinity)
-    assert open_gate(client, namespace, "p", uid, Pin("term-2", required=True))
+    assert open_gate(client, namespace, "p", uid, Pin(hosts=("term-2",)))
     nodes = spec_of()["affinity"]["nodeAffinity"]
     assert nodes[PREFERRED] == [theirs]
-    assert [each["matchExpressions"] for each in nodes[REQUIRED]["nodeSelectorTerms"]] == [
+    assert [each["matchExpressions"][:-1] for each in nodes[REQUIRED]["nodeSelectorTerms"]] == [
         each["matchExpressions"] for each in terms
     ]
     assert wait_bound(spec_of) == "term-2"
@@ -70,7 +112,7 @@ def test_gates_of_others_stay_and_hold_the_pod(client, namespace, gated, spec_of
 def test_a_pin_that_the_server_refuses_does_not_keep_the_gate(client, namespace, gated, spec_of):
     uid = gated()
     # No name of a node.
-    assert open_gate(client, namespace, "p", uid, Pin("No Node!", required=True))
+    assert open_gate(client, namespace, "p", uid, Pin("No Node!"))
     assert "schedulingGates" not in spec_of()
     assert "affinity" not in spec_of() or not spec_of()["affinity"].get("nodeAffinity")
 

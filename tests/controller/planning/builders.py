@@ -32,6 +32,7 @@ def a_pod(name: str = "p", **fields: Any) -> ObservedPod:
         "argo_node_name": "",
         "step_type": "",
         "location": "",
+        "max_latency_ms": None,
         "scheduler_mark": "kfp-placement",
         "gates": (),
         "requests": {"cpu": 1000},

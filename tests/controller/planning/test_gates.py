@@ -31,7 +31,7 @@ def opened(pods, turns, *, nodes=NODES, seconds=1.0, **options):
 
 def test_a_pod_goes_to_its_node_when_there_is_room():
     (release,) = opened([gated("a")], [turn("a", 0)])
-    assert (release.cause, release.required) == (Cause.TURN, False)
+    assert (release.cause, release.hosts) == (Cause.TURN, ())
     assert (release.pod.name, release.node) == ("a", "n1")
 
 
@@ -91,11 +91,6 @@ def test_starts_follow_the_plan_not_the_order_of_creation():
     turns = [turn("late", 20, cpu=2000), turn("soon", 5, cpu=2000)]
     found = opened([first_created, gated("soon", requests={"cpu": 2000})], turns)
     assert [each.pod.name for each in found] == ["soon"]
-
-
-def test_a_step_under_a_hard_limit_goes_nowhere_else():
-    (release,) = opened([gated("a")], [turn("a", 0)], hard=frozenset({(RUN, "a")}))
-    assert release.required
 
 
 @pytest.mark.parametrize("step", ["", "not planned"])
