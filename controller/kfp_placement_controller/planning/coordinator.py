@@ -176,7 +176,9 @@ class Coordinator:
         asked = self.planner.next_round(self.policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
-        for run in list(self.book.runs.values()):
+        # An object without a plan would tell nobody anything, and be written again at once.
+        waiting = {run.key for run in self._without_plan() if self._is_new(run)}
+        for run in [run for run in self.book.runs.values() if run.key not in waiting]:
             problem = self.planner.problems.get(run.key, "")
             actions += self.desk.due(run, self.epoch, problem, now)
         actions += self._opening(self.gates.due(self.policy, now))

@@ -8,6 +8,7 @@ import pytest
 from kfp_placement_controller.kube.kinds import NAMESPACES
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.planning import placement_object
+from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import PLANS_PER_LOOK, Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
@@ -488,6 +489,21 @@ def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned():
     assert cluster.coordinator.next_at(cluster.now) == cluster.now
     assert len(_planned(cluster)) == PLANS_PER_LOOK + 2
     assert cluster.coordinator.next_at(cluster.now) > cluster.now
+
+
+def test_nothing_is_written_of_a_run_before_its_plan():
+    """Each of many new runs costs one write, however long it has to wait for its turn."""
+    cluster = a_cluster()
+    for number in range(PLANS_PER_LOOK + 2):
+        submit(cluster, a_chain(f"wf-{number}"))
+    cluster.tell()
+    for expected in (PLANS_PER_LOOK, 2):
+        actions = cluster.coordinator.tick(cluster.now)
+        written = [each.placement for each in actions if isinstance(each, WritePlacement)]
+        assert [len(each.spec.steps) for each in written] == [2] * expected
+        for action in actions:
+            if isinstance(action, WritePlacement):
+                cluster.coordinator.written(action, cluster.now)
 
 
 def test_runs_that_cannot_be_planned_keep_no_other_waiting(monkeypatch):
