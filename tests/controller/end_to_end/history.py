@@ -1,8 +1,10 @@
 """What was planned, written and bound when, by the versions of the API server's one history."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
@@ -26,6 +28,52 @@ class Written(NamedTuple):
     version: int
     seconds: float
     placement: PipelinePlacement
+
+
+@dataclass
+class RunWrites:
+    """The writes of one run's placement by what they were for.
+
+    Attributes:
+        stages: revision -> writes of that plan, and of the status that comes with each of them.
+        news: of the status alone, for another phase or condition.
+        rows: of the status alone, for steps that went on.
+        seconds: from the first write to the last.
+    """
+
+    stages: Counter[int] = field(default_factory=Counter)
+    news: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, written: Sequence[Written]) -> Self:
+        """Sort all versions of a placement, from the first one on."""
+        found = cls(seconds=written[-1].seconds - written[0].seconds)
+        before: PipelinePlacement | None = None
+        with_plan = False
+        for placement in (each.placement for each in written):
+            is_plan = before is None or placement.spec != before.spec
+            if is_plan or with_plan:
+                found.stages[placement.spec.revision] += 1
+            elif before is not None and _news(placement) != _news(before):
+                found.news += 1
+            else:
+                found.rows += 1
+            before, with_plan = placement, is_plan
+        return found
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.stages.total() + self.news + self.rows
+
+
+def _news(placement: PipelinePlacement) -> object:
+    status = placement.status
+    if status is None:
+        return None
+    return status.phase, [(each.type, each.status, each.reason) for each in status.conditions]
 
 
 class History(Watching):
