@@ -56,10 +56,17 @@ def main() -> int:
     parser.add_argument(
         "--keep", action="store_true", help="keep it after the run, to try commands, until Ctrl-C"
     )
+    parser.add_argument(
+        "--shorter",
+        type=int,
+        default=SHORTER,
+        metavar="N",
+        help="steps take an Nth of their time (default: %(default)s)",
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _show(options.location, keep=options.keep)
+        return _show(options.location, options.shorter, keep=options.keep)
     except ControlPlaneError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
@@ -67,7 +74,7 @@ def main() -> int:
         return 130
 
 
-def _show(location: str, *, keep: bool) -> int:
+def _show(location: str, shorter: int, *, keep: bool) -> int:
     _say("Starting etcd, the API server, two schedulers, planner and extender ...")
     started = time.monotonic()
     with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
@@ -77,7 +84,8 @@ def _show(location: str, *, keep: bool) -> int:
             _say(f"They run, after {time.monotonic() - started:.0f} s.\n")
             _show_nodes(nodes, location)
             with installation.namespace() as namespace:
-                run = installation.submit(_workflow(location), namespace)
+                run = installation.submit(_workflow(location, shorter), namespace)
+                _say(f"\nSubmitted {run}; its steps take a {shorter}th of their time.")
                 code = _follow(installation, run, namespace)
                 if keep:
                     _say(TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run))
@@ -102,17 +110,16 @@ def _show_nodes(nodes: list[JsonObject], location: str) -> None:
         _say(f"{name:18}{room['cpu']:>4}{speed:>7}   {labels[location]} ms")
 
 
-def _workflow(location: str) -> JsonObject:
+def _workflow(location: str, shorter: int) -> JsonObject:
     """The sample as KFP would submit it, shortened."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, "taxi.yaml")
         compiler.Compiler().compile(load_sample("06_taxi").taxi_for(location), str(package))
-        return with_durations(read_package(package), 1 / SHORTER)
+        return with_durations(read_package(package), 1 / shorter)
 
 
 def _follow(installation: Installation, run: str, namespace: str) -> int:
     """Tell what happens with a run until it ends."""
-    _say(f"\nSubmitted {run}; its steps take a {SHORTER}th of their time.")
     story = Story(installation, run, namespace)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not story.ended:

@@ -1,0 +1,144 @@
+"""`make demo-cluster` as a user runs it: to its end, and with Ctrl-C on the way."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controller.end_to_end.taxi_runs import STEPS
+from tests.controlplane.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="/proc tells who is left"),
+]
+
+ROOT = Path(__file__).resolve().parents[3]
+MARK = "KFP_PLACEMENT_TEST_OF_DEMO"
+"""Variable that all processes of a demo inherit."""
+
+PLACED = re.compile(r"^ +[0-9.]+ s  (\S+) +to (\S+), as planned, by kfp-placement$")
+TIMEOUT_SECONDS = 120.0
+
+
+class Demo:
+    """The command at work in a process group of its own, as a shell starts it.
+
+    Attributes:
+        lines: what it has printed.
+    """
+
+    def __init__(self, temporary: Path, *options: str) -> None:
+        self.lines: list[str] = []
+        self._mark = uuid.uuid4().hex
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.controller.demo_cluster", *options],
+            cwd=ROOT,
+            env={**os.environ, MARK: self._mark, "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def wait(self) -> int:
+        """Wait for its end; returns the exit code."""
+        code = self._process.wait(TIMEOUT_SECONDS)
+        self._reader.join(TIMEOUT_SECONDS)
+        return code
+
+    def wait_for(self, text: str) -> None:
+        """Wait until it has printed a line with this."""
+
+        def said() -> bool:
+            assert self._process.poll() is None, self.lines
+            return any(text in line for line in self.lines)
+
+        wait_until(said, repr(text), TIMEOUT_SECONDS, lambda: self.lines)
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def processes(self) -> list[int]:
+        """It and all that it has started and that are not gone."""
+        wanted = f"{MARK}={self._mark}".encode()
+        everybody = map(int, filter(str.isdigit, os.listdir("/proc")))
+        return [pid for pid in everybody if wanted in environment(pid)]
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        self._process.wait(TIMEOUT_SECONDS)
+        self._reader.join(TIMEOUT_SECONDS)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        self.lines.extend(line.rstrip("\n") for line in self._process.stdout)
+
+
+def environment(pid: int) -> list[bytes]:
+    """The variables of a process; none = it is gone, or another user's."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return []
+
+
+@pytest.fixture
+def start(control_plane_programs: None, tmp_path: Path) -> Iterator[Callable[..., Demo]]:
+    """Starts a demo."""
+    demos: list[Demo] = []
+
+    def started(*options: str) -> Demo:
+        demos.append(Demo(tmp_path, *options))
+        return demos[-1]
+
+    yield started
+    for demo in demos:
+        demo.end()
+
+
+def test_it_tells_what_is_placed_where_and_why_and_ends(start, tmp_path):
+    demo = start("--shorter", "400")
+    assert demo.wait() == 0, demo.lines
+    placed = {found[1]: found[2] for found in map(PLACED.match, demo.lines) if found}
+    assert set(placed) == STEPS, demo.lines
+    assert placed["predict"] == "home-edge-node"
+    assert any(
+        re.match(r" +predict +home-edge-node +.*lowest round trip to HOME-EDGE", line)
+        for line in demo.lines
+    ), demo.lines
+    assert re.search(r"the run has succeeded; planned were [0-9.]+ s$", demo.lines[-1])
+    assert is_clean(demo, tmp_path)
+
+
+@pytest.mark.parametrize("moment", ["Starting etcd", "plan 1"], ids=["at-the-start", "planned"])
+def test_after_an_interrupt_nothing_is_left(start, tmp_path, moment):
+    demo = start()
+    demo.wait_for(moment)
+    demo.interrupt()
+    assert demo.wait() == 130, demo.lines
+    assert not any("Traceback" in line for line in demo.lines), demo.lines
+    assert is_clean(demo, tmp_path)
+
+
+def is_clean(demo: Demo, temporary: Path) -> bool:
+    """Whether neither processes nor files are left."""
+    assert demo.processes() == []
+    assert list(temporary.iterdir()) == []
+    return True
