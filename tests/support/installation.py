@@ -9,7 +9,7 @@ import contextlib
 import copy
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -131,6 +131,16 @@ class Installation(ClusterOfRuns):
         return self._processes
 
     @property
+    def options(self) -> InstallationOptions:
+        """What was asked for."""
+        return self._options
+
+    @property
+    def items(self) -> Sequence[JsonObject]:
+        """What was applied, in this order."""
+        return self._items
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig file."""
         return self._plane.kubeconfig
@@ -138,6 +148,12 @@ class Installation(ClusterOfRuns):
     def kill(self, name: str) -> None:
         """End a process at once, as if its node had died."""
         self._processes[name].kill()
+
+    def stop_deployment(self, name: str) -> None:
+        """End the processes that are containers of a Deployment, as when it is deleted."""
+        for each in [*self._processes]:
+            if _ACCOUNTS.get(each.partition("-")[0]) == name:
+                self._processes[each].stop()
 
     @contextlib.contextmanager
     def dead(self, *names: str) -> Iterator[None]:

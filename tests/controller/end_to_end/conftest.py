@@ -69,6 +69,16 @@ def choosy_installation(
 
 
 @pytest.fixture
+def own_installation(
+    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
+) -> Iterator[Installation]:
+    """One that a test may take apart, with the features that it names, placed by the extender."""
+    policy = {**POLICY, "actuator": "extender"}
+    options = InstallationOptions(features=request.param, policy=policy, argo=argo_program)
+    yield from _at_work(request, options)
+
+
+@pytest.fixture
 def team(installation: Installation) -> Iterator[str]:
     """A namespace of the test's own that runs can be submitted to."""
     yield from _namespace_of(installation)

@@ -1,0 +1,105 @@
+"""An uninstallation in the middle of runs: nothing of ours is left, and no pod of anybody waits."""
+
+import pytest
+
+from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controller.end_to_end.taxi_runs import JsonObject, is_marked
+from tests.controlplane import objects
+from tests.controlplane.argo.state import LABEL_WORKFLOW
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import Installation
+from tests.support.taxi_cluster import CLOUD
+from tests.support.uninstallation import left_overs, uninstall
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+OUR_SCHEDULER = "kfp-placement"
+LARGE = {"cpu": "6"}
+"""Two such pods have room on no node."""
+
+
+def start_under_the_extender(installation: Installation, team: str) -> tuple[str, str]:
+    """Two runs, one with a pod that runs, one with a pod that our scheduler finds no room for."""
+    installation.wait_for_flag("schedulerReady", True)
+    runs = installation.submit(chain("runs", 12, 0.2, **LARGE), team)
+    wait_until(
+        lambda: phase_of(installation, team, runs) == "Running", "a pod of our scheduler to run"
+    )
+    waits = installation.submit(chain("waits", 0.2, 0.2, **LARGE), team)
+    wait_until(lambda: is_refused(installation, team, waits), "a pod to wait for room")
+    pods = [first_pod(installation, team, run) for run in (runs, waits)]
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {OUR_SCHEDULER}
+    assert pods[0]["spec"]["nodeName"] == CLOUD
+    return runs, waits
+
+
+def start_under_gates(installation: Installation, team: str) -> str:
+    """A run with a pod behind our gate."""
+    installation.set_policy(actuator="gates")
+    mark = {SCHEDULER_LABEL: OUR_SCHEDULER}
+
+    def is_gated() -> bool:
+        probe = objects.pod("probe", team, labels=mark)
+        return "schedulingGates" in installation.api.create(probe, dryRun="All")["spec"]
+
+    wait_until(is_gated, "admission to gate pods")
+    held = installation.submit(chain("held", 0.2, 0.2, **LARGE), team)
+    wait_until(lambda: has_our_gate(installation, team, held), "a pod to be held")
+    return held
+
+
+@pytest.mark.parametrize(
+    "own_installation", [(), ("gates",)], indirect=True, ids=["extender", "gates"]
+)
+def test_nothing_is_left_and_every_run_ends(own_installation):
+    installation = own_installation
+    assert left_overs(installation.api)
+    with installation.namespace() as team:
+        runs = [*start_under_the_extender(installation, team)]
+        if "gates" in installation.options.features:
+            runs.append(start_under_gates(installation, team))
+
+        uninstall(installation)
+
+        # The rules of roles that others gather ours into are taken out by a controller.
+        wait_until(
+            lambda: not left_overs(installation.api),
+            "nothing to be left",
+            state=lambda: left_overs(installation.api),
+        )
+        assert not any(process.running for process in installation.processes.values())
+        for pod in installation.api.list("v1", "Pod"):
+            assert {"name": PLAN_GATE} not in pod["spec"].get("schedulingGates", ())
+            waits = not pod["spec"].get("nodeName")
+            assert not (waits and pod["spec"]["schedulerName"] == OUR_SCHEDULER)
+        for run in runs:
+            ended = installation.wait_for_end(run, team)
+            assert ended["status"]["phase"] == "Succeeded"
+        # Marks are no more than labels now.
+        later = installation.submit(chain("later", 0.2), team)
+        ended = installation.wait_for_end(later, team)
+        assert ended["status"]["phase"] == "Succeeded"
+
+
+def first_pod(installation: Installation, team: str, run: str) -> JsonObject:
+    """The pod of a run's first step; empty = there is none yet."""
+    pods = filter(is_marked, installation.pods(team))
+    return next((pod for pod in pods if pod["metadata"]["labels"][LABEL_WORKFLOW] == run), {})
+
+
+def phase_of(installation: Installation, team: str, run: str) -> str | None:
+    pod = first_pod(installation, team, run)
+    return pod["status"].get("phase") if pod else None
+
+
+def is_refused(installation: Installation, team: str, run: str) -> bool:
+    """Whether a scheduler has looked for room and found none."""
+    pod = first_pod(installation, team, run)
+    rows = pod["status"].get("conditions", ()) if pod else ()
+    return any(row.get("reason") == "Unschedulable" for row in rows)
+
+
+def has_our_gate(installation: Installation, team: str, run: str) -> bool:
+    pod = first_pod(installation, team, run)
+    return bool(pod) and {"name": PLAN_GATE} in pod["spec"].get("schedulingGates", ())
