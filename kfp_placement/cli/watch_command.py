@@ -130,14 +130,15 @@ class _Watch:
                 return code
 
     def _seen(self, look: "JsonObject | None") -> ExitCode | None:
-        from kfp_placement.live.changes import changes
+        from kfp_placement.live.changes import changes, with_states_seen
         from kfp_placement.live.runs import run_view
         from kfp_placement.live.words import clock_text
         from kfp_placement_engine.contract.resources_placement import Phase
 
         if look is None:
             return self._absent()
-        run, moment = run_view(look, run_name=self._found.run_name), now()
+        run = with_states_seen(self._run, run_view(look, run_name=self._found.run_name))
+        moment = now()
         for line in changes(self._run, run, moment):
             self._block.print(f"{clock_text(moment)} {line}")
         self._run = run

@@ -1,9 +1,10 @@
 """What has changed between two looks at a run, a line for each; pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
-from kfp_placement.live.runs import RunView, StepView
+from kfp_placement.live.runs import UNKNOWN_STATE, RunView, StepView
 from kfp_placement.live.words import (
     alarm_text,
     drift_text,
@@ -41,6 +42,28 @@ def changes(before: RunView | None, run: RunView, now: datetime) -> Iterator[str
     yield from _step_changes(before, run, now)
     if run.phase != before.phase:
         yield ending(run) if run.ended else f"{shown(run.phase, 20)}, {_progress(run)}"
+
+
+def with_states_seen(before: RunView | None, run: RunView) -> RunView:
+    """The run, with the states seen before for steps of which its status does not speak yet.
+
+    A replan is written before the status that follows it.
+    """
+    known = {step.name: step for step in before.steps} if before is not None else {}
+    return replace(run, steps=tuple(_with_state(known.get(step.name), step) for step in run.steps))
+
+
+def _with_state(old: StepView | None, step: StepView) -> StepView:
+    if old is None or step.state != UNKNOWN_STATE:
+        return step
+    return replace(
+        step,
+        state=old.state,
+        node=old.node,
+        start_seconds=old.start_seconds,
+        end_seconds=old.end_seconds,
+        waiting=old.waiting,
+    )
 
 
 def ending(run: RunView) -> str:

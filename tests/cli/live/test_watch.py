@@ -1,6 +1,6 @@
 import pytest
 
-from kfp_placement.live.changes import changes
+from kfp_placement.live.changes import changes, with_states_seen
 from kfp_placement.live.exceptions import (
     ClusterExpiredError,
     ClusterForbiddenError,
@@ -68,6 +68,34 @@ def test_replans_alarms_and_waiting():
     ]
     # Told once.
     assert told(after, after) == []
+
+
+def test_a_replan_tells_no_step_again_before_its_status_follows():
+    replanned = placement(spec={"revision": 3, "makespan": "23m5s"})
+    seen = run_view(RUNNING)
+    between = with_states_seen(seen, run_view(replanned))
+    assert list(changes(seen, between, NOW)) == [
+        "replanned (revision 3): planned to take 23m5s, as first planned"
+    ]
+    states = [*replanned["status"]["steps"][:1], ["succeeded", 0, 49, 1251], ["pending"]]
+    followed = placement(
+        spec=replanned["spec"], status={"revision": 3, "progress": "2/3", "steps": states}
+    )
+    after = with_states_seen(between, run_view(followed))
+    assert list(changes(between, after, NOW)) == [
+        "train: succeeded on nitos-cloud-node, ended 2s late"
+    ]
+
+
+def test_the_whole_command_over_a_replan(live, cluster):
+    replanned = placement(spec={"revision": 3})
+    followed = placement(spec={"revision": 3}, status={"revision": 3})
+    ended = placement(spec={"revision": 3}, status={"revision": 3, "phase": "Succeeded"})
+    cluster.streams = [modified(replanned, followed, ended)]
+    lines = live("watch", "taxi-x7k2p").stdout.splitlines()
+    assert len(lines) == 3
+    assert "replanned (revision 3)" in lines[1]
+    assert not any("unknown" in line or "train" in line for line in lines)
 
 
 def test_what_cannot_be_read_any_more_is_told():
