@@ -6,6 +6,7 @@ themselves: of the field `metadata.name` a term takes one value only, and a pod'
 narrowed but not multiplied.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -57,9 +58,11 @@ def hard_limit(
     labels: Mapping[str, Mapping[str, str]],
     planned: str = "",
 ) -> HardLimit | None:
-    """Where a pod may go; None = it has no limit, or no node states a round trip to its location.
+    """Where a pod may go; None = there is no limit.
 
-    A host label that a node beyond the limit bears as well names nobody.
+    So it is too where no node states a round trip to its location, and while placement is paused,
+    when pods go as if we were not there. A host label that a node beyond the limit bears as well
+    names nobody.
 
     Args:
         pod: whose gate comes off.
@@ -69,9 +72,9 @@ def hard_limit(
         planned: the node to be named in any case if it is within the limit.
     """
     limit = limit_ms(pod, rules)
-    if limit is None or not round_trips_ms:
+    if limit is None or rules.paused or not round_trips_ms:
         return None
-    within = {name for name in labels if round_trips_ms.get(name, limit + 1) <= limit}
+    within = {name for name in labels if round_trips_ms.get(name, math.inf) <= limit}
     beyond = {labels[name].get(HOST_LABEL) for name in labels.keys() - within}
     nearest = sorted(within, key=lambda name: (name != planned, round_trips_ms[name], name))
     hosts = dict.fromkeys(labels[name].get(HOST_LABEL, "") for name in nearest)

@@ -16,9 +16,9 @@ LABELS = {name: {HOST_LABEL: f"host-{name}"} for name in (*TRIPS, "unknown")}
 BY_TYPE = a_policy(defaults={"byType": [{"type": "Predict", "maxLatency": "9ms"}]})
 
 
-def found(trips=TRIPS, labels=LABELS, planned="", **pod):
+def found(trips=TRIPS, labels=LABELS, planned="", paused=False, **pod):
     limited = a_pod(location="HOME", **{"max_latency_ms": 20.0, **pod})
-    return hard_limit(limited, a_policy(), trips, labels, planned)
+    return hard_limit(limited, a_policy(paused=paused), trips, labels, planned)
 
 
 def test_nodes_within_the_limit_are_named_the_nearest_first():
@@ -53,6 +53,10 @@ def test_the_policy_says_a_limit_for_a_type_and_the_step_says_another():
 
 def test_a_place_that_no_node_knows_limits_nothing():
     assert found(trips={}) is None
+
+
+def test_a_pause_limits_nothing():
+    assert found(paused=True) is None
 
 
 def test_nodes_that_are_gone_are_not_named():
