@@ -99,7 +99,7 @@ class Guard:
         found = [] if alive is None else [alive]
         stale_seconds = known.rules.scheduler_stale_after_seconds
         if planner_age_seconds is None or planner_age_seconds > stale_seconds:
-            found.append(gates_finding(ready=False))
+            found.append(gates_finding(leads=False))
         return unsaid(found, None if known.policy is None else known.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:

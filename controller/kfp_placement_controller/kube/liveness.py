@@ -43,10 +43,15 @@ class LeaseWatch:
 
 
 def unsaid(findings: Iterable[Finding], status: PlacementPolicyStatus | None) -> list[Finding]:
-    """Findings whose flag the policy's status does not show yet; None = it has no status."""
+    """Findings whose flag or reason the policy's status does not show yet; None = it has none."""
     said = status or PlacementPolicyStatus()
     flags = {"schedulerReady": said.scheduler_ready, "gatesReady": said.gates_ready}
-    return [each for each in findings if flags[each.flag] is not each.holds]
+    reasons = {each.type: each.reason for each in said.conditions}
+    return [
+        each
+        for each in findings
+        if (flags[each.flag], reasons.get(each.condition)) != (each.holds, each.reason)
+    ]
 
 
 def scheduler_finding(
@@ -69,14 +74,22 @@ def scheduler_finding(
     return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
 
 
-_NO_GATES = "no planner opens gates: none leads, or features/gates is not installed"
+def gates_finding(*, leads: bool, installed: bool = True) -> Finding:
+    """Whether new pods may be gated; only a planner that leads, and may open gates, says yes.
+
+    Args:
+        leads: a planner does.
+        installed: that planner may open gates.
+    """
+    if not leads:
+        return _no_gates("NoPlanner", "no planner leads, so nobody would open gates")
+    if not installed:
+        return _no_gates("NotInstalled", "a planner leads; features/gates is not installed")
+    return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
 
 
-def gates_finding(*, ready: bool) -> Finding:
-    """Whether new pods may be gated; only a planner that leads, and opens gates, says yes."""
-    if ready:
-        return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
-    return Finding(GATES_READY, False, "NoPlanner", _NO_GATES, "gatesReady")
+def _no_gates(reason: str, message: str) -> Finding:
+    return Finding(GATES_READY, False, reason, message, "gatesReady")
 
 
 def _not_ready(reason: str, message: str) -> Finding:

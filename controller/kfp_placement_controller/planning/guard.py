@@ -87,7 +87,7 @@ class Guard:
         """
         age = self.lease.age_seconds(now)
         alive = scheduler_finding(self.lease, policy, now)
-        gates = gates_finding(ready=self.may_gate)
+        gates = gates_finding(leads=True, installed=self.may_gate)
         findings = tuple(each for each in (alive, gates) if each is not None)
         found: list[SayFindings | DeletePod] = []
         if unsaid(findings, status) and self._may(self._said_at, now):

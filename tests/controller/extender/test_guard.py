@@ -11,7 +11,9 @@ from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kube.kinds import PODS, POLICIES
 from kfp_placement_controller.kube.leases import ObservedLease
+from kfp_placement_controller.kube.liveness import gates_finding
 from kfp_placement_controller.kube.pods import observe_pod
+from kfp_placement_controller.kube.policies import findings_patch
 from kfp_placement_controller.kube.watch import Change
 from tests.controller.extender.known import pod_object
 
@@ -90,6 +92,10 @@ class Scene:
         status = self.server.policy.get("status", {})
         return status.get("schedulerReady"), status.get("gatesReady")
 
+    def reason(self, condition: str) -> str:
+        conditions = self.server.policy["status"]["conditions"]
+        return next(each["reason"] for each in conditions if each["type"] == condition)
+
     def gates(self, name: str) -> list[str]:
         return [each["name"] for each in self.server.pods[name]["spec"]["schedulingGates"]]
 
@@ -138,6 +144,18 @@ def test_only_a_planner_says_that_gates_are_ready():
     assert scene.flags() == (True, True)
     scene.pass_seconds(16, SCHEDULER)
     assert scene.flags() == (True, False)
+
+
+def test_a_dead_planner_is_told_also_where_gates_are_not_installed():
+    scene = Scene()
+    not_installed = gates_finding(leads=True, installed=False)
+    said = findings_patch(scene.server.policy, [not_installed], START)
+    assert said is not None
+    scene.server.policy["status"] = said["status"]
+    scene.pass_seconds(3, SCHEDULER, PLANNER)
+    assert scene.reason("GatesReady") == "NotInstalled"
+    scene.pass_seconds(16, SCHEDULER)
+    assert scene.reason("GatesReady") == "NoPlanner"
 
 
 def test_the_policy_says_how_old_a_lease_may_be():

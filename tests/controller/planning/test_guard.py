@@ -5,6 +5,7 @@ import pytest
 from kfp_placement_controller.kube.liveness import LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_controller.planning.guard import Guard, stranded_pods
+from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.resources_policy import (
     PlacementPolicySpec,
     PlacementPolicyStatus,
@@ -18,6 +19,25 @@ def said(guard, seconds, status=None, pods=(), policy=POLICY):
     return guard.due(policy, status or PlacementPolicyStatus(), pods, after(seconds))
 
 
+def a_status(**reasons):
+    """What a policy says, by condition."""
+    bad = {"NoLease", "LeaseStale", "NoPlanner", "NotInstalled"}
+    return PlacementPolicyStatus(
+        scheduler_ready=reasons["SchedulerReady"] not in bad,
+        gates_ready=reasons["GatesReady"] not in bad,
+        conditions=tuple(
+            Condition(
+                type=kind,
+                status="False" if reason in bad else "True",
+                reason=reason,
+                message="",
+                last_transition_time=after(0),
+            )
+            for kind, reason in reasons.items()
+        ),
+    )
+
+
 def flags(actions):
     found = [each for each in actions if isinstance(each, SayFindings)]
     return {finding.flag: finding.holds for each in found for finding in each.findings}
@@ -25,7 +45,9 @@ def flags(actions):
 
 def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
     guard = Guard(retry_seconds=2.0, may_gate=False)
-    assert flags(said(guard, 0))["gatesReady"] is False
+    found = said(guard, 0)
+    assert flags(found)["gatesReady"] is False
+    assert "NotInstalled" in [each.reason for action in found for each in action.findings]
 
 
 def test_age_counts_from_the_last_change_by_our_own_clock():
@@ -47,9 +69,17 @@ def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
     assert flags(said(guard, 7)) == {"gatesReady": True}
     guard.lease.observe("renewed", after(10))
     assert flags(said(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
-    ready = PlacementPolicyStatus(scheduler_ready=True, gates_ready=True)
+    ready = a_status(SchedulerReady="LeaseFresh", GatesReady="PlannerLeads")
     assert said(guard, 20, ready) == []
     assert flags(said(guard, 25.1, ready))["schedulerReady"] is False
+
+
+def test_a_planner_without_gates_takes_back_that_none_leads():
+    guard = Guard(2.0, may_gate=False)
+    dead = a_status(SchedulerReady="NoLease", GatesReady="NoPlanner")
+    assert said(guard, 0, dead)
+    alive = a_status(SchedulerReady="NoLease", GatesReady="NotInstalled")
+    assert said(guard, 10, alive) == []
 
 
 def test_what_is_not_taken_over_is_said_again_but_not_at_once():
@@ -98,7 +128,7 @@ def test_nobody_elses_pods_are_touched(fields):
 
 def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
     guard, pod = Guard(2.0), a_pod()
-    ready = PlacementPolicyStatus(scheduler_ready=False, gates_ready=True)
+    ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")
     for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
         found = said(guard, seconds, ready, [pod])
         assert found == [DeletePod(pod)] * expected
