@@ -14,7 +14,7 @@ from kfp_placement.cli.live_options import (
     now,
     require_plan,
     the_run,
-    warn_off,
+    warn,
 )
 from kfp_placement.report.visible import visible
 
@@ -53,18 +53,20 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.live.explanation import explanation
     from kfp_placement.live.fetching import full_run
     from kfp_placement.live.policy import why_off
+    from kfp_placement.live.workflows import with_failure
 
     cluster, namespace = connect(Target(**target))
     found = the_run(cluster, namespace, run)
-    require_plan(found)
+    require_plan(cluster, found)
     view, missing = full_run(cluster, found)
+    view = with_failure(cluster, view)
     off = why_off(cluster)
     steps = view.steps if step is None else steps_named(view, step)
     if output_format in ("json", "yaml"):
         document = explanation_document(view, steps, now(), missing, off)
         emit(document_text(document, output_format), None)
     else:
-        warn_off(off)
+        warn(off)
         wide = output_format == "wide"
         style = table_style(None, wide=wide)
         emit(explanation(view, steps, now(), style, in_full=wide or step is not None), None)

@@ -12,7 +12,7 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     now,
-    warn_off,
+    warn,
 )
 
 _EPILOG = """\b
@@ -35,21 +35,27 @@ def list_runs(output_format: str, **target: Any) -> None:
     """
     from kfp_placement.cli.output import emit, table_style
     from kfp_placement.live import fetching
+    from kfp_placement.live.choosing import candidates
     from kfp_placement.live.documents import document_text, runs_document
     from kfp_placement.live.listing import runs_table
     from kfp_placement.live.policy import why_off
+    from kfp_placement.live.workflows import unplanned_runs, unplanned_text
 
     cluster, namespace = connect(Target(**target))
     runs, more = fetching.list_runs(cluster, namespace)
     off = why_off(cluster)
+    planned = {(run.namespace, run.name) for run in runs}
+    unplanned = () if more else unplanned_runs(cluster, namespace, planned, now())
     if output_format in ("json", "yaml"):
-        emit(document_text(runs_document(runs, now(), off), output_format), None)
-    elif runs:
-        warn_off(off)
+        document = runs_document(runs, now(), off, unplanned)
+        emit(document_text(document, output_format), None)
+        return
+    warn(off)
+    warn(unplanned_text(unplanned, candidates(unplanned)))
+    if runs:
         style = table_style(None, wide=output_format == "wide")
         emit(runs_table(runs, now(), style, namespaces=not namespace), None)
     else:
-        warn_off(off)
         click.echo(
             f"No runs in {f'namespace {namespace}' if namespace else 'any namespace'}.", err=True
         )

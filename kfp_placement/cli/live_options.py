@@ -123,26 +123,27 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
     return found[0]
 
 
-def require_plan(found: "Found") -> None:
+def require_plan(api: "Api", found: "Found") -> None:
     """Say it plainly where a run has no plan.
 
     Raises:
         ClusterMissingError: it has none.
+        ClusterError: no answer.
     """
     if found.raw is None:
         from kfp_placement.live.exceptions import ClusterMissingError
+        from kfp_placement.live.workflows import why_no_plan
 
         raise ClusterMissingError(
-            f"Workflow {found.namespace}/{found.name} is there but has no plan: none of its steps"
-            " is marked, its namespace takes no part (label kfp-placement.dev/enabled), or the"
-            " planner is not running (kubectl -n kfp-placement get pods)"
+            f"Workflow {found.namespace}/{found.name} is there but has no plan:"
+            f" {why_no_plan(api, found.namespace, found.name)}"
         )
 
 
-def warn_off(off: str) -> None:
-    """Say before anything else why new pods are not placed by us; "" = they are."""
-    if off:
-        click.echo(f"Warning: {visible(off)}", err=True)
+def warn(text: str) -> None:
+    """Say before anything else what is wrong; "" = nothing is."""
+    if text:
+        click.echo(f"Warning: {visible(text)}", err=True)
 
 
 def now() -> datetime:

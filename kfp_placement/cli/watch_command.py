@@ -16,6 +16,7 @@ from kfp_placement.cli.live_options import (
     namespace_options,
     now,
     the_run,
+    warn,
 )
 from kfp_placement.cli.parameters import DurationType
 from kfp_placement.report.visible import visible
@@ -60,9 +61,15 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     Survives restarts of the API server.
     """
     from kfp_placement.cli.live_block import LiveBlock
+    from kfp_placement.live.policy import why_off
+    from kfp_placement.live.workflows import why_no_plan
 
     cluster, namespace = connect(Target(**target))
     found = the_run(cluster, namespace, run)
+    warn(why_off(cluster))
+    if found.raw is None:
+        why = why_no_plan(cluster, found.namespace, found.name)
+        warn(f"if the run gets no plan within seconds, {why}")
     deadline = None if timeout is None else time.monotonic() + timeout
     with LiveBlock() as block:
         return _Watch(found, block, deadline).until_the_end(_Looks(cluster, found))

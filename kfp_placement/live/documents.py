@@ -20,19 +20,26 @@ from kfp_placement_engine.contract.resources import Condition
 Document = dict[str, Any]
 
 
-def runs_document(runs: Iterable[RunView], now: datetime, off: str = "") -> Document:
+def runs_document(
+    runs: Iterable[RunView],
+    now: datetime,
+    off: str = "",
+    unplanned: Iterable[tuple[str, str]] = (),
+) -> Document:
     """What `list` prints.
 
     Args:
         runs: in the order shown.
         now: the time.
         off: why new pods are not placed by us; "" = they are.
+        unplanned: namespace and name of runs that should have a plan and have none.
     """
     return {
         "apiVersion": API_VERSION,
         "kind": "RunList",
         "placementOff": off or None,
         "items": [_run(run, now) for run in runs],
+        "unplanned": [{"namespace": namespace, "name": name} for namespace, name in unplanned],
     }
 
 
@@ -53,6 +60,7 @@ def explanation_document(
         "kind": "RunExplanation",
         "placementOff": off or None,
         "run": _run(run, now),
+        "workflowMessage": run.workflow_message or None,
         "steps": [_step(run, step, now) for step in steps],
         "missing": list(missing),
     }

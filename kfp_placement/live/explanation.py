@@ -82,6 +82,8 @@ def _head(run: RunView, now: datetime) -> list[str]:
             f"{makespans_text(run)}; revision {spec.revision}, planned"
             f" {moment_text(spec.planned_at)}, dispatch {shown(spec.dispatch, 20)}",
         ]
+    if run.workflow_message:
+        lines.append(f"Argo says: {sentence(run.workflow_message)}")
     lines += [alarm_text(each) for each in run.alarms]
     if run.folded_steps:
         lines.append(f"{values.counted(run.folded_steps, 'ended step')} only counted, not shown")

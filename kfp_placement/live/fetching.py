@@ -34,7 +34,9 @@ MAX_PODS = 50_000
 _PLACEMENTS_PAGE = 50
 """Each has up to 1 MB."""
 
-_NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""Asks for the metadata of objects alone."""
+
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
@@ -163,7 +165,7 @@ def _found(placements: Iterable[JsonObject]) -> list[Found]:
 
 def _named(api: Api, kind: Kind, namespace: str, wanted: str) -> Iterator[Found]:
     """Objects of that name, run id or run name, by their metadata alone."""
-    for page in api.list(kind.path(namespace), accept=_NAMES_ONLY, page_size=500):
+    for page in api.list(kind.path(namespace), accept=NAMES_ONLY, page_size=500):
         for raw in items(page):
             view = run_view(raw)
             if wanted in (view.name, view.run_id, view.run_name):

@@ -100,6 +100,7 @@ class RunView:
         placement: its object; None = it cannot be read.
         steps: in the plan's order.
         problems: what cannot be read of it.
+        workflow_message: why it failed, as its Workflow says; "" = not said, or not asked.
     """
 
     name: str
@@ -109,6 +110,7 @@ class RunView:
     placement: PipelinePlacement | None = None
     steps: tuple[StepView, ...] = ()
     problems: tuple[str, ...] = field(default=())
+    workflow_message: str = ""
 
     @property
     def phase(self) -> str:

@@ -128,7 +128,8 @@ class FakeCluster:
 def _selected(raw: JsonObject, query: Mapping[str, str]) -> bool:
     for term in filter(None, query.get("labelSelector", "").split(",")):
         key, _, value = term.partition("=")
-        if raw["metadata"].get("labels", {}).get(key) != value:
+        label = raw["metadata"].get("labels", {}).get(key.removesuffix("!"))
+        if (label == value) is key.endswith("!"):
             return False
     for term in filter(None, query.get("fieldSelector", "").split(",")):
         key, _, value = term.partition("=")

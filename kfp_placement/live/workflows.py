@@ -1,0 +1,131 @@
+"""What the Workflows of runs say beside their plans: runs that have none, and why one failed."""
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.fetching import NAMES_ONLY
+from kfp_placement.live.kinds import WORKFLOWS, Api, JsonObject, items
+from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
+from kfp_placement.live.runs import RunView
+from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
+from kfp_placement_engine.contract.resources_placement import Phase
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.fields import as_mapping, as_text
+
+PLANNED_AFTER_SECONDS = 30.0
+"""A planner that works has planned a new run by then."""
+
+MAX_LOOKED_AT = 20
+"""Workflows that are read in full, the latest first: each may have 1 MB."""
+
+_NOT_ENDED = {"labelSelector": "workflows.argoproj.io/completed!=true"}
+_UNMARKED = "none of its steps is marked"
+_NOT_PLANNED = (
+    f"its namespace takes no part (label {ENABLED_LABEL}), or the planner is not running (kubectl"
+    " -n kfp-placement get pods)"
+)
+
+RunName = tuple[str, str]
+"""Namespace, and the Workflow's name."""
+
+
+def unplanned_runs(
+    api: Api, namespace: str, planned: Collection[RunName], now: datetime
+) -> tuple[RunName, ...]:
+    """Marked runs that go on and should have a plan by now; none where Workflows may not be read.
+
+    Args:
+        api: the cluster.
+        namespace: where to look; "" = everywhere.
+        planned: runs that have a plan.
+        now: the time.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    try:
+        found = [each for each in _going_on(api, namespace, now) if each[1] not in planned]
+    except (ClusterForbiddenError, ClusterMissingError):
+        return ()
+    latest = [name for _, name in sorted(found, reverse=True)[:MAX_LOOKED_AT]]
+    return tuple(each for each in latest if is_marked(api, *each))
+
+
+def unplanned_text(runs: Collection[RunName], named: str) -> str:
+    """A sentence about runs that should have a plan; "" = there are none.
+
+    Args:
+        runs: these.
+        named: the same, for people.
+    """
+    if not runs:
+        return ""
+    which = "1 marked run has" if len(runs) == 1 else f"{len(runs)} marked runs have"
+    after = f"{PLANNED_AFTER_SECONDS:.0f} s after the submission"
+    return f"{which} no plan {after} ({named}): {_NOT_PLANNED}"
+
+
+def why_no_plan(api: Api, namespace: str, name: str) -> str:
+    """What may keep a run from having a plan.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    marked = is_marked(api, namespace, name)
+    if marked is None:
+        return f"{_UNMARKED}, {_NOT_PLANNED}"
+    return _NOT_PLANNED if marked else _UNMARKED
+
+
+def is_marked(api: Api, namespace: str, name: str) -> bool | None:
+    """Whether a run asks for our scheduler, as the planner decides it; None = nobody may know.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    raw = _workflow(api, namespace, name)
+    return None if raw is None else SCHEDULER_LABEL in json.dumps(raw)
+
+
+def with_failure(api: Api, run: RunView) -> RunView:
+    """The run, with its Workflow's own message if it failed and the Workflow can be read.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    if run.phase not in (Phase.FAILED, Phase.REFUSED):
+        return run
+    raw = _workflow(api, run.namespace, run.name) or {}
+    try:
+        status = as_mapping(raw.get("status"), "workflow")
+        message = as_text(status.get("message"), "workflow")[:MAX_TEXT_CHARACTERS].strip()
+    except InputError:
+        return run
+    return replace(run, workflow_message=message)
+
+
+def _workflow(api: Api, namespace: str, name: str) -> JsonObject | None:
+    try:
+        return api.get(WORKFLOWS.path(namespace, name))
+    except (ClusterForbiddenError, ClusterMissingError):
+        return None
+
+
+def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunName]]:
+    """When each was made, and its name; those made a moment ago are left out."""
+    path = WORKFLOWS.path(namespace)
+    for page in api.list(path, _NOT_ENDED, accept=NAMES_ONLY, page_size=500):
+        for raw in items(page):
+            try:
+                metadata = as_mapping(raw.get("metadata"), "workflow")
+                made = as_text(metadata.get("creationTimestamp"), "workflow")
+                age_seconds = (now - datetime.fromisoformat(made)).total_seconds()
+                name = as_text(metadata.get("name"), "workflow")
+                space = as_text(metadata.get("namespace"), "workflow")
+            except (InputError, ValueError, TypeError):
+                continue
+            if age_seconds >= PLANNED_AFTER_SECONDS:
+                yield made, (space, name)

@@ -1,0 +1,121 @@
+"""Marked runs that no planner plans, and runs that fail for what Argo says."""
+
+import json
+
+import pytest
+
+from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.kinds import PLACEMENTS, POLICIES, WORKFLOWS
+from tests.cli.live.conftest import condition, placement
+from tests.support.fake_cluster import workflow
+
+FORBIDDEN = ClusterForbiddenError("workflows is forbidden")
+LONG_AGO, JUST_NOW = "2026-11-20T10:02:30Z", "2026-11-20T10:02:31Z"
+NOT_RUNNING = "or the planner is not running (kubectl -n kfp-placement get pods)"
+
+
+def marked(name, namespace="team-a", made=LONG_AGO, **labels):
+    """A Workflow with a step that asks for our scheduler."""
+    raw = workflow(name, namespace)
+    raw["metadata"] |= {"creationTimestamp": made, "labels": labels}
+    mark = {"labels": {"kfp-placement.dev/scheduler": "kfp-placement"}}
+    raw["spec"] = {"templates": [{"name": "train", "metadata": mark}]}
+    return raw
+
+
+def unmarked(name):
+    raw = workflow(name)
+    raw["metadata"]["creationTimestamp"] = LONG_AGO
+    return raw
+
+
+def test_list_warns_of_a_marked_run_without_a_plan(live, cluster):
+    cluster.put(WORKFLOWS, marked("taxi-x7k2p"))
+    cluster.put(WORKFLOWS, marked("lost"))
+    result = live("list")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "Warning: 1 marked run has no plan 30 s after the submission (team-a/lost): its namespace"
+        f" takes no part (label kfp-placement.dev/enabled), {NOT_RUNNING}\n"
+    )
+    document = json.loads(live("list", "-o", "json").stdout)
+    assert document["unplanned"] == [{"namespace": "team-a", "name": "lost"}]
+    cluster.put(WORKFLOWS, marked("astray", "team-b"))
+    assert "2 marked runs have no plan" in live("list", "-A").stderr
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        unmarked("lost"),
+        marked("lost", made=JUST_NOW),
+        marked("lost", made="yesterday"),
+        marked("lost", made=["2026"]),
+        marked("lost", **{"workflows.argoproj.io/completed": "true"}),
+    ],
+    ids=["unmarked", "just submitted", "no time", "no text", "ended"],
+)
+def test_no_warning(live, cluster, raw):
+    cluster.put(WORKFLOWS, raw)
+    assert live("list").stderr == ""
+    assert json.loads(live("list", "-o", "json").stdout)["unplanned"] == []
+
+
+def test_who_may_not_list_workflows_is_told_nothing(live, cluster):
+    cluster.put(WORKFLOWS, marked("lost"))
+    cluster.refused[WORKFLOWS.path("team-a")] = FORBIDDEN
+    result = live("list")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_why_a_run_has_no_plan(live, cluster):
+    cluster.put(WORKFLOWS, marked("lost"))
+    result = live("explain", "lost")
+    assert result.exit_code == 3
+    assert result.stderr.endswith(
+        f"takes no part (label kfp-placement.dev/enabled), {NOT_RUNNING}\n"
+    )
+    assert "marked" not in result.stderr
+    cluster.refused[WORKFLOWS.path("team-a", "lost")] = FORBIDDEN
+    assert "none of its steps is marked, its namespace takes" in live("explain", "lost").stderr
+
+
+def test_watch_says_why_there_may_be_no_plan(live, cluster):
+    dead = condition("SchedulerReady", reason="LeaseStale", message="not renewed for 15 s")
+    status = {"schedulerReady": False, "conditions": [dead]}
+    cluster.put(POLICIES, {"metadata": {"name": "default"}, "spec": {}, "status": status})
+    cluster.put(WORKFLOWS, marked("lost"))
+    cluster.put(WORKFLOWS, unmarked("plain"))
+    said = live("watch", "lost", "--timeout", "10ms").stderr
+    assert said.startswith("Warning: our scheduler is not alive, ")
+    assert NOT_RUNNING in said
+    assert "none of its steps is marked" in live("watch", "plain", "--timeout", "10ms").stderr
+    planned = live("watch", "taxi-x7k2p", "--timeout", "10ms").stderr
+    assert "our scheduler is not alive" in planned
+    assert NOT_RUNNING not in planned
+
+
+def failed(name="taxi-x7k2p", message: object = "serviceaccounts \x1b[1m not found"):
+    return {**workflow(name), "status": {"phase": "Error", "message": message}}
+
+
+def test_what_argo_says_of_a_failed_run(live, cluster):
+    cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
+    cluster.put(WORKFLOWS, failed())
+    head = live("explain", "taxi-x7k2p").stdout.split("\n\n")[0]
+    assert head.splitlines()[3] == "Argo says: serviceaccounts \\x1b[1m not found"
+    document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
+    assert document["workflowMessage"] == "serviceaccounts \x1b[1m not found"
+
+
+@pytest.mark.parametrize("message", ["", None, ["no", "text"]], ids=str)
+def test_argo_says_nothing(live, cluster, message):
+    cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
+    cluster.put(WORKFLOWS, failed(message=message))
+    assert "Argo says" not in live("explain", "taxi-x7k2p").stdout
+
+
+def test_a_run_that_goes_on_is_not_asked_for_its_failure(live, cluster):
+    cluster.put(WORKFLOWS, failed())
+    document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
+    assert document["workflowMessage"] is None
