@@ -55,7 +55,6 @@ from kfp_placement_controller.kube.kinds import (
 from kfp_placement_controller.kube.leases import observe_lease
 from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
 from kfp_placement_controller.kube.watch import Change, Watcher
-from kfp_placement_controller.metrics import WATCH_AGE_SECONDS
 from kfp_placement_controller.settings import ExtendSettings
 
 _LOG = logging.getLogger(__name__)
@@ -198,8 +197,6 @@ class ExtendProcess:
     def _stuck(self) -> str:
         """The watch that has stopped while others go on; when all have, a restart mends nothing."""
         ages = {watcher.kind.plural: watcher.age_seconds() for watcher in self._watchers}
-        for plural, age in ages.items():
-            WATCH_AGE_SECONDS.labels(plural).set(age)
         oldest = max(ages, key=ages.__getitem__)
         if ages[oldest] > STUCK_SECONDS > min(ages.values()):
             return f"the watch of {oldest} has brought nothing for {ages[oldest]:.0f} s"

@@ -35,8 +35,16 @@ WATCH_BAD_OBJECTS = Counter(
 )
 WATCH_AGE_SECONDS = Gauge(
     f"{PREFIX}_watch_age_seconds",
-    "Time since a watch last brought anything.",
+    "Time since a watch last brought anything; up to about 60 s is usual.",
     ["kind"],
+)
+SCHEDULER_READY = Gauge(
+    f"{PREFIX}_scheduler_ready",
+    "1 while the policy's status says that our scheduler is alive, so that pods are given to it.",
+)
+PAUSED = Gauge(
+    f"{PREFIX}_paused",
+    "1 while the policy is paused, so that new pods are not placed by us.",
 )
 LEADING = Gauge(
     f"{PREFIX}_leading",

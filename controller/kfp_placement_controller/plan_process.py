@@ -44,7 +44,6 @@ from kfp_placement_controller.metrics import (
     LEARNED_SECONDS,
     PLANNER_TICK_SECONDS,
     RUNS,
-    WATCH_AGE_SECONDS,
 )
 from kfp_placement_controller.plan_actions import ActionRunner
 from kfp_placement_controller.planning.conditions import phase
@@ -203,7 +202,6 @@ class PlanProcess:
         wrong = []
         for watcher in self._watchers:
             age = watcher.age_seconds()
-            WATCH_AGE_SECONDS.labels(watcher.kind.kind).set(age)
             if age > STALE_STREAM_SECONDS:
                 wrong.append(f"{watcher.kind.plural}: nothing heard for {age:.0f} s")
         stuck = (self._clock() - self._came_round_at).total_seconds()

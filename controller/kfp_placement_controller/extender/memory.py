@@ -23,6 +23,7 @@ from kfp_placement_controller.extender.latencies import LocationBook
 from kfp_placement_controller.kube.claims import ObservedClaim
 from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.policies import show_policy
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.constraints import is_away
@@ -114,6 +115,7 @@ class Memory:
     def policy_changed(self, change: Change[PlacementPolicy]) -> None:
         """A PlacementPolicy; only one counts."""
         if change.key[1] == POLICY_NAME:
+            show_policy(change.new)
             with self._lock:
                 self._publish(policy=change.new)
 

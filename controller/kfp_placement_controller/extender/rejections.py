@@ -8,6 +8,11 @@ _NO_ROOM = "OutOf"
 """What the kubelet's reasons begin with: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""
 
 
+for _scheduler in ("ours", "another"):
+    # At 0 from the start: Prometheus sees no increase in a counter that is new.
+    PODS_REJECTED.labels(_scheduler)
+
+
 def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...]) -> None:
     """Count a pod when it turns out to have been refused.
 

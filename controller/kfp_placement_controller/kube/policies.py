@@ -13,7 +13,8 @@ from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import POLICIES
 from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.times import time_text
-from kfp_placement_engine.contract.resources_policy import POLICY_NAME
+from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
+from kfp_placement_engine.contract.resources_policy import POLICY_NAME, PlacementPolicy
 from kfp_placement_engine.readers.fields import as_list, as_mapping
 
 MAX_TRIES = 5
@@ -53,6 +54,13 @@ def ensure_policy(client: KubeClient) -> JsonObject:
     except ConflictError:
         # Another replica has been faster.
         return client.get(POLICIES, POLICY_NAME) or ensure_policy(client)
+
+
+def show_policy(policy: PlacementPolicy | None) -> None:
+    """Tell the metrics what admission goes by; None = there is no policy, and it does nothing."""
+    status = None if policy is None else policy.status
+    SCHEDULER_READY.set(bool(status and status.scheduler_ready))
+    PAUSED.set(policy is not None and policy.spec.paused)
 
 
 def set_paused(client: KubeClient, paused: bool) -> None:

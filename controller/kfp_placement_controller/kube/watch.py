@@ -17,7 +17,12 @@ from kfp_placement_controller.kube.backoff import Backoff
 from kfp_placement_controller.kube.client import PAGE_SIZE, KubeClient
 from kfp_placement_controller.kube.kinds import Kind
 from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS, WATCH_CHANGES, WATCH_LISTS
+from kfp_placement_controller.metrics import (
+    WATCH_AGE_SECONDS,
+    WATCH_BAD_OBJECTS,
+    WATCH_CHANGES,
+    WATCH_LISTS,
+)
 from kfp_placement_engine.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -137,6 +142,7 @@ class Watcher(Generic[T]):
 
     def start(self) -> None:
         """Start; returns at once."""
+        WATCH_AGE_SECONDS.labels(self.kind.kind).set_function(self.age_seconds)
         self._heard_at = self._monotonic()
         self._thread.start()
 

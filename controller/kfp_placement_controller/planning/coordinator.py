@@ -28,6 +28,7 @@ from kfp_placement_controller.kube.kinds import (
 from kfp_placement_controller.kube.leases import ObservedLease
 from kfp_placement_controller.kube.nodes import ObservedNode
 from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.kube.policies import show_policy
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
 from kfp_placement_controller.planning.actions import (
@@ -291,6 +292,7 @@ class Coordinator:
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         if change.key[1] != POLICY_NAME:
             return
+        show_policy(change.new)
         status = change.new.status if change.new is not None else None
         self._policy_status = status or PlacementPolicyStatus()
         before = self.policy

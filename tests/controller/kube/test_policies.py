@@ -2,7 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
-from kfp_placement_controller.kube.policies import Finding, findings_patch
+import pytest
+from prometheus_client import REGISTRY
+
+from kfp_placement_controller.kube.policies import Finding, findings_patch, show_policy
+from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
+from kfp_placement_engine.contract.resources_policy import (
+    PlacementPolicy,
+    PlacementPolicySpec,
+    PlacementPolicyStatus,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 READY = Finding("SchedulerReady", True, "LeaseFresh", "renewed 1 s ago", flag="schedulerReady")
@@ -72,3 +81,22 @@ def test_the_time_of_the_transition_stays_while_only_the_reason_changes():
     (condition,) = after(said, gone, now=NOW + timedelta(hours=1))["status"]["conditions"]
     assert condition["reason"] == "LeaseMissing"
     assert condition["lastTransitionTime"] == "2026-11-21T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        (None, (0, 0)),
+        (PlacementPolicy(), (0, 0)),
+        (PlacementPolicy(status=PlacementPolicyStatus(scheduler_ready=True)), (1, 0)),
+        (PlacementPolicy(spec=PlacementPolicySpec(paused=True)), (0, 1)),
+    ],
+    ids=["none", "new", "ready", "paused"],
+)
+def test_metrics_tell_what_admission_goes_by(policy, shown):
+    for before in (1, 0):
+        SCHEDULER_READY.set(before)
+        PAUSED.set(before)
+        show_policy(policy)
+        names = ("kfp_placement_scheduler_ready", "kfp_placement_paused")
+        assert tuple(map(REGISTRY.get_sample_value, names)) == shown

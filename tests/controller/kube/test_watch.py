@@ -4,6 +4,7 @@ import contextlib
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from kfp_placement_controller.exceptions import (
     ExpiredError,
@@ -214,4 +215,8 @@ def test_the_age_is_the_time_since_the_server_last_answered():
     wait_until(lambda: len(api.asked) == 2, "a watch")
     now[0] = 130.0
     assert watcher.age_seconds() == 30.0
+    labels = {"kind": "Pod"}
+    assert REGISTRY.get_sample_value("kfp_placement_watch_age_seconds", labels) == 30.0
+    now[0] = 131.0
+    assert REGISTRY.get_sample_value("kfp_placement_watch_age_seconds", labels) == 31.0
     watcher.stop()

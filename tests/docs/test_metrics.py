@@ -1,0 +1,61 @@
+"""The reference of metrics, the metrics and the alerts say the same."""
+
+import re
+from pathlib import Path
+
+import yaml
+from prometheus_client.metrics import MetricWrapperBase
+
+from kfp_placement_controller import metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, _, ALERTS = (ROOT / "docs/reference/metrics.md").read_text("utf-8").partition("## Alerts")
+RULES = yaml.safe_load((ROOT / "deploy/features/prometheus/alerts.yaml").read_text("utf-8"))
+GUIDE = (ROOT / "docs/guides/runs-in-a-cluster.md").read_text("utf-8")
+
+
+def described() -> dict[str, tuple[str, ...]]:
+    """Metric as scraped -> its labels, as the page has them."""
+    rows = re.findall(r"^\| `(kfp_placement_\w+)` \|([^|]*)\|", PAGE, flags=re.M)
+    return {name: tuple(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+
+
+def defined() -> dict[str, tuple[str, ...]]:
+    """The same as the code has it."""
+    made = [each for each in vars(metrics).values() if isinstance(each, MetricWrapperBase)]
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name: each._labelnames
+        for each in made
+        for family in each.describe()
+    }
+
+
+def alerts() -> list[dict[str, object]]:
+    return [rule for group in RULES["spec"]["groups"] for rule in group["rules"]]
+
+
+def test_every_metric_is_described_and_no_other():
+    assert described() == defined()
+
+
+def test_every_alert_is_described_and_no_other():
+    rows = re.findall(r"^\| `(KfpPlacement\w+)` \|", ALERTS, flags=re.M)
+    assert sorted(rows) == sorted(str(each["alert"]) for each in alerts())
+
+
+def test_alerts_ask_for_metrics_and_labels_that_exist():
+    known = defined()
+    for alert in alerts():
+        asked = re.findall(r"(kfp_placement_\w+)(?:\{([^}]*)\})?", str(alert["expr"]))
+        assert asked
+        for name, matchers in asked:
+            assert set(re.findall(r"(\w+)=", matchers)) <= set(known[name])
+
+
+def test_whoever_is_called_finds_every_alert():
+    for alert in alerts():
+        assert f"`{alert['alert']}`" in GUIDE
+
+
+def test_metrics_named_in_the_guide_exist():
+    assert set(re.findall(r"kfp_placement_\w+", GUIDE)) <= set(defined())
