@@ -18,10 +18,13 @@ JsonObject = dict[str, Any]
 
 PART_OF = "app.kubernetes.io/part-of"
 _ADMISSION = "admissionregistration.k8s.io/v1"
+_RIGHTS = "rbac.authorization.k8s.io/v1"
 _KINDS = {
-    "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
-    "mutatingadmissionpolicybindings": "MutatingAdmissionPolicyBinding",
-    "mutatingadmissionpolicies": "MutatingAdmissionPolicy",
+    "mutatingwebhookconfigurations": (_ADMISSION, "MutatingWebhookConfiguration"),
+    "mutatingadmissionpolicybindings": (_ADMISSION, "MutatingAdmissionPolicyBinding"),
+    "mutatingadmissionpolicies": (_ADMISSION, "MutatingAdmissionPolicy"),
+    "clusterroles": (_RIGHTS, "ClusterRole"),
+    "clusterrolebindings": (_RIGHTS, "ClusterRoleBinding"),
 }
 
 
@@ -67,7 +70,7 @@ def _run(installation: Installation, command: Sequence[str]) -> None:
             )
         case ["kubectl", "delete", kinds, "-l", selector]:
             for plural in kinds.split(","):
-                for item in api.list(_ADMISSION, _KINDS[plural], labelSelector=selector):
+                for item in api.list(*_KINDS[plural], labelSelector=selector):
                     api.delete(item)
         case ["kubectl", "delete", "-k", "my-overlay", "--ignore-not-found"]:
             _delete(installation)

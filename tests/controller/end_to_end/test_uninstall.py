@@ -9,6 +9,7 @@ from tests.controlplane import objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
+from tests.support.manifests import of_kind, rendered
 from tests.support.taxi_cluster import CLOUD
 from tests.support.uninstallation import left_overs, uninstall
 
@@ -59,6 +60,10 @@ def test_nothing_is_left_and_every_run_ends(own_installation):
         runs = [*start_under_the_extender(installation, team)]
         if "gates" in installation.options.features:
             runs.append(start_under_gates(installation, team))
+
+        # As of a feature that the overlay has had before.
+        for item in of_kind(rendered("gates"), "ClusterRole"):
+            installation.api.patch(item, item, how="apply")
 
         uninstall(installation)
 
