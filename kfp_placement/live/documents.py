@@ -113,12 +113,15 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
         "plannedFinishSeconds": step.planned_finish_seconds,
         "startSeconds": step.start_seconds,
         "endSeconds": step.end_seconds,
+        "location": step.latency.location or None,
+        "latencyMs": step.latency.latency_ms,
+        "maxLatencyMs": step.latency.max_latency_ms,
         "reason": step.reason or None,
         "alternatives": [
             {"node": each.node, "lossSeconds": each.loss_seconds, "latencyMs": each.latency_ms}
             for each in step.alternatives
         ],
-        "elsewhere": pod.elsewhere if step.is_elsewhere and pod is not None else None,
+        "elsewhere": "; ".join(step.why_elsewhere) or None,
         "waiting": None if step.waiting is None else _waiting(run, step, now),
         "pod": None
         if pod is None

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
+from kfp_placement.live.latencies import latency_text
 from kfp_placement.live.runs import AlternativeView, RunView, StepView
 from kfp_placement.live.words import (
     NONE,
@@ -130,7 +131,8 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
     facts = [
         ("planned", _joined(name_text(step.planned_node), planned_text(step))),
         ("actual", _joined(name_text(step.node), actual_text(step), drift_text(step))),
-        ("why there", sentence(step.reason)),
+        ("latency", sentence(latency_text(step.latency))),
+        ("why there" if step.planned_node else "why", sentence(step.reason)),
         *(("else", _alternative(each, is_ruled=step.is_ruled)) for each in step.alternatives),
         *(("elsewhere", sentence(text)) for text in _off(step)),
         ("waits", sentence(_waits(run, step, now))),
@@ -169,11 +171,9 @@ def _waits(run: RunView, step: StepView, now: datetime) -> str:
 
 
 def _off(step: StepView) -> list[str]:
-    """Why it is not where it should be."""
-    if not step.is_elsewhere:
-        return []
-    if step.pod is not None and step.pod.elsewhere:
-        return [step.pod.elsewhere]
+    """Why it is not where it should be, or is where a limit may not be kept."""
+    if step.why_elsewhere or not step.is_elsewhere:
+        return [*step.why_elsewhere]
     return [f"planned on {step.planned_node}, runs on {step.node}; no event says why"]
 
 

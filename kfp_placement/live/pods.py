@@ -4,8 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE, PLAN_GATE
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.contract.codec import decode_hints
+from kfp_placement_engine.contract.keys import (
+    HINTS_ANNOTATION,
+    LOCATION_LABEL,
+    PLACED_ELSEWHERE,
+    PLAN_GATE,
+    SCHEDULER_LABEL,
+)
+from kfp_placement_engine.exceptions import HintsError, InputError
 from kfp_placement_engine.readers.executor_names import step_of_executor
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 
@@ -15,6 +22,7 @@ NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
 MAX_TEXT_CHARACTERS = 1024
 """Kept of any text of a pod."""
 
+_HOST_LABEL = "kubernetes.io/hostname"
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -30,6 +38,12 @@ class PodView:
         said: what keeps it from running, in Kubernetes' words; "" = nothing is said.
         elsewhere: why it is not on its planned node, from the event; "" = nothing is said.
         created_at: as Kubernetes writes it.
+        scheduler: that places it.
+        mark: the scheduler that its step asks for; "" = none.
+        location: where its users are; "" = not said.
+        max_latency_ms: hard limit of the round trip to there; None = none.
+        requires_hosts: it goes to hosts that it names, as pods under a limit do once their gate is
+            off.
     """
 
     name: str
@@ -39,6 +53,11 @@ class PodView:
     said: str = ""
     elsewhere: str = ""
     created_at: str = ""
+    scheduler: str = ""
+    mark: str = ""
+    location: str = ""
+    max_latency_ms: float | None = None
+    requires_hosts: bool = False
 
     @property
     def gated_by_us(self) -> bool:
@@ -87,6 +106,8 @@ def _step(raw: Mapping[str, Any], workflow: str, names: frozenset[str]) -> str |
 def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
     metadata = as_mapping(raw.get("metadata"), "pod")
     spec, status = as_mapping(raw.get("spec"), "pod"), as_mapping(raw.get("status"), "pod")
+    labels = as_mapping(metadata.get("labels"), "pod")
+    annotations = as_mapping(metadata.get("annotations"), "pod")
     return PodView(
         name=_text(metadata, "name"),
         node=_text(spec, "nodeName"),
@@ -95,7 +116,35 @@ def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
         said=_said(status),
         elsewhere=told.get(_text(metadata, "uid"), ""),
         created_at=_text(metadata, "creationTimestamp"),
+        scheduler=_text(spec, "schedulerName") or "default-scheduler",
+        mark=_text(labels, SCHEDULER_LABEL),
+        location=_text(labels, LOCATION_LABEL),
+        max_latency_ms=_max_latency_ms(as_text(annotations.get(HINTS_ANNOTATION), "pod")),
+        requires_hosts=_requires_hosts(spec),
     )
+
+
+def _max_latency_ms(hints: str) -> float | None:
+    """The limit in the hints; hints that cannot be read limit nothing, as in the planner."""
+    try:
+        return decode_hints(hints)[0].max_latency_ms if hints else None
+    except HintsError:
+        return None
+
+
+def _requires_hosts(spec: Mapping[str, Any]) -> bool:
+    """Whether a required term of its node affinity asks for hosts."""
+    place = "pod: affinity"
+    affinity = as_mapping(spec.get("affinity"), place)
+    nodes = as_mapping(affinity.get("nodeAffinity"), place)
+    required = as_mapping(nodes.get("requiredDuringSchedulingIgnoredDuringExecution"), place)
+    terms = [as_mapping(term, place) for term in as_list(required.get("nodeSelectorTerms"), place)]
+    asked = [
+        as_mapping(each, place)
+        for term in terms
+        for each in as_list(term.get("matchExpressions"), place)
+    ]
+    return any(each.get("key") == _HOST_LABEL for each in asked)
 
 
 def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:

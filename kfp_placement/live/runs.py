@@ -1,10 +1,11 @@
 """A run in the cluster as people see it: plan and what became of it, joined step by step."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from kfp_placement.live.latencies import LatencyView, latency_view, unkept_limit
 from kfp_placement.live.pods import PodView
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
@@ -66,6 +67,8 @@ class StepView:
         waiting: what it waits for.
         pod: its latest pod, where pods were read.
         is_ruled: the latency rule decided where it goes.
+        latency: its round trip and limit.
+        unkept_limit: what to say of a limit that nobody looked after; "" = nothing.
     """
 
     name: str
@@ -81,11 +84,21 @@ class StepView:
     waiting: Waiting | None = None
     pod: PodView | None = None
     is_ruled: bool = False
+    latency: LatencyView = field(default_factory=LatencyView)
+    unkept_limit: str = ""
 
     @property
     def is_elsewhere(self) -> bool:
         """Its pod is on another node than the plan in force wants."""
         return self.node is not None and self.planned_node not in (None, self.node)
+
+    @property
+    def why_elsewhere(self) -> tuple[str, ...]:
+        """What the event says of that, and what to say of a limit; empty = nothing is known."""
+        told = self.pod.elsewhere if self.is_elsewhere and self.pod is not None else ""
+        is_planned_here = self.planned_node is not None and self.planned_node == self.node
+        is_kept = is_planned_here and not self.latency.is_beyond
+        return tuple(filter(None, (told, "" if is_kept else self.unkept_limit)))
 
 
 @dataclass(frozen=True)
@@ -242,6 +255,7 @@ def _step(
     bound = placement.node_name(state.node)
     if bound is None and pod is not None and pod.node:
         bound = pod.node
+    latency = latency_view(row, _index(nodes, bound, row.node), pod)
     return StepView(
         name=row.name,
         state=state.state,
@@ -259,7 +273,16 @@ def _step(
         ),
         waiting=state.waiting if state.state in (StepState.WAITING, StepState.PENDING) else None,
         pod=pod,
+        latency=latency,
+        unkept_limit=unkept_limit(latency, pod),
     )
+
+
+def _index(nodes: Sequence[str], bound: str | None, planned: int | None) -> int | None:
+    """Where a step is, or is to go, among the plan's nodes; None = on none of them."""
+    if bound is None:
+        return planned
+    return nodes.index(bound) if bound in nodes else None
 
 
 def _entry(mapping: object, key: str) -> object:

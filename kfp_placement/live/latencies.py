@@ -1,0 +1,127 @@
+"""A step's round trip to its location and its limit, from whatever says something of them; pure."""
+
+from dataclasses import dataclass
+
+from kfp_placement.live.pods import PodView
+from kfp_placement.report.values import counted
+from kfp_placement_engine.contract.reason_texts import (
+    ObjectionCode,
+    ReasonCode,
+    milliseconds_text,
+)
+from kfp_placement_engine.contract.resources_rows import Argument, PlannedRow, Reason
+
+_NEAR = frozenset({ReasonCode.LATENCY_BEST, ReasonCode.LATENCY_NEAR})
+_FAR = frozenset({ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED})
+
+
+@dataclass(frozen=True)
+class LatencyView:
+    """What is known of the round trip of a step.
+
+    Attributes:
+        location: where its users are; "" = not said.
+        latency_ms: round trip from the node where it is, or is to go; None = not said.
+        max_latency_ms: its hard limit; None = none, or not said.
+        nodes_beyond: nodes beyond the limit; None = not said.
+    """
+
+    location: str = ""
+    latency_ms: float | None = None
+    max_latency_ms: float | None = None
+    nodes_beyond: int | None = None
+
+    @property
+    def is_beyond(self) -> bool:
+        """The limit is not kept, as far as is known."""
+        if self.latency_ms is None or self.max_latency_ms is None:
+            return False
+        return self.latency_ms > self.max_latency_ms
+
+
+def latency_view(row: PlannedRow, node: int | None, pod: PodView | None) -> LatencyView:
+    """Put together what the plan's row and the pod say.
+
+    Args:
+        row: the plan's.
+        node: index of the node where the step is, or is to go.
+        pod: the step's, where pods were read.
+    """
+    location, planned_ms = _planned_trip(row.reason)
+    beyond, other_location, limit_ms = _objection(row.reason) or (None, "", None)
+    if pod is not None:
+        location = pod.location or location
+        limit_ms = limit_ms if pod.max_latency_ms is None else pod.max_latency_ms
+    trips: dict[int | None, float | None]
+    trips = {each.node: each.latency_ms for each in row.alternatives}
+    return LatencyView(
+        location=location or other_location,
+        latency_ms=planned_ms if node == row.node else trips.get(node),
+        max_latency_ms=limit_ms,
+        nodes_beyond=beyond,
+    )
+
+
+def latency_text(latency: LatencyView) -> str:
+    """For people: `9.8 ms to HOME-EDGE, limit 20 ms (2 nodes beyond)`; "" = nothing is known."""
+    limit_ms = latency.max_latency_ms
+    if latency.latency_ms is None and limit_ms is None:
+        return ""
+    trip = "not said" if latency.latency_ms is None else milliseconds_text(latency.latency_ms)
+    text = f"{trip} to {latency.location}" if latency.location else trip
+    if limit_ms is None:
+        return text
+    beyond = f" ({counted(latency.nodes_beyond, 'node')} beyond)" if latency.nodes_beyond else ""
+    return f"{text}, limit {milliseconds_text(limit_ms)}{beyond}"
+
+
+def unkept_limit(latency: LatencyView, pod: PodView | None) -> str:
+    """What to say of a limit that nobody looked after; "" = nothing.
+
+    Under gates another scheduler places too, but the pod requires the nodes within its limit.
+    """
+    limit_ms = latency.max_latency_ms
+    if pod is None or not pod.node or limit_ms is None or pod.requires_hosts:
+        return ""
+    if not pod.mark or pod.scheduler == pod.mark:
+        return ""
+    kept = "is not kept" if latency.is_beyond else "may not be kept"
+    to = f" to {latency.location}" if latency.location else ""
+    return (
+        f"placed by {pod.scheduler}, which knows no limits: that of {milliseconds_text(limit_ms)}"
+        f"{to} {kept}"
+    )
+
+
+def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
+    """Location, and the round trip from the planned node, as the reason has them."""
+    if reason is None:
+        return "", None
+    said = reason.arguments
+    if reason.code in _NEAR and len(said) > 2:
+        return _text(said[0]), _number(said[2])
+    if reason.code in _FAR and len(said) > 1:
+        return _text(said[1]), _number(said[0])
+    if reason.code == ReasonCode.LATENCY_UNKNOWN and said:
+        return _text(said[0]), None
+    return "", None
+
+
+def _objection(reason: Reason | None) -> tuple[int, str, float] | None:
+    """How many nodes are beyond the limit, of which location, and the limit."""
+    for argument in () if reason is None else reason.arguments:
+        for each in argument if isinstance(argument, tuple) else ():
+            match each:
+                case (int(number), ObjectionCode.LATENCY, str(location), int() | float() as limit):
+                    return number, location, float(limit)
+                case _:
+                    continue
+    return None
+
+
+def _text(argument: Argument) -> str:
+    return argument if isinstance(argument, str) else ""
+
+
+def _number(argument: Argument) -> float | None:
+    return float(argument) if isinstance(argument, int | float) and argument >= 0 else None
