@@ -29,6 +29,7 @@ from kfp_placement_engine.readers.node_objects import (
     without_zeros,
 )
 from kfp_placement_engine.readers.placement_objects import (
+    hidden_label_notices,
     policy_in_force,
     read_location,
     read_policy,
@@ -94,7 +95,9 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     nodes = _with_used_room(nodes, collected, claims_used)
     claims = _read_claims(collected, claims_used)
     locations = _each(collected, "Location", read_location)
-    latencies = with_locations(latencies_from_labels(nodes), locations, nodes)
+    by_label = latencies_from_labels(nodes)
+    latencies = with_locations(by_label, locations, nodes)
+    collected.notices.extend(hidden_label_notices(by_label, latencies))
     collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
     if collected.ignored:

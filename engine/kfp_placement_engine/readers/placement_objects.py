@@ -6,9 +6,14 @@ from typing import Any
 from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.contract.resources_policy import POLICY_NAME, PlacementPolicySpec
+from kfp_placement_engine.run_graph import Notice
+from kfp_placement_engine.step_names import listed
 
 Latencies = Mapping[str, Mapping[str, float]]
 """Location -> node name -> round trip in milliseconds."""
+
+_NAMED = 5
+"""Nodes that a notice names."""
 
 
 def read_location(raw: Mapping[str, Any], _place: str) -> Location:
@@ -48,6 +53,30 @@ def with_locations(
         name = location.spec.name or location.metadata.name or place
         latencies[name] = {node: trip for node, trip in trips.items() if trip is not None}
     return latencies
+
+
+def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notice]:
+    """Say where a Location hides round trips that only labels state: their nodes then have none.
+
+    Args:
+        by_label: what node labels say.
+        with_all: the same with Locations, as `with_locations` gives it.
+    """
+    known = {name.lower(): (name, trips) for name, trips in with_all.items()}
+    notices = []
+    for label, by_node in by_label.items():
+        name, trips = known[label.lower()]
+        hidden = [node for node in by_node if node not in trips]
+        if hidden:
+            one = len(hidden) == 1
+            message = (
+                f"Location {name} says nothing of {'node' if one else f'{len(hidden)} nodes'}"
+                f" {'' if one else '('}{listed(hidden, _NAMED)}{'' if one else ')'}, so"
+                f" {'its label' if one else 'their labels'} {label} {'is' if one else 'are'} not"
+                " used and the round trip counts as unknown; add an entry to the Location"
+            )
+            notices.append(Notice("hidden-node-label", message))
+    return notices
 
 
 def policy_in_force(policies: Iterable[PlacementPolicy]) -> PlacementPolicySpec | None:

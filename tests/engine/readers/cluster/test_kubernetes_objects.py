@@ -179,6 +179,45 @@ def test_a_bad_latency_label_of_a_location_is_noted(value):
     assert read(*bad).notices == ()
 
 
+def location_object(name, *hosts):
+    entries = [
+        {"topologyKey": "kubernetes.io/hostname", "value": host, "rtt": "15ms"} for host in hosts
+    ]
+    return {
+        "apiVersion": "kfp-placement.dev/v1alpha1",
+        "kind": "Location",
+        "metadata": {"name": name},
+        "spec": {"static": entries},
+    }
+
+
+def labelled_nodes(*names):
+    return [
+        node_object(each, labels={"kubernetes.io/hostname": each, "HOME-EDGE": "9.8ms"})
+        for each in names
+    ]
+
+
+def test_a_location_that_hides_labels_of_its_name_is_noted():
+    cluster = read(*labelled_nodes("n1", "n2", "n3"), location_object("home-edge", "n2"))
+    assert cluster.latencies == {"home-edge": {"n2": 15}}
+    (notice,) = cluster.notices
+    assert notice.code == "hidden-node-label"
+    assert notice.message.startswith(
+        "Location home-edge says nothing of 2 nodes (n1, n3), so their labels HOME-EDGE are not"
+    )
+    one = read(*labelled_nodes("n1", "n2"), location_object("home-edge", "n2")).notices
+    assert "says nothing of node n1, so its label HOME-EDGE is not used" in one[0].message
+
+
+@pytest.mark.parametrize("name", ["home-edge", "elsewhere"])
+def test_a_location_that_hides_nothing_is_not_noted(name):
+    cluster = read(
+        *labelled_nodes("n1", "n2"), node_object("n3"), location_object(name, "n1", "n2")
+    )
+    assert cluster.notices == ()
+
+
 def test_used_room():
     """Bound pods that have not ended take room, with defaults in what the scores count."""
     cluster = read(
