@@ -19,8 +19,8 @@ from kfp_placement.cli.live_options import (
 from kfp_placement.report.visible import visible
 
 _EPILOG = """\b
-RUN is a Workflow's name, KFP's run id, or KFP's name of the run. STEP is a step's name, or a
-task's for all its iterations.
+RUN is a Workflow's name or NAMESPACE/NAME, KFP's run id, or KFP's name of the run. STEP is a step's
+name, or a task's for all its iterations.
 
 \b
 Examples:

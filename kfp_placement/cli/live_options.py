@@ -119,7 +119,7 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
         )
     if len(found) > 1:
         named = candidates([(each.namespace, each.name) for each in found])
-        raise click.UsageError(f"{name} may be several runs; name one with -n: {named}")
+        raise click.UsageError(f"{name} may be several runs; name one as NAMESPACE/NAME: {named}")
     return found[0]
 
 

@@ -12,6 +12,7 @@ from kfp_placement.cli.progress import LiveLine
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
+    from kfp_placement._package import Package
     from kfp_placement_engine.plan import Plan
     from kfp_placement_engine.planning import Progress
     from kfp_placement_engine.run_graph import RunGraph
@@ -64,6 +65,8 @@ def make_plan(request: PlanRequest) -> "Plan":
     target = Target(request.kubeconfig, request.context, request.namespace)
     live = connect_live(request.cluster, target)
     with LiveLine() as progress:
+        # Before a cluster is asked: a name that is wrong is told at once.
+        package = read_package(request.run)
         cluster = read_cluster_source(request.cluster, progress, live)
         from kfp_placement_engine.overrides import in_namespace
         from kfp_placement_engine.planning import assumptions_of
@@ -71,20 +74,21 @@ def make_plan(request: PlanRequest) -> "Plan":
 
         given = request.given_options()
         width = assumptions_of(cluster, options_on(cluster, given)).loop_width
-        graph = _graph(request, width, progress)
+        graph = _graph(request, package, width, progress)
         if live is not None and not graph.namespace:
             graph = in_namespace(graph, live.namespace)
         return plan_on(graph, cluster, given, progress)
 
 
-def _graph(request: PlanRequest, loop_width: int, progress: "Progress") -> "RunGraph":
+def _graph(
+    request: PlanRequest, package: "Package", loop_width: int, progress: "Progress"
+) -> "RunGraph":
     from kfp_placement_engine.exceptions import ArgumentError, UnknownLoopError
     from kfp_placement_engine.overrides import in_namespace, with_durations
     from kfp_placement_engine.readers import read_run
     from kfp_placement_engine.readers.durations import read_durations_file
     from kfp_placement_engine.readers.options import ReadOptions
 
-    package = read_package(request.run)
     options = ReadOptions(
         arguments=request.arguments,
         loop_widths=request.loop_widths,

@@ -68,7 +68,8 @@ def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
     from kfp_placement.live.releasing import PolicyChange, set_paused
 
     changed = set_paused(cluster, paused=False, dry_run=dry_run) is not PolicyChange.NONE
-    click.echo(_told("The policy goes on." if changed else "The policy was not paused.", dry_run))
+    done = "The policy would go on." if dry_run else "The policy goes on."
+    click.echo(_told(done if changed else "The policy was not paused.", dry_run))
     return ExitCode.OK
 
 
@@ -90,11 +91,11 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
         missing = isinstance(error, ClusterMissingError)
         return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE
     told = {
-        PolicyChange.WRITTEN: "The policy is paused; --resume undoes it.",
-        PolicyChange.CREATED: "There was no policy: created a paused policy; --resume undoes it.",
+        PolicyChange.WRITTEN: "The policy {} paused; --resume undoes it.",
+        PolicyChange.CREATED: "There was no policy: a paused one {} created; --resume undoes it.",
         PolicyChange.NONE: "The policy is paused already.",
     }
-    click.echo(_told(told[changed], dry_run))
+    click.echo(_told(told[changed].format("would be" if dry_run else "is"), dry_run))
     return ExitCode.OK
 
 
@@ -102,10 +103,18 @@ def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bo
     from kfp_placement.live.releasing import open_gates
     from kfp_placement.report.values import counted
 
+    word = "would release" if dry_run else "released"
     done = open_gates(
-        cluster, chosen, lambda pod: click.echo(f"released {visible(pod)}"), dry_run=dry_run
+        cluster, chosen, lambda pod: click.echo(f"{word} {visible(pod)}"), dry_run=dry_run
     )
-    click.echo(_told(f"{counted(len(done.opened), 'pod')} released.", dry_run))
+    number = counted(len(done.opened), "pod")
+    if done.opened:
+        text = f"{number} {'would be released' if dry_run else 'released'}."
+    elif done.failures:
+        text = f"{number} released."
+    else:
+        text = f"{number} released: none bears our gate. Without gates nothing of ours holds pods."
+    click.echo(_told(text, dry_run))
     for pod, why in done.failures.items():
         click.echo(f"Error: {visible(pod)} is not released: {visible(why)}", err=True)
     return not done.failures

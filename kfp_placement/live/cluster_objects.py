@@ -119,8 +119,9 @@ def _read(
     except ClusterForbiddenError as error:
         if not wanted.without:
             raise ClusterForbiddenError(
-                f"{error}; without nodes nothing can be planned: ask for a Cluster file instead"
-                " (`kfp-placement cluster live --output cluster.yaml`)"
+                f"{error}; without nodes nothing can be planned: ask for a Cluster file instead,"
+                " which whoever may list nodes makes with `kfp-placement cluster live --output"
+                " cluster.yaml`"
             ) from error
         found, without = _of_one_namespace(api, wanted, namespace, tell)
         unread.append(_Unread(kind, without, error))

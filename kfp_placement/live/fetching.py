@@ -38,6 +38,7 @@ NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,a
 """Asks for the metadata of objects alone."""
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -76,6 +77,8 @@ def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:
 def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     """The runs that a name may mean: Workflow's name, else KFP's run id, else KFP's run name.
 
+    `NAMESPACE/NAME` is a Workflow's in that namespace, wherever one should look.
+
     Plans bear all of them. Workflows are asked where none does: there may be a run without a plan.
 
     Args:
@@ -86,8 +89,16 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     Raises:
         ClusterError: refused, no answer, or the controller is not installed.
     """
-    path = PLACEMENTS.path(namespace)
+    refusal: ClusterForbiddenError | None = None
     found: list[Found] = []
+    try:
+        found = list(_in_its_namespace(api, wanted))
+    except ClusterForbiddenError as error:
+        # It may be KFP's name of a run: these may hold anything.
+        refusal = error
+    if found:
+        return found
+    path = PLACEMENTS.path(namespace)
     if _OBJECT_NAME.fullmatch(wanted):
         found = _found(_placements(api, path, {"fieldSelector": f"metadata.name={wanted}"}))
     if not found and _LABEL_VALUE.fullmatch(wanted):
@@ -97,7 +108,22 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     named = list(_plans_named(api, namespace, wanted))
     if not named:
         named = list(_workflows_named(api, namespace, wanted))
+    if not named and refusal is not None:
+        raise refusal
     return [replace(each, raw=_placement_of(api, each)) for each in named]
+
+
+def _in_its_namespace(api: Api, wanted: str) -> Iterator[Found]:
+    """The run that `list -A` and messages call NAMESPACE/NAME."""
+    namespace, _, name = wanted.partition("/")
+    if not (_NAMESPACE.fullmatch(namespace) and _OBJECT_NAME.fullmatch(name)):
+        return
+    run = Found(namespace, name)
+    raw = _placement_of(api, run)
+    if raw is not None:
+        yield from _found([raw])
+    elif _is_there(api, WORKFLOWS.path(namespace, name)):
+        yield run
 
 
 def full_run(api: Api, found: Found) -> tuple[RunView, tuple[str, ...]]:
@@ -202,6 +228,14 @@ def _placement_of(api: Api, found: Found) -> JsonObject | None:
         return api.get(PLACEMENTS.path(found.namespace, found.name))
     except ClusterMissingError:
         return None
+
+
+def _is_there(api: Api, path: str) -> bool:
+    try:
+        api.get(path)
+    except (ClusterForbiddenError, ClusterMissingError):
+        return False
+    return True
 
 
 def _latest_first(runs: list[RunView]) -> tuple[RunView, ...]:

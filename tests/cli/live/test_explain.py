@@ -101,13 +101,30 @@ def test_several_runs_may_be_meant(live, cluster):
         cluster.put(WORKFLOWS, workflow(f"taxi-{number}", run_name="daily"))
     result = live("explain", "daily")
     assert result.exit_code == 2
-    assert "'daily' may be several runs; name one with -n: team-a/taxi-1, team-a/taxi-2" in (
-        result.stderr
+    assert (
+        "'daily' may be several runs; name one as NAMESPACE/NAME: team-a/taxi-1, team-a/taxi-2"
+        in (result.stderr)
     )
     cluster.put(PLACEMENTS, placement(namespace="team-b"))
     result = live("explain", "-A", "taxi-x7k2p")
     assert result.exit_code == 2
     assert "team-a/taxi-x7k2p, team-b/taxi-x7k2p" in result.stderr
+    for where in ([], ["-A"], ["-n", "elsewhere"]):
+        assert live("explain", "team-b/taxi-x7k2p", *where).stdout.startswith("team-b/taxi-x7k2p")
+
+
+def test_a_run_by_namespace_and_name(live, cluster):
+    cluster.put(WORKFLOWS, workflow("new", "team-b"))
+    assert "team-b/new is there but has no plan" in live("explain", "team-b/new").stderr
+    assert live("explain", "team-b/none").exit_code == 3
+    # KFP's names of runs may look so.
+    cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "2026/11"}))
+    assert live("explain", "2026/11").stdout.startswith("team-a/taxi-x7k2p (2026/11)")
+    for namespace in ("2026", "team-b"):
+        cluster.refused[PLACEMENTS.path(namespace)] = FORBIDDEN
+    assert live("explain", "2026/11").exit_code == 0
+    result = live("explain", "team-b/new")
+    assert (result.exit_code, result.stderr) == (1, "Error: forbidden\n")
 
 
 @pytest.mark.parametrize("wanted", ["nothing", "No name of an object!", "x" * 5000, "a=b,c"])

@@ -58,6 +58,14 @@ def nodes():
     return cluster
 
 
+def test_a_file_that_is_not_there_is_told_before_the_cluster_is_asked(live, cluster):
+    cluster.refused["/"] = ClusterForbiddenError("asked")
+    result = live("plan", "nope.yaml", "--cluster", "live")
+    assert result.exit_code != 0
+    assert "nope.yaml" in result.stderr
+    assert "asked" not in result.stderr
+
+
 def without_type(raw):
     return {key: value for key, value in raw.items() if key not in ("kind", "apiVersion")}
 

@@ -294,7 +294,7 @@ def test_release_of_gated_pods(live, api, create, add_nodes, namespace):
         )
     dry = live("release", "--dry-run")
     assert dry.exit_code == 0, dry.stderr
-    assert f"released {namespace}/ours" in dry.stdout
+    assert f"would release {namespace}/ours" in dry.stdout
     assert api.get("v1", "Pod", "ours", namespace)["spec"]["schedulingGates"]
     result = live("release")
     assert result.exit_code == 0, result.stderr

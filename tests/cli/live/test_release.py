@@ -12,6 +12,8 @@ from tests.support.fake_cluster import executor_pod
 
 OURS, THEIRS = "kfp-placement.dev/plan", "kueue.x-k8s.io/topology"
 
+NOTHING_GATED = "0 pods released: none bears our gate. Without gates nothing of ours holds pods.\n"
+
 
 def a_policy(**spec):
     return {"metadata": {"name": "default"}, "spec": spec}
@@ -50,7 +52,7 @@ def test_everything(live, cluster):
     again = live("release")
     assert (again.exit_code, again.stdout) == (
         0,
-        "The policy is paused already.\n0 pods released.\n",
+        f"The policy is paused already.\n{NOTHING_GATED}",
     )
 
 
@@ -73,10 +75,19 @@ def test_resume(live, cluster):
 def test_dry_run(live, cluster):
     result = live("release", "--dry-run")
     assert result.exit_code == 0
-    assert "2 pods released. (dry run: nothing was changed)" in result.stdout
+    assert result.stdout.splitlines() == [
+        "The policy would be paused; --resume undoes it. (dry run: nothing was changed)",
+        "would release team-a/taxi-x7k2p-train",
+        "would release team-b/other-other",
+        "2 pods would be released. (dry run: nothing was changed)",
+    ]
     assert not paused(cluster)
     assert gates(cluster, "train") == [OURS, THEIRS]
-    assert "(dry run" in live("release", "--resume", "--dry-run").stdout
+    live("release")
+    assert live("release", "--resume", "--dry-run").stdout.startswith(
+        "The policy would go on. (dry"
+    )
+    assert paused(cluster)
 
 
 def test_one_run(live, cluster):
@@ -86,6 +97,7 @@ def test_one_run(live, cluster):
     assert gates(cluster, "train") == [THEIRS]
     assert gates(cluster, "other", "other", "team-b") == [OURS]
     assert live("release", "nothing").exit_code == 3
+    assert live("release", "taxi-x7k2p").stdout == NOTHING_GATED
     cluster.put(PLACEMENTS, placement("other", "team-b"))
     assert "other-other" in live("release", "-n", "team-b", "other").stdout
 
@@ -103,7 +115,7 @@ def test_there_was_no_policy(live, cluster):
     assert live("release", "--resume").stdout == "The policy was not paused.\n"
     result = live("release")
     assert result.exit_code == 0
-    assert "There was no policy: created a paused policy" in result.stdout
+    assert "There was no policy: a paused one is created; --resume undoes it." in result.stdout
     assert paused(cluster)
 
 
