@@ -11,6 +11,7 @@ from kfp_placement_controller.kube.events import EventRecorder, Regarding
 from kfp_placement_controller.kube.gates import Pin, open_gate
 from kfp_placement_controller.kube.kinds import PLACEMENTS, WORKFLOWS
 from kfp_placement_controller.kube.placements import (
+    MOST_EPOCH,
     PlacementWriter,
     StoredVersion,
     stored_version,
@@ -22,6 +23,7 @@ from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
     DeletePod,
+    ForgetRun,
     OpenGate,
     SayFindings,
     StartRound,
@@ -30,7 +32,6 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.search_worker import SearchWorker
-from kfp_placement_controller.planning.tracked_run import RunKey
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
 
@@ -60,7 +61,13 @@ class ActionRunner:
         self._worker = worker
         self._clock = clock
         self._placements = PlacementWriter(client)
-        self._known: dict[RunKey, StoredVersion] = {}
+        self._known: dict[tuple[str, str], StoredVersion] = {}
+
+    @property
+    def highest_epoch(self) -> int:
+        """Of all placements as last read or written; -1 = there are none."""
+        epochs = (each.epoch for each in self._known.values() if each.epoch <= MOST_EPOCH)
+        return max(epochs, default=-1)
 
     def read_placements(self) -> list[PipelinePlacement]:
         """All placements as they are now; what cannot be read is left out, to be written anew.
@@ -98,6 +105,8 @@ class ActionRunner:
                 tell_elsewhere(self._events, action.found)
             case WritePlacement():
                 self._write(action, coordinator)
+            case ForgetRun():
+                self._known.pop(action.key, None)
             case OpenGate() | DeletePod() | SayFindings():
                 self._attempt(action)
 
@@ -119,10 +128,6 @@ class ActionRunner:
             coordinator.write_failed(write, str(error), self._clock())
         else:
             coordinator.written(write, self._clock())
-
-    def forget(self, key: RunKey) -> None:
-        """A run is gone."""
-        self._known.pop(key, None)
 
     def _attempt(self, action: OpenGate | DeletePod | SayFindings) -> None:
         """Write; what fails is decided anew with the next look."""

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from kfp_placement_controller.exceptions import KubernetesError
 from kfp_placement_controller.kube.access import Need, check_access
 from kfp_placement_controller.kube.attach_failures import (
     ATTACH_FAILED_SELECTOR,
@@ -46,6 +45,7 @@ from kfp_placement_controller.metrics import (
     RUNS,
 )
 from kfp_placement_controller.plan_actions import ActionRunner
+from kfp_placement_controller.plan_leading import Leading
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
@@ -166,6 +166,7 @@ class PlanProcess:
             clock=clock,
             changed=lambda _epoch: self._inbox.put(_nothing),
         )
+        self._leading = Leading(self._election, self._runner, clock)
         self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
 
     def stop(self) -> None:
@@ -175,19 +176,14 @@ class PlanProcess:
 
     def run(self) -> int:
         """Work until `stop`; returns the exit code."""
-        parts: list[_Part] = [
-            self._probes,
-            self._events,
-            self._worker,
-            *self._watchers,
-            self._election,
-        ]
+        parts: list[_Part] = [self._probes, self._events, self._worker, *self._watchers]
         for part in parts:
             part.start()
         _LOG.info("plan %s listens on port %d", self._settings.identity, self._probes.port)
         try:
             self._work()
         finally:
+            self._election.stop()
             for part in reversed(parts):
                 part.stop()
         return 0
@@ -209,7 +205,7 @@ class PlanProcess:
             wrong.append(f"the planner's loop has not come round for {stuck:.0f} s")
         if not self._worker.alive():
             wrong.append("the search thread has ended")
-        if not self._election.alive():
+        if self._caught_up and not self._election.alive():
             wrong.append("the election thread has ended")
         return "; ".join(wrong)
 
@@ -253,7 +249,7 @@ class PlanProcess:
             self._take()
             if not self._caught_up or self._stopping.is_set():
                 continue
-            self._follow_election()
+            self._leading.follow_election(self.coordinator)
             with PLANNER_TICK_SECONDS.time():
                 actions = self.coordinator.tick(self._clock())
             for action in actions:
@@ -279,7 +275,7 @@ class PlanProcess:
         """
         now = self._clock()
         pause = max(0.0, (self.coordinator.next_at(now) - now).total_seconds())
-        is_complete = not self.unready()
+        is_complete = not self._caught_up and not self.unready()
         try:
             message = self._inbox.get(timeout=pause)
             until = self._clock() + timedelta(seconds=MAX_BATCH_SECONDS)
@@ -290,21 +286,10 @@ class PlanProcess:
                     return
                 message = self._inbox.get_nowait()
         except queue.Empty:
-            self._caught_up = self._caught_up or is_complete
-
-    def _follow_election(self) -> None:
-        epoch = self._election.epoch
-        if epoch == self.coordinator.epoch:
-            return
-        if epoch is None:
-            self.coordinator.follow()
-            return
-        try:
-            placements = self._runner.read_placements()
-        except KubernetesError as error:
-            _LOG.warning("cannot lead yet: %s", error)
-            return
-        self.coordinator.lead(epoch, placements, self._clock())
+            if is_complete:
+                # Who has not seen everything stands back: others can lead, and say so if none does.
+                self._election.start()
+                self._caught_up = True
 
 
 def _nothing(_coordinator: Coordinator, _now: datetime) -> None:

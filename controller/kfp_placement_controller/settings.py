@@ -39,9 +39,6 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severity of messages that are written to the standard error stream."""
 
-    scheduler_name: str = Field(default="kfp-placement", min_length=1, max_length=63)
-    """Name of our scheduler, as pods ask for it."""
-
     scheduler_lease_name: str = Field(default="kfp-placement-scheduler", min_length=1)
     """Lease of our scheduler, in the own namespace; its age says whether it is alive."""
 

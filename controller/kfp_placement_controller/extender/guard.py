@@ -95,10 +95,11 @@ class Guard:
         known = self._known()
         with self._lock:
             alive = scheduler_finding(self._leases[self._scheduler_lease], known.rules, now)
-            planner_age_seconds = self._leases[self._planner_lease].age_seconds(now)
+            planner = self._leases[self._planner_lease]
+            planner_age_seconds = planner.age_seconds(now)
         found = [] if alive is None else [alive]
         stale_seconds = known.rules.scheduler_stale_after_seconds
-        if planner_age_seconds is None or planner_age_seconds > stale_seconds:
+        if not planner.held or planner_age_seconds > stale_seconds:
             found.append(gates_finding(leads=False))
         return unsaid(found, None if known.policy is None else known.policy.status)
 

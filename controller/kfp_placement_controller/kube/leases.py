@@ -60,22 +60,6 @@ def observe_lease(raw: Mapping[str, Any]) -> ObservedLease:
     )
 
 
-def lease_age(raw: Mapping[str, Any] | None, now: datetime) -> float | None:
-    """Seconds since a Lease was renewed, by the clock of who holds it; None = nobody holds it.
-
-    Args:
-        raw: the Lease as the API server prints it; None = there is none.
-        now: the time.
-
-    Raises:
-        InputError: it has another form.
-    """
-    lease = observe_lease(raw or {})
-    if not lease.holder or lease.renewed_at is None:
-        return None
-    return (now - lease.renewed_at).total_seconds()
-
-
 @dataclass(frozen=True)
 class ElectionParams:
     """Kubernetes' own times.
@@ -144,6 +128,7 @@ class LeaderElection:
         self._rng = random.Random(seed)
         self._monotonic = monotonic
         self._epoch: int | None = None
+        self._least_epoch = 0
         self._renewed_at = float("-inf")
         self._seen: JsonObject | None = None
         self._seen_at = float("-inf")
@@ -155,6 +140,13 @@ class LeaderElection:
         """Ours if we lead at this moment, else None."""
         deadline = self._renewed_at + self._params.renew_deadline_seconds
         return self._epoch if self._monotonic() < deadline else None
+
+    def raise_epoch(self, least: int) -> None:
+        """Lead with this epoch at least, from the next renewal on; it is written into the Lease.
+
+        A Lease that was deleted counts from zero again, and what earlier leaders wrote does not.
+        """
+        self._least_epoch = max(self._least_epoch, least)
 
     def start(self) -> None:
         """Start to stand for election; returns at once."""
@@ -210,8 +202,9 @@ class LeaderElection:
         namespace, name = self._place
         raw = self._client.get(LEASES, name, namespace)
         if raw is None:
-            body = {"metadata": {"name": name, "namespace": namespace}, "spec": self._spec(0)}
-            self._took(self._client.create(LEASES, body), 0, asked_at)
+            spec = self._spec(0)
+            body = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+            self._took(self._client.create(LEASES, body), spec["leaseTransitions"], asked_at)
             return
         self._see(raw)
         lease = observe_lease(raw)
@@ -234,7 +227,7 @@ class LeaderElection:
             "leaseDurationSeconds": self._params.lease_seconds,
             "acquireTime": micro_time_text(acquired_at or now),
             "renewTime": micro_time_text(now),
-            "leaseTransitions": transitions,
+            "leaseTransitions": max(transitions, self._least_epoch),
         }
 
     def _see(self, raw: JsonObject) -> None:

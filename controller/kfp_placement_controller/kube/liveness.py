@@ -22,24 +22,33 @@ class LeaseWatch:
     The holder's clock may be off by minutes; a Lease that has not changed for long is stale.
 
     Attributes:
+        held: somebody has it.
         has_renewed: its holder has been seen to renew it. Until then it may be a dead one's.
     """
 
+    held: bool = False
     has_renewed: bool = False
     _seen: object = None
     _changed_at: datetime | None = None
 
     def observe(self, renewed: object, now: datetime) -> None:
         """What the Lease says of its renewal now; None = there is none, or nobody holds it."""
+        self.held = renewed is not None
         if renewed is None:
-            self.has_renewed, self._seen, self._changed_at = False, None, None
+            # A renewal until now is none of the next holder's; but it is not long ago.
+            self.has_renewed, self._seen = False, None
         elif renewed != self._seen:
             self.has_renewed = self._seen is not None
             self._seen, self._changed_at = renewed, now
 
-    def age_seconds(self, now: datetime) -> float | None:
-        """Seconds since it was seen to change; None = nobody holds it."""
-        return None if self._changed_at is None else (now - self._changed_at).total_seconds()
+    def age_seconds(self, now: datetime) -> float:
+        """Seconds since it was seen to be renewed, be it given back or gone by now.
+
+        One never seen counts from when it is first asked for: its holder may be about to come.
+        """
+        if self._changed_at is None:
+            self._changed_at = now
+        return (now - self._changed_at).total_seconds()
 
 
 def unsaid(findings: Iterable[Finding], status: PlacementPolicyStatus | None) -> list[Finding]:
@@ -59,13 +68,15 @@ def scheduler_finding(
 ) -> Finding | None:
     """Whether marked pods may be given to our scheduler; None = that is not known yet.
 
+    A Lease that nobody holds says no at once: new pods need not wait for whoever takes it next.
+
     Args:
         lease: the scheduler's.
         policy: in force.
         now: the time.
     """
     age_seconds, limit = lease.age_seconds(now), policy.scheduler_stale_after_seconds
-    if age_seconds is None:
+    if not lease.held:
         return _not_ready("NoLease", "nobody holds the scheduler's Lease")
     if age_seconds > limit:
         return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")

@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_controller.exceptions import ConflictError, NotFoundError, SupersededError
+from kfp_placement_controller.exceptions import (
+    ConflictError,
+    KubernetesError,
+    NotFoundError,
+    SupersededError,
+)
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import PLACEMENTS
 from kfp_placement_controller.kube.requests import JsonObject
@@ -17,13 +22,19 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.resources_fields import ResourceModel
 from kfp_placement_engine.contract.resources_placement import PipelinePlacementStatus
 from kfp_placement_engine.contract.resources_size import HARD_LIMIT_BYTES, json_bytes
-from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
 
 _LOG = logging.getLogger(__name__)
 
 MAX_TRIES = 5
 """Others write only what is not theirs to write; this is for them."""
+
+MOST_EPOCH = 2**30
+"""Half of what a Lease can count to: a higher one is no planner's, and must not stop all others."""
+
+_INVALID = 422
+"""The API server's answer to what its rules forbid, be it for what is stored already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,16 @@ class PlacementWriter:
         written = placement.to_object()
         _check_size(written)
         patch = {"spec": _merge(placement.spec)}
-        return self._write(placement, known, patch, lambda: self._created(placement, written))
+
+        def create() -> StoredVersion:
+            return self._created(written)
+
+        try:
+            return self._write(placement, known, patch, create)
+        except KubernetesError as error:
+            if error.status != _INVALID:
+                raise
+            return self._made_anew(placement, create)
 
     def write_status(self, placement: PipelinePlacement, known: StoredVersion) -> StoredVersion:
         """Write what became of the run; the plan stays as it is.
@@ -110,6 +130,8 @@ class PlacementWriter:
         create: Callable[[], StoredVersion] | None,
     ) -> StoredVersion:
         name, namespace = _name_of(placement)
+        if known is not None and not _goes_on_from(placement, known):
+            known = self._current(placement)
         for tries_left in reversed(range(MAX_TRIES)):
             try:
                 if known is None:
@@ -132,25 +154,53 @@ class PlacementWriter:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
-        """What there is now; that of an earlier run of the same name is removed."""
+        """What there is now; what no write can go on from is removed."""
         name, namespace = _name_of(placement)
         raw = self._client.get(PLACEMENTS, name, namespace)
         if raw is None:
             return None
-        current = stored_version(raw)
-        if current.workflow_uid == placement.spec.workflow_uid:
-            return current
-        _LOG.info("placement %s/%s speaks of an earlier run: removed", namespace, name)
-        self._client.delete(PLACEMENTS, name, namespace, uid=current.uid)
+        try:
+            current = stored_version(raw)
+        except InputError as error:
+            _LOG.warning("placement %s/%s is removed: %s", namespace, name, error)
+        else:
+            if _goes_on_from(placement, current):
+                return current
+            _LOG.info("placement %s/%s is of an earlier run: removed", namespace, name)
+        self._client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
         return None
 
-    def _created(self, placement: PipelinePlacement, written: JsonObject) -> StoredVersion:
+    def _made_anew(
+        self, placement: PipelinePlacement, create: Callable[[], StoredVersion]
+    ) -> StoredVersion:
+        """Put a plan into the place of one that the server holds against it.
+
+        A new object is refused for what it says before it is refused for its name; so what is
+        there is removed only if the plan itself is well.
+        """
+        try:
+            return create()
+        except ConflictError:
+            current = self._current(placement)
+        if current is not None:
+            _check_epoch(placement, current)
+            name, namespace = _name_of(placement)
+            _LOG.warning("placement %s/%s cannot be changed into ours: made anew", namespace, name)
+            self._client.delete(PLACEMENTS, name, namespace, uid=current.uid)
+        return create()
+
+    def _created(self, written: JsonObject) -> StoredVersion:
         body = {key: value for key, value in written.items() if key != "status"}
         return stored_version(self._client.create(PLACEMENTS, body))
 
 
 def _name_of(placement: PipelinePlacement) -> tuple[str, str]:
     return placement.metadata.name or "", placement.metadata.namespace or ""
+
+
+def _goes_on_from(placement: PipelinePlacement, stored: StoredVersion) -> bool:
+    """Whether both are of one run, and planners have written what is stored."""
+    return stored.workflow_uid == placement.spec.workflow_uid and stored.epoch <= MOST_EPOCH
 
 
 def _check_epoch(placement: PipelinePlacement, known: StoredVersion) -> None:

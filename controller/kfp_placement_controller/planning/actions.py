@@ -83,4 +83,20 @@ class StartRound:
     round: PlanningRound
 
 
-Action = WritePlacement | Announce | OpenGate | TellElsewhere | DeletePod | SayFindings | StartRound
+@dataclass(frozen=True)
+class ForgetRun:
+    """A Workflow is gone: nothing of it is to be written any more."""
+
+    key: RunKey
+
+
+Action = (
+    WritePlacement
+    | Announce
+    | OpenGate
+    | TellElsewhere
+    | DeletePod
+    | SayFindings
+    | StartRound
+    | ForgetRun
+)

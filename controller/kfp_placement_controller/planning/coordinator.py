@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from kfp_placement_controller.kube.attach_failures import AttachFailure
-from kfp_placement_controller.kube.claims import ObservedClaim
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
     EVENTS,
@@ -26,20 +25,21 @@ from kfp_placement_controller.kube.kinds import (
     Kind,
 )
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.nodes import ObservedNode
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.policies import show_policy
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
 from kfp_placement_controller.planning.actions import (
     Action,
+    ForgetRun,
     OpenGate,
     StartRound,
     TellElsewhere,
     WritePlacement,
 )
-from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
+from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.elsewhere import ElsewhereWatch
+from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.gate_keeper import GateKeeper
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.guard import Guard
@@ -47,9 +47,10 @@ from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_desk import PlacementDesk
 from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.reactions import Reactions, keep
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_book import RunBook
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.contract.resources_policy import (
@@ -59,12 +60,6 @@ from kfp_placement_engine.contract.resources_policy import (
 )
 
 _LOG = logging.getLogger(__name__)
-
-PLANS_PER_LOOK = 4
-"""New runs planned before what was decided is carried out: who comes first waits for few."""
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclass
@@ -94,19 +89,22 @@ class Coordinator:
         self.cluster = ClusterState()
         self.book = RunBook(lambda: self.policy, self.own_namespace, self.opt_in)
         self.planner = Planner(self.book, self.cluster, self.learned, self.params)
+        self.reactions = Reactions(self.book, self.cluster, self.planner)
+        self.first_plans = FirstPlans(self.planner, self.params.look_seconds)
         self.gates = GateKeeper(self.book, self.cluster, self.params.retry_seconds)
         self.elsewhere = ElsewhereWatch(self.book, self.cluster)
         self.desk = PlacementDesk(self.params)
         self.guard = Guard(self.params.retry_seconds, self.may_gate)
         self._looked_at: datetime | None = None
+        self._gone: list[RunKey] = []
         self._policy_status = PlacementPolicyStatus()
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
-            NODES: self._node,
+            NODES: self.reactions.node,
             PODS: self._pod,
-            CLAIMS: self._claim,
-            VOLUMES: self._volume,
+            CLAIMS: self.reactions.claim,
+            VOLUMES: self.reactions.volume,
             EVENTS: self._attach_failure,
-            LOCATIONS: self._location,
+            LOCATIONS: self.reactions.location,
             NAMESPACES: self._namespace,
             POLICIES: self._policy,
             WORKFLOWS: self._workflow,
@@ -127,20 +125,15 @@ class Coordinator:
             now: the time.
         """
         self.epoch = epoch
-        self.desk.forget_all()
-        for placement in placements:
-            key = (placement.metadata.namespace or "", placement.metadata.name or "")
-            run = self.book.runs.get(key)
-            if run is None:
-                continue
-            self._safely(run, partial(run.look, self.policy, now, self.params))
-            self.desk.adopt(run, placement)
-            self.elsewhere.look_back(run)
+        self.desk.take_over(placements)
+        for run in self.book.runs.values():
+            self._adopt(run, now)
         self.planner.may_gain(now)
 
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
+        self._gone.clear()
 
     def round_outcome(self, outcome: RoundResult | RoundFailure, now: datetime) -> None:
         """A search has ended."""
@@ -168,11 +161,12 @@ class Coordinator:
         """What is to be done now; call it after changes, and when `next_at` says so."""
         if self.epoch is None:
             return self._opening(self.gates.overdue(self.policy, now))
-        actions: list[Action] = []
+        actions: list[Action] = [ForgetRun(key) for key in self._gone]
+        self._gone.clear()
         self.book.leave_alone()
         for run in self._due_runs(now):
             self._safely(run, partial(self._look, run, now))
-        for run in self._without_plan()[:PLANS_PER_LOOK]:
+        for run in self.first_plans.due(now):
             self._safely(run, partial(self.planner.plan_at_once, run, self.policy, now))
         asked = self.planner.next_round(self.policy, now)
         if asked is not None:
@@ -189,7 +183,7 @@ class Coordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        if self.epoch is not None and any(self._is_new(run) for run in self._without_plan()):
+        if self.epoch is not None and self.first_plans.any_new():
             return now
         moments = [now + timedelta(seconds=self.params.look_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
@@ -198,13 +192,14 @@ class Coordinator:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
         return min(moments)
 
-    def _without_plan(self) -> list[TrackedRun]:
-        """Runs that need a plan at once; those first that none was refused yet."""
-        found = [run for run in self.book.active() if not run.plan_is_whole]
-        return sorted(found, key=self._is_new, reverse=True)
-
-    def _is_new(self, run: TrackedRun) -> bool:
-        return run.key not in self.planner.problems
+    def _adopt(self, run: TrackedRun, now: datetime) -> None:
+        """Go on with what another planner has written of a run, if anything."""
+        placement = self.desk.found(run)
+        if placement is None:
+            return
+        self._safely(run, partial(run.look, self.policy, now, self.params))
+        self.desk.adopt(run, placement)
+        self.elsewhere.look_back(run)
 
     def _opening(self, releases: list[Release]) -> list[Action]:
         self.elsewhere.released(releases)
@@ -243,7 +238,11 @@ class Coordinator:
                 self.learned.forget(gone.pods)
             self.desk.forget(change.key)
             self.planner.problems.pop(change.key, None)
-        self.book.workflow_changed(change, now)
+            if self.epoch is not None:
+                self._gone.append(change.key)
+        new = self.book.workflow_changed(change, now)
+        if new is not None and self.epoch is not None:
+            self._adopt(new, now)
 
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
@@ -252,42 +251,13 @@ class Coordinator:
         leads = self.epoch is not None
         self.elsewhere.pod_changed(change.old, change.new, self.policy, now, leads=leads)
 
-    def _node(self, change: Change[ObservedNode], now: datetime) -> None:
-        name = change.key[1]
-        _keep(self.cluster.nodes, name, change.new)
-        if not matters(change.old, change.new):
-            return
-        if takes_less(change.old, change.new):
-            for run in self.book.active():
-                if run.waits_on([name]):
-                    self.planner.trigger(run, {Trigger.NODE}, now)
-        else:
-            self.planner.may_gain(now)
-
-    def _claim(self, change: Change[ObservedClaim], now: datetime) -> None:
-        _keep(self.cluster.claims, change.key, change.new)
-        if change.new is None or change.old == change.new:
-            return
-        for run in self.book.active():
-            assert run.graph is not None
-            names = {claim.name for claim in run.graph.claims}
-            if run.key[0] == change.key[0] and change.key[1] in names:
-                self.planner.trigger(run, {Trigger.CLAIM}, now)
-
-    def _volume(self, change: Change[Any], _now: datetime) -> None:
-        _keep(self.cluster.volumes, change.key[1], change.new)
-
     def _attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
         """The next look at the run sees it, within a second."""
         self.book.attach_failures.change(change)
 
-    def _location(self, change: Change[Any], now: datetime) -> None:
-        _keep(self.cluster.locations, change.key[1], change.new)
-        self._all_anew(Trigger.POLICY, now)
-
     def _namespace(self, change: Change[str], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""
-        _keep(self.book.enabled, change.key[1], change.new)
+        keep(self.book.enabled, change.key[1], change.new)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         if change.key[1] != POLICY_NAME:
@@ -302,17 +272,4 @@ class Coordinator:
                 run.read(self.policy)
                 run.changed = True
         if before != self.policy:
-            self._all_anew(Trigger.POLICY, now)
-
-    def _all_anew(self, why: Trigger, now: datetime) -> None:
-        for run in self.book.active():
-            if run.plan is not None and run.unstarted():
-                self.planner.trigger(run, {why}, now)
-
-
-def _keep(known: dict[K, V], key: K, value: V | None) -> None:
-    """Note what an object is now; None = it is gone."""
-    if value is None:
-        known.pop(key, None)
-    else:
-        known[key] = value
+            self.reactions.all_anew(Trigger.POLICY, now)

@@ -20,7 +20,7 @@ from kfp_placement_engine.contract.resources_policy import (
 
 def stranded_pods(
     pods: Iterable[ObservedPod],
-    age_seconds: float | None,
+    age_seconds: float,
     policy: PlacementPolicySpec,
     now: datetime,
 ) -> list[ObservedPod]:
@@ -31,11 +31,12 @@ def stranded_pods(
 
     Args:
         pods: any.
-        age_seconds: of our scheduler's Lease; None = nobody holds it.
+        age_seconds: since our scheduler's Lease was renewed, whoever has it by now: one that is
+            given back is taken over by the other replica, or by the same after its restart.
         policy: in force.
         now: the time.
     """
-    if age_seconds is not None and age_seconds <= policy.scheduler_stale_after_seconds:
+    if age_seconds <= policy.scheduler_stale_after_seconds:
         return []
     names = frozenset(policy.scheduler_names)
     deadline = timedelta(seconds=policy.unbound_deadline_seconds)

@@ -1,7 +1,7 @@
 """Decides when a run's PipelinePlacement is written: plans and conditions at once, rows in turn."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -51,6 +51,7 @@ class _Page:
         written_at: last write.
         bytes: size of the object then.
         not_before: after a write that failed.
+        problem: why it did.
         announced: the refusal has been said in an event.
     """
 
@@ -62,6 +63,7 @@ class _Page:
     written_at: datetime | None = None
     bytes: int = 0
     not_before: datetime | None = None
+    problem: str = ""
     announced: bool = False
 
 
@@ -75,19 +77,29 @@ class PlacementDesk:
 
     params: PlanningParams
     _pages: dict[RunKey, _Page] = field(default_factory=dict)
+    _found: dict[RunKey, PipelinePlacement] = field(default_factory=dict)
 
-    def forget_all(self) -> None:
-        """Others may have written since; `adopt` says what there is."""
+    def take_over(self, placements: Iterable[PipelinePlacement]) -> None:
+        """Others may have written since we wrote: this is all there is now."""
         self._pages.clear()
+        self._found = {
+            (each.metadata.namespace or "", each.metadata.name or ""): each for each in placements
+        }
+
+    def found(self, run: TrackedRun) -> PipelinePlacement | None:
+        """What was taken over for a run, once: to be adopted as soon as the run is known."""
+        placement = self._found.pop(run.key, None)
+        if placement is None or placement.spec.workflow_uid != run.workflow.uid:
+            return None
+        return placement
 
     def forget(self, key: RunKey) -> None:
         """A run is gone."""
         self._pages.pop(key, None)
+        self._found.pop(key, None)
 
     def adopt(self, run: TrackedRun, placement: PipelinePlacement) -> None:
-        """Go on from what an earlier planner has written of a run."""
-        if placement.spec.workflow_uid != run.workflow.uid:
-            return
+        """Go on from what an earlier planner has written of a run; look before."""
         page = self._pages[run.key] = _Page(run.workflow.uid)
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
@@ -141,16 +153,19 @@ class PlacementDesk:
         page = self._pages.get(write.key)
         if page is None:
             return
-        page.not_before = None
+        page.not_before, page.problem = None, ""
         page.said, page.written_at = page.saying, now
         page.bytes = json_bytes(write.placement.to_object())
 
     def failed(self, write: WritePlacement, why: str, now: datetime) -> None:
-        """A write has failed; it is tried again later."""
-        _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
+        """A write has failed; it is tried again later, and said when it is news."""
         page = self._pages.get(write.key)
-        if page is not None:
-            page.not_before = now + timedelta(seconds=self.params.retry_seconds)
+        if page is None:
+            return
+        if why != page.problem:
+            _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
+        page.problem = why
+        page.not_before = now + timedelta(seconds=self.params.retry_seconds)
 
     def _page(self, run: TrackedRun) -> _Page | None:
         page = self._pages.get(run.key)

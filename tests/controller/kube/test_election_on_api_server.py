@@ -111,6 +111,18 @@ def test_the_epoch_rises_with_every_leader(candidate, client, namespace):
     assert client.get(LEASES, "the-lease", namespace)["spec"]["leaseTransitions"] == 2
 
 
+def test_an_epoch_that_is_raised_stands_in_the_lease(candidate, client, namespace):
+    first = candidate("first")
+    wait_leads(first)
+    first.election.raise_epoch(7)
+    wait_until(lambda: first.told == [0, 7], "the epoch", state=lambda: first.told)
+    assert client.get(LEASES, "the-lease", namespace)["spec"]["leaseTransitions"] == 7
+    first.election.stop()
+    second = candidate("second")
+    wait_leads(second)
+    assert second.election.epoch == 8
+
+
 def test_a_leader_whose_lease_was_taken_over_leads_no_longer(candidate, client, namespace):
     first = candidate("first")
     wait_leads(first)

@@ -1,12 +1,15 @@
-"""Reading Leases, and the limits of an election's times."""
+"""Reading Leases, and an election against a server in memory."""
 
+import contextlib
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from kfp_placement_controller.kube.leases import ElectionParams, lease_age, observe_lease
+from kfp_placement_controller.kube.leases import ElectionParams, LeaderElection, observe_lease
 from kfp_placement_controller.kube.times import micro_time_text
 from kfp_placement_engine.exceptions import InputError
+from tests.controlplane.waiting import wait_until
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -16,13 +19,57 @@ def a_lease(holder="scheduler-1", age_seconds=3.0, **spec):
     return {"spec": {"holderIdentity": holder, "renewTime": renewed, **spec}}
 
 
-def test_the_age_of_a_lease_counts_from_its_renewal():
-    assert lease_age(a_lease(age_seconds=3.5), NOW) == 3.5
+class OneLease:
+    """An API server with room for one Lease, that passes for a client."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+
+    def get(self, kind, name, namespace=""):
+        """The Lease, if there is one."""
+        return self.lease
+
+    def create(self, kind, body):
+        """There is one now."""
+        self.lease = body
+        return body
+
+    replace = create
 
 
-@pytest.mark.parametrize("lease", [None, {}, {"spec": {}}, a_lease(holder="")])
-def test_a_lease_that_nobody_holds_has_no_age(lease):
-    assert lease_age(lease, NOW) is None
+@contextlib.contextmanager
+def standing(server: Any):
+    params = ElectionParams(lease_seconds=2, renew_deadline_seconds=1.0, retry_seconds=0.02)
+    election = LeaderElection(server, "ns", "it", "me", clock=lambda: NOW, params=params, seed=0)
+    election.start()
+    try:
+        wait_until(lambda: election.epoch is not None, "to lead")
+        yield election
+    finally:
+        election.stop()
+
+
+def test_an_epoch_is_raised_in_the_lease_too_and_stays():
+    server = OneLease()
+    with standing(server) as election:
+        assert election.epoch == 0
+        election.raise_epoch(4)
+        election.raise_epoch(2)
+        wait_until(lambda: election.epoch == 4, "the epoch")
+        assert server.lease is not None
+        assert server.lease["spec"]["leaseTransitions"] == 4
+    with standing(server) as election:
+        assert election.epoch == 5
+
+
+def test_a_lease_that_is_made_again_does_not_fall_below_what_was_asked_for():
+    server = OneLease()
+    with standing(server) as election:
+        election.raise_epoch(4)
+        wait_until(lambda: election.epoch == 4, "the epoch")
+        server.lease = None
+        wait_until(lambda: server.lease, "the Lease")
+        assert server.lease["spec"]["leaseTransitions"] == 4
 
 
 def test_a_lease_says_who_and_how_often():

@@ -5,9 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement_controller.exceptions import NotFoundError, SupersededError
+from kfp_placement_controller.exceptions import (
+    KubernetesError,
+    NotFoundError,
+    SupersededError,
+)
 from kfp_placement_controller.kube.kinds import PLACEMENTS
-from kfp_placement_controller.kube.placements import PlacementWriter, stored_version
+from kfp_placement_controller.kube.placements import MOST_EPOCH, PlacementWriter, stored_version
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError, LimitError
 
@@ -109,6 +113,34 @@ def test_the_plan_of_an_earlier_run_of_the_same_name_gives_way(writer, a_placeme
     assert writer.write_plan(other, None).workflow_uid == "w2"
     assert stored().spec.revision == 1
     assert stored().metadata.uid != known.uid
+
+
+def test_a_plan_that_was_known_to_be_of_an_earlier_run_gives_way(writer, a_placement, stored):
+    known = writer.write_plan(a_placement(revision=5), None)
+    assert writer.write_plan(a_placement(workflowUID="w2"), known).workflow_uid == "w2"
+    assert stored().spec.revision == 1
+
+
+@pytest.mark.parametrize(
+    "theirs", [{"revision": 5}, {"firstMakespan": "7s"}, {"epoch": MOST_EPOCH + 1}]
+)
+@pytest.mark.parametrize("knows", [True, False])
+def test_what_cannot_be_gone_on_from_is_made_anew(writer, a_placement, stored, theirs, knows):
+    known = writer.write_plan(a_placement(**theirs), None)
+    writer.write_plan(a_placement(revision=2, firstMakespan="9s"), known if knows else None)
+    assert stored().spec.revision == 2
+    assert stored().spec.epoch == 1
+    assert stored().spec.first_makespan_seconds == 9
+    assert stored().metadata.uid != known.uid
+
+
+def test_a_plan_that_is_wrong_itself_removes_nothing(writer, a_placement, stored):
+    known = writer.write_plan(a_placement(), None)
+    good = a_placement(revision=2)
+    wrong = good.model_copy(update={"spec": good.spec.model_copy(update={"revision": 0})})
+    with pytest.raises(KubernetesError, match="revision"):
+        writer.write_plan(wrong, known)
+    assert stored().metadata.uid == known.uid
 
 
 def test_a_plan_that_somebody_deleted_is_written_again(

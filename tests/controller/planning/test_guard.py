@@ -53,13 +53,29 @@ def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
 def test_age_counts_from_the_last_change_by_our_own_clock():
     """The holder's clock may be an hour off."""
     lease = LeaseWatch()
-    assert lease.age_seconds(after(0)) is None
     lease.observe("07:00:00", after(0))
     lease.observe("07:00:02", after(2))
     lease.observe("07:00:02", after(9))
     assert lease.age_seconds(after(10)) == 8
+
+
+def test_a_lease_that_is_given_back_or_gone_is_as_old_as_its_last_renewal():
+    lease = LeaseWatch()
+    lease.observe("07:00:00", after(0))
+    lease.observe("07:00:02", after(2))
+    assert lease.held
     lease.observe(None, after(11))
-    assert lease.age_seconds(after(12)) is None
+    assert not lease.held
+    assert not lease.has_renewed
+    assert lease.age_seconds(after(12)) == 10
+    lease.observe("07:00:12", after(12))
+    assert (lease.held, lease.has_renewed, lease.age_seconds(after(12))) == (True, False, 0)
+
+
+def test_a_lease_never_seen_is_as_old_as_our_asking():
+    lease = LeaseWatch()
+    assert lease.age_seconds(after(5)) == 0
+    assert lease.age_seconds(after(25)) == 20
 
 
 def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
@@ -97,7 +113,7 @@ def test_the_policy_says_when_a_lease_is_stale():
     assert flags(said(guard, 29, policy=policy))["schedulerReady"] is True
 
 
-def stranded(seconds=100.0, age=None, **fields):
+def stranded(seconds=100.0, age=1000.0, **fields):
     return stranded_pods([a_pod(**fields)], age, POLICY, after(seconds))
 
 
@@ -126,8 +142,26 @@ def test_nobody_elses_pods_are_touched(fields):
     assert stranded(**fields) == []
 
 
+@pytest.mark.parametrize("was_seen", [True, False])
+def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
+    """It gives its Lease back, and pods that wait for room are older than their deadline."""
+    guard, pod = Guard(2.0), a_pod()
+    if was_seen:
+        guard.lease.observe("renewed", after(100))
+        guard.lease.observe(None, after(100))
+
+    def deleted(seconds):
+        return [each for each in said(guard, seconds, pods=[pod]) if isinstance(each, DeletePod)]
+
+    assert deleted(100) == []
+    assert deleted(115) == []
+    assert deleted(115.1) == [DeletePod(pod)]
+
+
 def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
     guard, pod = Guard(2.0), a_pod()
+    guard.lease.observe("renewed", after(0))
+    guard.lease.observe(None, after(0))
     ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")
     for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
         found = said(guard, seconds, ready, [pod])

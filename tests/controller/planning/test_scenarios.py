@@ -9,7 +9,8 @@ from kfp_placement_controller.kube.kinds import NAMESPACES
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
-from kfp_placement_controller.planning.coordinator import PLANS_PER_LOOK, Coordinator
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.first_plans import PLANS_PER_LOOK
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.planner import Planner

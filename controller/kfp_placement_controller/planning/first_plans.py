@@ -1,0 +1,49 @@
+"""Which runs get a plan at once, and in which order: none keeps the others waiting."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
+
+PLANS_PER_LOOK = 4
+"""New runs planned before what was decided is carried out: who comes first waits for few."""
+
+
+@dataclass
+class FirstPlans:
+    """Runs without a plan, or whose loops have become wider than it.
+
+    Attributes:
+        planner: makes the plans, and says which runs it could make none for.
+        retry_seconds: after which such a run is tried again; others may have left it room.
+    """
+
+    planner: Planner
+    retry_seconds: float
+    _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
+
+    def due(self, now: datetime) -> list[TrackedRun]:
+        """The next few: oldest first, then those refused before, the longest ago first."""
+        found = self._lacking()
+        self._tried_at = {run.key: at for run in found if (at := self._tried_at.get(run.key))}
+        new = [run for run in found if self._is_new(run)]
+        refused = [run for run in found if not self._is_new(run) and self._may_retry(run, now)]
+        refused.sort(key=lambda run: self._tried_at.get(run.key, run.workflow.created_at))
+        chosen = [*new, *refused][:PLANS_PER_LOOK]
+        self._tried_at |= {run.key: now for run in chosen}
+        return chosen
+
+    def any_new(self) -> bool:
+        """Whether a run waits for its first try."""
+        return any(self._is_new(run) for run in self._lacking())
+
+    def _lacking(self) -> list[TrackedRun]:
+        return [run for run in self.planner.book.active() if not run.plan_is_whole]
+
+    def _is_new(self, run: TrackedRun) -> bool:
+        return run.key not in self.planner.problems
+
+    def _may_retry(self, run: TrackedRun, now: datetime) -> bool:
+        last = self._tried_at.get(run.key)
+        return last is None or now - last >= timedelta(seconds=self.retry_seconds)

@@ -1,0 +1,78 @@
+"""What a change of the cluster means for the plans of runs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from kfp_placement_controller.kube.claims import ObservedClaim
+from kfp_placement_controller.kube.nodes import ObservedNode
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.triggers import Trigger
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass
+class Reactions:
+    """Notes what the cluster is now, and says which runs are to be planned anew for it.
+
+    Attributes:
+        book: the runs.
+        cluster: where they run.
+        planner: plans them.
+    """
+
+    book: RunBook
+    cluster: ClusterState
+    planner: Planner
+
+    def node(self, change: Change[ObservedNode], now: datetime) -> None:
+        """A node is new, has changed or is gone."""
+        name = change.key[1]
+        keep(self.cluster.nodes, name, change.new)
+        if not matters(change.old, change.new):
+            return
+        if takes_less(change.old, change.new):
+            for run in self.book.active():
+                if run.waits_on([name]):
+                    self.planner.trigger(run, {Trigger.NODE}, now)
+        else:
+            self.planner.may_gain(now)
+
+    def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
+        """A claim is new, has changed or is gone."""
+        keep(self.cluster.claims, change.key, change.new)
+        if change.new is None or change.old == change.new:
+            return
+        for run in self.book.active():
+            assert run.graph is not None
+            names = {claim.name for claim in run.graph.claims}
+            if run.key[0] == change.key[0] and change.key[1] in names:
+                self.planner.trigger(run, {Trigger.CLAIM}, now)
+
+    def volume(self, change: Change[Any], _now: datetime) -> None:
+        """A volume; what matters of it shows in its claim."""
+        keep(self.cluster.volumes, change.key[1], change.new)
+
+    def location(self, change: Change[Any], now: datetime) -> None:
+        """A Location is new, has changed or is gone."""
+        keep(self.cluster.locations, change.key[1], change.new)
+        self.all_anew(Trigger.POLICY, now)
+
+    def all_anew(self, why: Trigger, now: datetime) -> None:
+        """All runs that have something left to start are to be planned anew."""
+        for run in self.book.active():
+            if run.plan is not None and run.unstarted():
+                self.planner.trigger(run, {why}, now)
+
+
+def keep(known: dict[K, V], key: K, value: V | None) -> None:
+    """Note what an object is now; None = it is gone."""
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

@@ -1,0 +1,83 @@
+"""Which runs are planned at once: none is kept waiting by others that get no plan."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.planning.first_plans import PLANS_PER_LOOK, FirstPlans
+from tests.controller.planning.builders import START, a_workflow, after
+
+
+class ARun:
+    """As much of a run as matters here."""
+
+    def __init__(self, number: int) -> None:
+        self.workflow = a_workflow(f"run-{number}", created_at=START + timedelta(seconds=number))
+        self.key = self.workflow.key
+        self.plan_is_whole = False
+
+
+class APlanner:
+    """Has runs, and refuses some."""
+
+    def __init__(self, *runs: ARun) -> None:
+        self.runs = runs
+        self.problems: dict[tuple[str, str], str] = {}
+        self.book = self
+
+    def active(self):
+        """All of them, oldest first."""
+        return self.runs
+
+    def refuse(self, runs):
+        """There is no plan for these."""
+        self.problems |= dict.fromkeys([run.key for run in runs], "no node at all")
+
+
+@pytest.fixture
+def runs() -> list[Any]:
+    return [ARun(number) for number in range(2 * PLANS_PER_LOOK)]
+
+
+@pytest.fixture
+def planner(runs) -> Any:
+    return APlanner(*runs)
+
+
+@pytest.fixture
+def first_plans(planner) -> FirstPlans:
+    return FirstPlans(planner, retry_seconds=1.0)
+
+
+def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):
+    planner.refuse(runs[:3])
+    assert first_plans.due(after(100)) == runs[3 : 3 + PLANS_PER_LOOK]
+    assert first_plans.any_new()
+
+
+def test_those_refused_take_turns_and_each_has_one_in_a_second(first_plans, planner, runs):
+    planner.refuse(runs)
+    assert first_plans.due(after(100)) == runs[:PLANS_PER_LOOK]
+    assert first_plans.due(after(100.1)) == runs[PLANS_PER_LOOK:]
+    assert first_plans.due(after(100.2)) == []
+    assert not first_plans.any_new()
+    assert first_plans.due(after(101)) == runs[:PLANS_PER_LOOK]
+    assert first_plans.due(after(102)) == runs[PLANS_PER_LOOK:]
+
+
+def test_one_that_could_be_planned_by_now_gets_its_turn(first_plans, planner, runs):
+    """Those that never can are older, and as many as are tried at once."""
+    planner.refuse(runs)
+    late = runs[-1]
+    for tenth in range(30):
+        if late in first_plans.due(after(100 + tenth / 10)):
+            late.plan_is_whole = True
+    assert late.plan_is_whole
+
+
+def test_a_run_with_a_plan_is_left_alone(first_plans, runs):
+    for run in runs:
+        run.plan_is_whole = True
+    assert first_plans.due(after(100)) == []
+    assert not first_plans.any_new()

@@ -1,0 +1,123 @@
+"""The process `plan` against an API server that shows one kind only when it is told to."""
+
+import contextlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.plan_process import PlanProcess
+from kfp_placement_controller.settings import PlanSettings
+from tests.controlplane.waiting import wait_until
+
+LEASE = "/leases/kfp-placement-planner"
+
+
+class EmptyServer:
+    """Has no objects; lists no nodes until `shows_nodes` is set.
+
+    Attributes:
+        asked: how often for which path.
+        shows_nodes: whether nodes are listed.
+    """
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.shows_nodes = threading.Event()
+        self.closing = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            """Answers one request."""
+
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                """A list, a watch that brings nothing, or one object that is not there."""
+                url = urlsplit(self.path)
+                server.asked[url.path] += 1
+                if "watch" in parse_qs(url.query):
+                    self.send_response(200)
+                    self.send_header("Connection", "close")
+                    self.end_headers()
+                    server.closing.wait()
+                elif url.path.endswith(LEASE):
+                    self._answer(404, {"reason": "NotFound", "message": "no such Lease"})
+                elif url.path.endswith("/nodes") and not server.shows_nodes.is_set():
+                    self._answer(500, {"reason": "InternalError", "message": "not now"})
+                else:
+                    self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+
+            def do_POST(self) -> None:
+                """What is made is given back."""
+                server.asked[f"POST {urlsplit(self.path).path}"] += 1
+                length = int(self.headers["Content-Length"])
+                self._answer(201, json.loads(self.rfile.read(length)))
+
+            def log_message(self, *arguments: object) -> None:
+                """Nothing."""
+
+            def _answer(self, status: int, body: object) -> None:
+                text = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+
+
+@pytest.fixture
+def server() -> Iterator[EmptyServer]:
+    made = EmptyServer()
+    thread = threading.Thread(target=made.http.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.closing.set()
+    made.http.shutdown()
+    made.http.server_close()
+    thread.join()
+
+
+@contextlib.contextmanager
+def at_work(server: EmptyServer, folder: Path) -> Iterator[PlanProcess]:
+    address = f"http://127.0.0.1:{server.http.server_address[1]}"
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+        "clusters": [{"name": "it", "cluster": {"server": address}}],
+        "users": [{"name": "me", "user": {"token": "none"}}],
+    }
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(kubeconfig))
+    settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1")
+    process = PlanProcess(settings, KubeClient.from_settings(settings))
+    thread = threading.Thread(target=process.run)
+    thread.start()
+    try:
+        yield process
+    finally:
+        server.closing.set()
+        process.stop()
+        thread.join()
+
+
+def test_a_planner_stands_for_election_once_it_has_seen_everything(server, tmp_path):
+    with at_work(server, tmp_path) as process:
+        wait_until(lambda: process.unready() == "not seen yet: nodes", "all but nodes")
+        wait_until(lambda: server.asked["/api/v1/nodes"] >= 3, "several tries")
+        assert not [path for path in server.asked if path.endswith(LEASE)]
+        assert process.unhealthy() == ""
+        server.shows_nodes.set()
+        wait_until(lambda: process.coordinator.epoch == 0, "to lead", 30)
+        assert process.unready() == process.unhealthy() == ""
