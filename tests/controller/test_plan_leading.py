@@ -52,14 +52,15 @@ class Nobody:
 class Scene:
     """One planner on an API server that others use too."""
 
-    def __init__(self, api: MemoryPlacements, epoch: int | None, **options: bool) -> None:
-        self.api: Any = api
+    def __init__(self, api: Any, epoch: int | None, **options: bool) -> None:
+        self.api = api
         self.now = after(1)
         self.coordinator = Coordinator(policy=a_policy())
-        self.election: Any = AnElection(epoch, **options)
+        election: Any = AnElection(epoch, **options)
         nobody: Any = Nobody()
-        self.runner = ActionRunner(self.api, nobody, nobody, lambda: self.now)
-        self.leading = Leading(self.election, self.runner, lambda: self.now)
+        self.election = election
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now)
+        self.leading = Leading(election, self.runner, lambda: self.now)
         node = observe_node(node_object("n0", allocatable={"cpu": "8", "memory": "32Gi"}))
         self.coordinator.handle(NODES, Change(("", "n0"), None, node), self.now)
 
@@ -69,6 +70,7 @@ class Scene:
         metadata = {"name": name, "namespace": "team", "uid": uid}
         raw["metadata"] |= {**metadata, "creationTimestamp": after(0).isoformat()}
         workflow = observe_workflow(raw)
+        assert workflow is not None
         self.coordinator.handle(WORKFLOWS, Change(workflow.key, None, workflow), self.now)
 
     def pass_seconds(self, seconds: float) -> None:

@@ -43,7 +43,7 @@ def step_of(pod: JsonObject) -> str:
 
 def is_marked(pod: JsonObject) -> bool:
     """Whether a pod asks for our scheduler."""
-    return SCHEDULER_LABEL in pod["metadata"]["labels"]
+    return SCHEDULER_LABEL in pod["metadata"].get("labels", {})
 
 
 def executors(installation: Installation, namespace: str) -> dict[str, JsonObject]:

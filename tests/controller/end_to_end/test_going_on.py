@@ -16,8 +16,8 @@ PLANNER = PLAN.format(1)
 
 
 def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
-    run = installation.submit(chain("long", 15, 0.2), team)
-    wait_until(lambda: epoch(installation, run, team) is not None, "the plan")
+    run = installation.submit(chain("long", 40, 0.2), team)
+    wait_until(lambda: epoch(installation, run, team) >= 0, "the plan")
     # So that the epoch is one that a new Lease does not have.
     installation.kill(PLANNER)
     installation.restart(PLANNER)
@@ -79,9 +79,9 @@ def label(installation: Installation, team: str, enabled: str | None) -> None:
     installation.api.patch(item, {"metadata": {"labels": {ENABLED_LABEL: enabled}}})
 
 
-def epoch(installation: Installation, run: str, team: str) -> int | None:
+def epoch(installation: Installation, run: str, team: str) -> int:
     placement = installation.placement(run, team)
-    return None if placement is None else placement.spec.epoch
+    return -1 if placement is None else placement.spec.epoch
 
 
 def revision(installation: Installation, run: str, team: str) -> int:
