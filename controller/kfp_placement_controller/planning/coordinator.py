@@ -172,8 +172,8 @@ class Coordinator:
         if asked is not None:
             actions.append(StartRound(asked))
         # An object without a plan would tell nobody anything, and be written again at once.
-        waiting = {run.key for run in self._without_plan() if self._is_new(run)}
-        for run in [run for run in self.book.runs.values() if run.key not in waiting]:
+        awaited = self.first_plans.awaited()
+        for run in [run for run in self.book.runs.values() if run.key not in awaited]:
             problem = self.planner.problems.get(run.key, "")
             actions += self.desk.due(run, self.epoch, problem, now)
         actions += self._opening(self.gates.due(self.policy, now))
@@ -183,7 +183,7 @@ class Coordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        if self.epoch is not None and self.first_plans.any_new():
+        if self.epoch is not None and self.first_plans.awaited():
             return now
         moments = [now + timedelta(seconds=self.params.look_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]

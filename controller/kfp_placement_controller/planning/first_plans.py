@@ -34,9 +34,9 @@ class FirstPlans:
         self._tried_at |= {run.key: now for run in chosen}
         return chosen
 
-    def any_new(self) -> bool:
-        """Whether a run waits for its first try."""
-        return any(self._is_new(run) for run in self._lacking())
+    def awaited(self) -> frozenset[RunKey]:
+        """Runs whose plan is still to be tried for the first time."""
+        return frozenset(run.key for run in self._lacking() if self._is_new(run))
 
     def _lacking(self) -> list[TrackedRun]:
         return [run for run in self.planner.book.active() if not run.plan_is_whole]

@@ -53,7 +53,7 @@ def first_plans(planner) -> FirstPlans:
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):
     planner.refuse(runs[:3])
     assert first_plans.due(after(100)) == runs[3 : 3 + PLANS_PER_LOOK]
-    assert first_plans.any_new()
+    assert first_plans.awaited() == {run.key for run in runs[3:]}
 
 
 def test_those_refused_take_turns_and_each_has_one_in_a_second(first_plans, planner, runs):
@@ -61,7 +61,7 @@ def test_those_refused_take_turns_and_each_has_one_in_a_second(first_plans, plan
     assert first_plans.due(after(100)) == runs[:PLANS_PER_LOOK]
     assert first_plans.due(after(100.1)) == runs[PLANS_PER_LOOK:]
     assert first_plans.due(after(100.2)) == []
-    assert not first_plans.any_new()
+    assert not first_plans.awaited()
     assert first_plans.due(after(101)) == runs[:PLANS_PER_LOOK]
     assert first_plans.due(after(102)) == runs[PLANS_PER_LOOK:]
 
@@ -80,4 +80,4 @@ def test_a_run_with_a_plan_is_left_alone(first_plans, runs):
     for run in runs:
         run.plan_is_whole = True
     assert first_plans.due(after(100)) == []
-    assert not first_plans.any_new()
+    assert not first_plans.awaited()
