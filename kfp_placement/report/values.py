@@ -17,9 +17,6 @@ def duration(seconds: float | None) -> str:
     known = finite(seconds)
     if known is None:
         return NONE
-    if noticeable(known) and known < 1:
-        milliseconds = known * 1000
-        return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
     return _in_units(known) if noticeable(known) else "0s"
 
 

@@ -62,6 +62,9 @@ MIN_MEMORY_BYTES = 2**20
 MAX_DURATION_SECONDS = 10 * 366 * 86400.0
 """Ten years: what is longer is a typing error, not a step."""
 
+_ALMOST_A_SECOND = 0.9995
+"""From here on milliseconds would be rounded to 1000."""
+
 MAX_LATENCY_MS = 3_600_000.0
 """One hour: what is longer is not a network latency."""
 
@@ -216,7 +219,12 @@ def plain_decimal(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds for people: "0.8s", "45s", "20m", "1h30m", "2d4h"; at most two units."""
+    """Write seconds for people: "800ms", "45s", "20m", "1h30m", "2d4h"; at most two units."""
+    if 0 < seconds < _ALMOST_A_SECOND:
+        milliseconds = seconds * 1000
+        if milliseconds < 0.001:
+            return "0s"
+        return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
     if seconds < 10 and seconds != int(seconds):
         return f"{seconds:.3g}s"
     whole = round(seconds)

@@ -102,7 +102,7 @@ SENTENCES = [
     ),
     (
         Reason("found-in-time", (0.5, 2)),
-        "found in the time given; gpu alone would end the run 0.5s earlier",
+        "found in the time given; gpu alone would end the run 500ms earlier",
     ),
     (
         Reason("equal-end", ("packing", 0, 2)),
