@@ -71,6 +71,10 @@ def duration_text(seconds: float) -> str:
     return "".join(f"{_shortest(amount)}{unit}" for amount, unit in parts if amount)
 
 
+def _makespan_text(seconds: float) -> str:
+    return duration_text(round(seconds, 1))
+
+
 def latency_text(latency_ms: float) -> str:
     """Write a round trip to the nanosecond, in milliseconds: "0.289ms"."""
     return f"{plain_decimal(round(latency_ms, 6))}ms"
@@ -95,6 +99,9 @@ Seconds = Annotated[
     _text_schema(r"^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h|d))+$"),
 ]
 """A duration; Go's form plus `d`."""
+
+Makespan = Annotated[Seconds, PlainSerializer(_makespan_text, return_type=str)]
+"""The same, written to a tenth of a second, as the rows are; `kubectl get` prints it as it is."""
 
 Budget = Annotated[
     float,

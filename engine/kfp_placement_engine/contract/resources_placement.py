@@ -12,10 +12,10 @@ from pydantic import AwareDatetime, Field
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources_fields import (
+    Makespan,
     Resource,
     ResourceModel,
     ResourceStatus,
-    Seconds,
     one_of,
 )
 from kfp_placement_engine.contract.resources_rows import MAX_ROWS, PlannedRow, StateRow
@@ -117,10 +117,10 @@ class PipelinePlacementSpec(ResourceModel):
     generations: int = Field(default=0, ge=0, le=2**31 - 1)
     """Generations the search ran for."""
 
-    makespan_seconds: Seconds | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
     """End of the last step by this plan."""
 
-    first_makespan_seconds: Seconds | None = Field(default=None, alias="firstMakespan")
+    first_makespan_seconds: Makespan | None = Field(default=None, alias="firstMakespan")
     """The same by the run's first plan; what happened is compared with this."""
 
     nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
@@ -160,7 +160,7 @@ class PipelinePlacementStatus(ResourceStatus):
     revision: int | None = Field(default=None, ge=1, le=2**53)
     """Revision of the plan whose steps the rows follow."""
 
-    makespan_seconds: Seconds | None = Field(default=None, alias="makespan")
+    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
     """End of the last step, once the run has ended."""
 
     steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)

@@ -185,6 +185,15 @@ def placement_alternatives(placement):
     return row.alternatives
 
 
+def test_makespans_are_written_to_a_tenth_of_a_second():
+    raw = a_placement()
+    raw["spec"] |= {"makespan": "23.782361159s", "firstMakespan": "22m5.25s"}
+    spec = read_resource(PipelinePlacement, raw).spec
+    assert spec.makespan_seconds == 23.782361159
+    written = spec.model_dump(by_alias=True)
+    assert (written["makespan"], written["firstMakespan"]) == ("23.8s", "22m5.2s")
+
+
 def test_rows_of_another_revision_are_not_mixed_up():
     """Plan and status are written one after the other."""
     placement = read_resource(PipelinePlacement, a_placement(spec_revision=3))
