@@ -1,4 +1,4 @@
-"""Why new pods are not placed by us, as the PlacementPolicy says it."""
+"""Why new pods are not placed by us, or by no plan, as the PlacementPolicy says it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +12,10 @@ from kfp_placement_engine.contract.resources_policy import POLICY_NAME, Actuator
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 
+_GATES_READY = "GatesReady"
+_NO_PLANNER = "NoPlanner"
+"""The condition of gates, and its reason while no planner leads, be gates installed or not."""
+
 _NO_POLICY = (
     "placement is off: there is no PlacementPolicy, new pods go to the default scheduler; a planner"
     " that works makes one"
@@ -22,7 +26,7 @@ _PAUSED = (
 
 
 def why_off(api: Api) -> str:
-    """Why new pods go to the default scheduler, in a sentence; "" = they do not, or nobody knows.
+    """Why new pods go to the default scheduler, or new runs get no plan; "" = neither, or unknown.
 
     Raises:
         ClusterError: no answer.
@@ -50,14 +54,22 @@ def _why_off(raw: Mapping[str, Any] | None) -> str:
         return _PAUSED.format(_paused_since(raw))
     status = policy.status
     if policy.spec.actuator is Actuator.GATES:
-        ready, kind, what = status and status.gates_ready, "GatesReady", "no planner opens gates"
+        ready, kind, what = status and status.gates_ready, _GATES_READY, "no planner opens gates"
     else:
         ready = status and status.scheduler_ready
         kind, what = "SchedulerReady", "our scheduler is not alive"
-    if ready:
-        return ""
     said = None if status is None else status.condition(kind)
+    if ready:
+        return _no_planner(status.condition(_GATES_READY)) if status is not None else ""
     return sentence(f"{what}, new pods go to the default scheduler{_since(said)}")
+
+
+def _no_planner(said: Condition | None) -> str:
+    """Under the extender pods are placed without a planner too, new runs by no plan."""
+    if said is None or said.status != "False" or said.reason != _NO_PLANNER:
+        return ""
+    since = f"since {moment_text(said.last_transition_time)} ({said.reason}): {said.message}"
+    return sentence(f"no planner is alive, new runs get no plan {since}")
 
 
 def _since(condition: Condition | None) -> str:

@@ -10,6 +10,7 @@ from tests.cli.live.conftest import condition
 
 STALE = condition("SchedulerReady", reason="LeaseStale", message="not renewed for 15 s")
 NO_PLANNER = condition("GatesReady", reason="NoPlanner", message="features/gates not installed")
+NOT_INSTALLED = condition("GatesReady", reason="NotInstalled", message="a planner leads")
 SET_AT = {
     "manager": "kfp-placement",
     "time": "2026-11-20T09:00:00Z",
@@ -47,6 +48,10 @@ CASES = {
         "no planner opens gates, new pods go to the default scheduler since 2026-11-20T10:00:01Z"
         " (NoPlanner): features/gates not installed",
     ),
+    "no planner under the extender": (
+        a_policy(status={"schedulerReady": True, "gatesReady": False, "conditions": [NO_PLANNER]}),
+        "no planner is alive, new runs get no plan since 2026-11-20T10:00:01Z (NoPlanner): ",
+    ),
     "unreadable": (a_policy({"actuator": "magic"}), "the PlacementPolicy cannot be read: "),
 }
 
@@ -71,9 +76,12 @@ def test_there_is_no_policy(live, cluster):
     "policy",
     [
         a_policy(status={"schedulerReady": True, "gatesReady": False}),
+        a_policy(
+            status={"schedulerReady": True, "gatesReady": False, "conditions": [NOT_INSTALLED]}
+        ),
         a_policy({"actuator": "gates"}, {"schedulerReady": False, "gatesReady": True}),
     ],
-    ids=["extender", "gates"],
+    ids=["extender", "extender, no gates installed", "gates"],
 )
 def test_placement_is_on(live, cluster, policy):
     cluster.put(POLICIES, policy)
