@@ -34,7 +34,7 @@ SEEN_LATE_SECONDS = 1.0
 """How much later than the last write a watch may show the first."""
 
 LEAST_SHARE_IN_TIME = 0.99
-MOST_SECONDS_TO_SUBMIT = 5.0
+MOST_SECONDS_TO_SUBMIT = 10.0
 ROOMY = "roomy-node"
 
 
