@@ -6,9 +6,9 @@ from datetime import datetime
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
-from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL, RUN_NAME_ANNOTATION
+from kfp_placement_engine.contract.reason_texts import ObjectionCode, ReasonCode
 from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
 from kfp_placement_engine.contract.resources_fields import OwnerReference
 from kfp_placement_engine.contract.resources_placement import (
@@ -18,10 +18,12 @@ from kfp_placement_engine.contract.resources_placement import (
 )
 from kfp_placement_engine.contract.resources_rows import (
     ENDED_STATES,
+    Argument,
     PlannedRow,
     StateRow,
     StepState,
     Waiting,
+    WaitingFor,
     planned_row,
     state_counts,
     state_row,
@@ -34,6 +36,9 @@ from kfp_placement_engine.contract.resources_size import (
 
 OTHER_BYTES = 30_000
 """Room for what is neither rows nor node names: metadata, conditions, counts."""
+
+_LIMITS = frozenset({ObjectionCode.LATENCY, ObjectionCode.NO_LATENCY})
+"""What keeps a step from a node because of its `max_latency`."""
 
 _WORKFLOW_VERSION = "argoproj.io/v1alpha1"
 
@@ -117,7 +122,7 @@ def _fitted(
     names = [step.name for step in run.graph.steps if step.name not in state.folded]
     positions = {name: position for position, name in enumerate(plan.nodes)}
     planned = [_planned(plan, name, state) for name in names]
-    states = [_state(run, run.statuses.get(name), positions) for name in names]
+    states = [_state(run, name, plan, positions) for name in names]
     limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
     fitted = fit_rows(planned, states, limit)
     if fitted.folded_steps or fitted.without_alternatives != state.without_alternatives:
@@ -141,7 +146,8 @@ def _planned(plan: CurrentPlan, name: str, state: PlacementState) -> PlannedRow:
     return replace(row, alternatives=()) if state.without_alternatives else row
 
 
-def _state(run: TrackedRun, status: StepStatus | None, positions: Mapping[str, int]) -> StateRow:
+def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str, int]) -> StateRow:
+    status = run.statuses.get(name)
     if status is None:
         return StateRow()
     waiting = status.waiting
@@ -153,12 +159,27 @@ def _state(run: TrackedRun, status: StepStatus | None, positions: Mapping[str, i
         waiting=None
         if waiting is None
         else Waiting(
-            what=str(waiting.what),
+            what=str(_waits_for(waiting.what, plan.rows.get(name))),
             since_seconds=_since(run, waiting.since) or 0.0,
             until_seconds=_since(run, waiting.until),
             detail=waiting.detail,
         ),
     )
+
+
+def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
+    """No pod that ends makes room within a limit that no node keeps."""
+    reason = row.reason if what is WaitingFor.NODE and row is not None else None
+    if reason is None or reason.code != ReasonCode.UNSCHEDULABLE:
+        return what
+    objections = [each for each in reason.arguments if isinstance(each, tuple)]
+    # [number of nodes, code, argument ...] each.
+    codes = {code for group in objections for each in group for code in _code(each)}
+    return WaitingFor.LIMIT if codes & _LIMITS else what
+
+
+def _code(objection: Argument) -> tuple[Argument, ...]:
+    return objection[1:2] if isinstance(objection, tuple) else ()
 
 
 def _since(run: TrackedRun, moment: datetime | None) -> float | None:

@@ -117,6 +117,7 @@ _WAITING_TEXTS: Mapping[str, str] = {
     WaitingFor.PLAN: "its turn in the plan",
     WaitingFor.QUOTA: "the namespace's quota",
     WaitingFor.NODE: "room on a node",
+    WaitingFor.LIMIT: "a node within its limit",
     WaitingFor.VOLUME: "its volume",
     WaitingFor.IMAGE: "its image",
 }

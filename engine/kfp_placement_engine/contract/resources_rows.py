@@ -54,6 +54,7 @@ class WaitingFor(StrEnum):
     PLAN = "plan"
     QUOTA = "quota"
     NODE = "node"
+    LIMIT = "limit"
     VOLUME = "volume"
     IMAGE = "image"
 

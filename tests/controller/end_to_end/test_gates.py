@@ -92,11 +92,11 @@ def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_wh
 
     run = gated_installation.submit(compiled("strict", body), gated_team)
 
-    def waits_for_a_node() -> JsonObject | None:
+    def waits_for_its_limit() -> JsonObject | None:
         said = told(gated_installation, run, gated_team, "near")
-        return said if said and said["waiting"] and said["waiting"]["for"] == "node" else None
+        return said if said and said["waiting"] and said["waiting"]["for"] == "limit" else None
 
-    said = wait_until(waits_for_a_node, "the step to wait for a node", 60)
+    said = wait_until(waits_for_its_limit, "the step to wait for a node within its limit", 60)
     assert said is not None
     assert (said["node"], said["plannedNode"]) == (None, None)
     assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in said["reason"]

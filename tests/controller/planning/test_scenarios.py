@@ -1,11 +1,12 @@
 """What may happen to runs, played in memory: every object through the readers, every decision."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from kfp_placement_controller.kube.kinds import NAMESPACES
+from kfp_placement_controller.kube.kinds import NAMESPACES, PODS
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
@@ -18,6 +19,7 @@ from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
+    LOCATION_LABEL,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
@@ -529,3 +531,33 @@ def _planned(cluster) -> set[str]:
     cluster.coordinator.tick(cluster.now)
     runs = cluster.coordinator.book.active()
     return {run.key[1] for run in runs if run.plan is not None}
+
+
+@pytest.mark.parametrize(("trip", "what"), [("89ms", "limit"), ("9ms", "node")])
+def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(trip, what):
+    cluster = a_cluster(*(node_object(f"n{n}", labels={"HOME-EDGE": trip}) for n in range(2)))
+    limited = a_step()
+    limited["metadata"]["labels"][LOCATION_LABEL] = "HOME-EDGE"
+    hints = json.dumps({"v": 1, "duration": "60s", "maxLatency": "20ms"})
+    limited["metadata"]["annotations"][HINTS_ANNOTATION] = hints
+    submit(cluster, workflow(dag("main", task("first")), limited))
+    cluster.place = lambda _pod: None
+    book = cluster.coordinator.book
+
+    def has_pod():
+        run = book.runs.get(("team", "wf"))
+        return run is not None and run.pods.executor("first") is not None
+
+    cluster.run(has_pod)
+    pod = book.runs["team", "wf"].pods.executor("first").pod
+    told = replace(pod, gates=(), unscheduled=("Unschedulable", "0/2 nodes are available"))
+    change = Change((pod.namespace, pod.name), pod, told)
+    cluster.coordinator.handle(PODS, change, cluster.now)
+    cluster.coordinator.tick(cluster.now)
+    placement = placement_object.placement_of(
+        book.runs["team", "wf"], placement_object.PlacementState(), 1, cluster.now
+    )
+    (row,) = placement.state_rows().rows
+    assert row is not None
+    assert row.waiting is not None
+    assert row.waiting.what == what

@@ -200,6 +200,7 @@ def test_showing_never_fails(code, given_arguments):
             Waiting("node", 100, None, "0/3 nodes are available"),
             "waits for room on a node since 35s: 0/3 nodes are available",
         ),
+        (Waiting("limit", 100), "waits for a node within its limit since 35s"),
         (Waiting("plan", 100, 160), "waits for its turn in the plan since 35s, at most 25s more"),
         (Waiting("quota", 140, 100), "waits for the namespace's quota since 0s, at most 0s more"),
         (Waiting("sunrise", 100), "waits for sunrise since 35s"),
