@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane import housekeeping
+from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
@@ -95,4 +96,7 @@ def _namespace_of(installation: Installation) -> Iterator[str]:
     installation.wait_at_work()
     with installation.namespace() as name:
         yield name
+        # First, for Argo makes pods of runs that go on again.
+        for workflow in installation.api.list(ARGO_VERSION, "Workflow", name):
+            installation.api.delete(workflow)
         housekeeping.delete_pods(installation.api, name)
