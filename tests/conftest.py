@@ -1,5 +1,6 @@
 """What holds for all tests: reasons to skip, and no network."""
 
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,12 @@ settings.load_profile("untimed")
 pytest_plugins = ["tests.controlplane.fixtures"]
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def pytest_configure() -> None:
+    """Let programs that tests start be interrupted: in the background, shells ignore Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -71,7 +71,9 @@ def test_by_hand_the_policy_is_paused_and_our_gates_go(
     said = capsys.readouterr().out.splitlines()
     assert f"freed {namespace}/a" in said
     assert f"freed {namespace}/c" not in said
-    assert said[-1] == "2 gates taken off, 0 failed"
+    # Tests before may have left gated pods elsewhere on this control plane.
+    assert sum(line.startswith(f"freed {namespace}/") for line in said) == 2
+    assert said[-1].endswith(" gates taken off, 0 failed")
     assert main(arguments, {}) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "0 gates taken off, 0 failed"
 
