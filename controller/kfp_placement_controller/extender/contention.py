@@ -10,7 +10,7 @@ nobody is waited for twice, and room that nobody else wants is given at once.
 from collections.abc import Iterable, Sequence
 
 from kfp_placement_controller.extender.asked_pod import AskedPod
-from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
+from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod, shifted
 from kfp_placement_engine.constraints import lacking
 from kfp_placement_engine.contract.quantities import Resources
 
@@ -52,7 +52,7 @@ def settling_seconds(
         if name not in known.nodes:
             continue
         free = known.free(name, besides=pod.observed.uid)
-        left = _less(free, pod.observed.requests)
+        left = shifted(free, pod.observed.requests, -1)
         begun = [each.since for each in new if lacking(largest, left) and _takes(each, free, left)]
         freed_at = known.freed_at.get(name, since)
         if refused and lacking(pod.observed.requests, free):
@@ -121,7 +121,7 @@ def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bo
         if _takes(each, free, left):
             return True
         if not lacking(each.requests, free):
-            left = _less(left, each.requests)
+            left = shifted(left, each.requests, -1)
     return False
 
 
@@ -132,9 +132,3 @@ def _largest(pods: Iterable[WaitingPod]) -> Resources:
         for name, amount in each.requests.items():
             found[name] = max(amount, found.get(name, 0))
     return found
-
-
-def _less(free: Resources, requests: Resources) -> Resources:
-    """What is left beside a pod."""
-    taken = {**requests, "pods": 1}
-    return {name: amount - taken.get(name, 0) for name, amount in free.items()}

@@ -151,8 +151,7 @@ class Knowledge:
         free = {each: amount - used.get(each, 0) for each, amount in node.allocatable.items()}
         for uid, grant in self.granted.items():
             if grant.node == name and uid != besides:
-                for each, amount in {**grant.requests, "pods": 1}.items():
-                    free[each] = free.get(each, 0) - amount
+                free = shifted(free, grant.requests, -1)
         return free
 
     def planned_step(self, pod: ObservedPod) -> PlannedStep | None:
@@ -162,6 +161,14 @@ class Knowledge:
             return None
         name = step_of_executor(pod.argo_node_name, pod.workflow, plan.steps)
         return None if name is None else plan.steps[name]
+
+
+def shifted(amounts: Resources, requests: Resources, sign: int) -> dict[str, int]:
+    """Amounts with what a pod takes added (1) or taken off (-1); every pod takes one of `pods`."""
+    total = dict(amounts)
+    for name, amount in {**requests, "pods": 1}.items():
+        total[name] = total.get(name, 0) + sign * amount
+    return total
 
 
 def known_plan(placement: PipelinePlacement) -> KnownPlan:

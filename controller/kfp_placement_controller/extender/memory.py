@@ -18,6 +18,7 @@ from kfp_placement_controller.extender.knowledge import (
     KnownPlan,
     WaitingPod,
     known_plan,
+    shifted,
 )
 from kfp_placement_controller.extender.latencies import LocationBook
 from kfp_placement_controller.kube.claims import ObservedClaim
@@ -103,7 +104,6 @@ class Memory:
         self._clock = clock
         self._lock = threading.Lock()
         self._locations = LocationBook()
-        self._node_labels: dict[str, Mapping[str, str]] = {}
         self._stating: Counter[str] = Counter()
         self._mounts: dict[ClaimKey, Counter[str]] = {}
 
@@ -185,7 +185,7 @@ class Memory:
         claims: set[ClaimKey] = set()
         for pod, sign in ((old, -1), (new, 1)):
             if pod is not None:
-                used[pod.node_name] = _added(used.get(pod.node_name, {}), pod, sign)
+                used[pod.node_name] = shifted(used.get(pod.node_name, {}), pod.requests, sign)
                 claims.update((pod.namespace, claim) for claim in pod.claims)
                 self._mount(pod, sign)
         changes: dict[str, Any] = {"used": used}
@@ -264,10 +264,3 @@ def _waits(pod: ObservedPod) -> bool:
 
 def _same_room(old: ObservedPod, new: ObservedPod) -> bool:
     return (old.node_name, old.requests, old.claims) == (new.node_name, new.requests, new.claims)
-
-
-def _added(used: Mapping[str, int], pod: ObservedPod, sign: int) -> dict[str, int]:
-    total = dict(used)
-    for name, amount in {**pod.requests, "pods": 1}.items():
-        total[name] = total.get(name, 0) + sign * amount
-    return total
