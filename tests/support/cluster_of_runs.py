@@ -79,6 +79,24 @@ class ClusterOfRuns:
         assert found is not None
         return found
 
+    def wait_for_success(
+        self, name: str, namespace: str, timeout_seconds: float = 60.0
+    ) -> JsonObject:
+        """Wait for a Workflow's end, which must be a good one; returns it."""
+        ended = self.wait_for_end(name, namespace, timeout_seconds)
+        status = ended["status"]
+        if status["phase"] != "Succeeded":
+            said = {
+                node["displayName"]: (node["phase"], node.get("message"))
+                for node in status.get("nodes", {}).values()
+                if node["phase"] in ("Failed", "Error")
+            }
+            pods = {pod["metadata"]["name"]: pod["status"] for pod in self.pods(namespace)}
+            raise AssertionError(
+                f"{name}: {status['phase']}: {status.get('message')}; {said}; pods: {pods}"
+            )
+        return ended
+
     def pods(self, namespace: str) -> list[JsonObject]:
         """All pods of a namespace."""
         return self.api.list("v1", "Pod", namespace)

@@ -61,7 +61,6 @@ def bound(installation: Installation, namespace: str) -> dict[str, str]:
 
 def schedulers_at_end(installation: Installation, run: str, namespace: str) -> dict[str, str]:
     """Wait for a run's end, which must be a good one; returns the scheduler of every step."""
-    ended = installation.wait_for_end(run, namespace, timeout_seconds=90)
-    assert ended["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, namespace, timeout_seconds=90)
     pods = executors(installation, namespace)
     return {step: pod["spec"]["schedulerName"] for step, pod in pods.items()}

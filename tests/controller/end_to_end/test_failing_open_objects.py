@@ -184,8 +184,7 @@ def test_plain_runs_beside_them_are_planned_and_end(installation, submitted):
     team, runs = submitted
     plain = [run for name, run in runs.items() if name.startswith("plain-")]
     for run in plain:
-        ended = installation.wait_for_end(run, team, 120)
-        assert ended["status"]["phase"] == "Succeeded"
+        installation.wait_for_success(run, team, 120)
     wait_until(
         lambda: {phase(installation, run, team) for run in plain} == {Phase.SUCCEEDED},
         "their placements to tell the end",

@@ -30,9 +30,7 @@ PLANNER = PLAN.format(1)
 
 def test_pods_go_where_they_are_planned_under_the_stock_scheduler(gated_installation, gated_team):
     run = gated_installation.submit(taxi(), gated_team)
-    ended = gated_installation.wait_for_end(run, gated_team)
-
-    assert ended["status"]["phase"] == "Succeeded"
+    gated_installation.wait_for_success(run, gated_team)
     pods = executors(gated_installation, gated_team)
     assert set(pods) == STEPS
     assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {"default-scheduler"}
@@ -189,11 +187,10 @@ def test_with_all_of_ours_dead_a_restart_after_the_deadline_frees_every_pod(
         with overdue_at_once(installation, schedulerStaleAfter="3s"):
             # As its kubelet would; the planner stays dead.
             installation.restart(EXTEND)
-            ended = installation.wait_for_end(run, gated_team, 90)
+            installation.wait_for_success(run, gated_team, 90)
             installation.wait_for_flag("gatesReady", False)
             assert installation.metric(EXTEND, "gates_overdue_total") >= 1
             assert not installation.is_ready(PLANNER)
-    assert ended["status"]["phase"] == "Succeeded"
     installation.wait_for_flag("gatesReady", True)
 
 

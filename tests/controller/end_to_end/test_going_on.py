@@ -27,7 +27,7 @@ def test_a_planner_whose_lease_is_deleted_goes_on(installation, team):
     )
     installation.api.delete(lease)
     wait_until(lambda: epoch(installation, run, team) > before, "a higher epoch", 30)
-    assert installation.wait_for_end(run, team, 90)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team, 90)
     wait_until(lambda: phase(installation, run, team) == "Succeeded", "the end to be told", 30)
 
 
@@ -39,7 +39,7 @@ def test_a_run_whose_namespace_was_out_for_a_while_is_told_to_its_end(installati
     installation.restart(PLANNER)
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the planner to lead", 60)
     label(installation, team, None)
-    assert installation.wait_for_end(run, team, 120)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team, 120)
     wait_until(lambda: phase(installation, run, team) == "Succeeded", "the end to be told", 30)
     after = installation.placement(run, team)
     assert after.metadata.uid == before.metadata.uid
@@ -61,7 +61,7 @@ def test_a_scheduler_that_restarts_in_good_order_keeps_its_waiting_pods(installa
             installation.wait_for_flag("schedulerReady", True)
         finally:
             installation.set_policy(unboundDeadline=None, schedulerStaleAfter=None)
-    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team)
     after = the_pod(installation, team)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["spec"]["schedulerName"] == DEFAULT_SCHEDULER

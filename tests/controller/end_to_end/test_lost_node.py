@@ -63,7 +63,7 @@ def test_a_lost_node_loses_no_run(installation, team, doomed_node):
         ]
     # It would take four minutes here.
     installation.kubelets.fail(again["metadata"]["name"], exit_code=0)
-    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team)
 
 
 def phase_of(installation: Installation, pod: JsonObject) -> str:

@@ -78,8 +78,7 @@ def play(installation: Installation, workflows: list[JsonObject], team: str) -> 
         runs.append(installation.submit(workflow, team))
         wait_until(partial(has_begun, installation, runs[-1], team), f"{runs[-1]} to begin", 60)
     for run in runs:
-        ended = installation.wait_for_end(run, team, 240)
-        assert ended["status"]["phase"] == "Succeeded"
+        installation.wait_for_success(run, team, 240)
     return runs
 
 

@@ -37,7 +37,7 @@ GPU_NODE = "gpu-node"
 def succeeds(installation: Installation, workflow: JsonObject, team: str) -> dict[str, str]:
     """Play a run to its end; returns the node of every step."""
     run = installation.submit(workflow, team)
-    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team)
     return bound(installation, team)
 
 
@@ -117,10 +117,9 @@ def test_a_cordoned_node_gets_no_further_step(installation, team):
             lambda: planned_nodes(installation, run, team)["s2"] in {HOME, NITLAB},
             "a plan without the cordoned node",
         )
-        ended = installation.wait_for_end(run, team)
+        installation.wait_for_success(run, team)
     finally:
         installation.api.patch(node, {"spec": {"unschedulable": None}})
-    assert ended["status"]["phase"] == "Succeeded"
     found = bound(installation, team)
     assert {found["s2"], found["s3"]} <= {HOME, NITLAB}
 
@@ -160,7 +159,7 @@ def test_in_a_full_cluster_a_step_waits_and_says_for_what(installation, team):
         assert row.waiting.what == WaitingFor.NODE
         assert "Insufficient cpu" in row.waiting.detail
         assert not installation.workflow(run, team)["status"].get("finishedAt")
-    assert installation.wait_for_end(run, team)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team)
 
 
 def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(installation, team):
@@ -180,7 +179,7 @@ def test_a_step_too_large_for_any_node_is_told_at_once_and_harms_no_other(instal
     found = condition(installation, run, team, ConditionType.SCHEDULABLE)
     assert found["status"] == "False"
     assert found["reason"] == ConditionReason.NO_MATCHING_NODE
-    assert installation.wait_for_end(other, team)["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(other, team)
     wait_until(
         lambda: (row := state_of(installation, run, team, "small")) and row.state == "succeeded",
         "the other step of the run",

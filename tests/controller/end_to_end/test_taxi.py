@@ -35,9 +35,7 @@ def history(installation: Installation) -> Iterator[History]:
 
 def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, history):
     run = installation.submit(taxi(), team)
-    ended = installation.wait_for_end(run, team)
-
-    assert ended["status"]["phase"] == "Succeeded"
+    installation.wait_for_success(run, team)
     pods = executors(installation, team)
     assert set(pods) == STEPS
     for step, pod in pods.items():

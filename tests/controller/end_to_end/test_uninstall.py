@@ -79,12 +79,10 @@ def test_nothing_is_left_and_every_run_ends(own_installation):
             waits = not pod["spec"].get("nodeName")
             assert not (waits and pod["spec"]["schedulerName"] == OUR_SCHEDULER)
         for run in runs:
-            ended = installation.wait_for_end(run, team)
-            assert ended["status"]["phase"] == "Succeeded"
+            installation.wait_for_success(run, team)
         # Marks are no more than labels now.
         later = installation.submit(chain("later", 0.2), team)
-        ended = installation.wait_for_end(later, team)
-        assert ended["status"]["phase"] == "Succeeded"
+        installation.wait_for_success(later, team)
 
 
 def first_pod(installation: Installation, team: str, run: str) -> JsonObject:
