@@ -99,12 +99,12 @@ def without_taken(
         since: what was taken before is not judged: our count could be the wrong one.
     """
     uid, requests = pod.observed.uid, pod.observed.requests
-    return tuple(
+    taken = {
         name
-        for name in names
-        if known.taken_at.get(name, since) <= since
-        or not lacking(requests, known.free(name, besides=uid))
-    )
+        for name, at in known.taken_at.items()
+        if at > since and lacking(requests, known.free(name, besides=uid))
+    }
+    return tuple(name for name in names if name not in taken) if taken else tuple(names)
 
 
 def _takes(other: WaitingPod, free: Resources, left: Resources) -> bool:

@@ -15,7 +15,6 @@ from kfp_placement_engine.exceptions import InputError, LimitError
 MAX_NODES = 20_000
 """Nodes in a request; Kubernetes supports 5,000."""
 
-MAX_NODE_NAME_CHARACTERS = 253
 MAX_SCORE = 10
 """Go's `MaxExtenderPriority`."""
 
@@ -85,9 +84,9 @@ def read_args(body: bytes) -> ExtenderArgs:
         )
     if len(names) > MAX_NODES:
         raise LimitError(f"ExtenderArgs: {len(names)} nodes; at most {MAX_NODES} are looked at")
-    for name in names:
-        if not isinstance(name, str) or not 0 < len(name) <= MAX_NODE_NAME_CHARACTERS:
-            raise InputError(f"ExtenderArgs: {name!r:.80} is no name of a node")
+    if not {*map(type, names)} <= {str}:
+        odd = next(name for name in names if not isinstance(name, str))
+        raise InputError(f"ExtenderArgs: {odd!r:.80} is no name of a node")
     return ExtenderArgs(pod, tuple(names))
 
 

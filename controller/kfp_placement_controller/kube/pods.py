@@ -174,8 +174,12 @@ def _workflow_uid(metadata: Mapping[str, Any], place: str) -> str:
 
 def _max_latency_ms(hints: str) -> float | None:
     """The limit in the hints; hints that cannot be read limit nothing, as in the planner."""
+    # Few steps have one, and reading hints takes as long as all else of a pod. JSON may escape
+    # letters, but then a backslash stands there.
+    if "maxLatency" not in hints and "\\" not in hints:
+        return None
     try:
-        return decode_hints(hints)[0].max_latency_ms if hints else None
+        return decode_hints(hints)[0].max_latency_ms
     except HintsError:
         return None
 

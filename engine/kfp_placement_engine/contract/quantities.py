@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from kfp_placement_engine.exceptions import QuantityError
 
@@ -52,6 +53,9 @@ _PLAIN_NUMBER = re.compile(r"^(?:\d+(?:\.\d*)?|\.\d+)$", re.ASCII)
 
 MAX_CHARACTERS = 400
 """Longer text is no quantity and no duration; the smallest number needs some 340 digits."""
+
+_USUAL_CHARACTERS = 32
+"""Longer text is not remembered, whoever writes it."""
 
 MAX_QUANTITY = 2**63 - 1
 """Kubernetes keeps quantities in int64; what is larger is refused."""
@@ -103,13 +107,25 @@ def _ceiling(value: Fraction, text: object) -> int:
     return whole
 
 
+@lru_cache(maxsize=4096)
+def _usual(text: str, parts: int) -> int:
+    """The same few amounts stand in all pods of a cluster, and are asked for at every change."""
+    return _ceiling(_quantity(text) * parts, text)
+
+
+def _amount(text: object, parts: int) -> int:
+    if isinstance(text, str) and len(text) <= _USUAL_CHARACTERS:
+        return _usual(text, parts)
+    return _ceiling(_quantity(text) * parts, text)
+
+
 def parse_quantity(text: object) -> int:
     """Read a Kubernetes quantity ("2Gi", "1e3", 4) as whole units, rounded up as Kubernetes does.
 
     Raises:
         QuantityError: malformed, negative, or beyond int64.
     """
-    return _ceiling(_quantity(text), text)
+    return _amount(text, 1)
 
 
 def parse_cpu(text: object) -> int:
@@ -118,7 +134,7 @@ def parse_cpu(text: object) -> int:
     Raises:
         QuantityError: malformed, negative, or beyond int64.
     """
-    return _ceiling(_quantity(text) * 1000, text)
+    return _amount(text, 1000)
 
 
 def parse_resource(name: str, text: object) -> int:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.kube.pods import MAX_MESSAGE_CHARACTERS, Said, observe_pod
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.contract.quantities import parse_quantity
 from kfp_placement_engine.exceptions import InputError
 from tests.support.data import data_path
@@ -75,6 +76,22 @@ def test_a_pod_that_is_not_of_a_workflow_is_kept_for_its_room():
 )
 def test_a_bound_pod_takes_room_until_it_has_ended(node, phase, holds):
     assert a_pod(node=node, phase=phase).holds_room is holds
+
+
+@pytest.mark.parametrize(
+    ("hints", "limit_ms"),
+    [
+        ('{"maxLatency":"2.5ms","v":1}', 2.5),
+        (r'{"max\u004catency":"2.5ms","v":1}', 2.5),
+        ('{"duration":"1m","v":1}', None),
+        ('{"maxLatency":"soon","v":1}', None),
+        ("maxLatency", None),
+        ("", None),
+    ],
+)
+def test_the_limit_of_the_round_trip_is_that_of_the_hints(hints, limit_ms):
+    pod = a_pod(metadata={"annotations": {HINTS_ANNOTATION: hints}})
+    assert pod.max_latency_ms == limit_ms
 
 
 def test_a_pod_being_deleted_says_so():
