@@ -17,17 +17,18 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 OUR_SCHEDULER = "kfp-placement"
 LARGE = {"cpu": "6"}
-"""Two such pods have room on no node."""
+"""Two such pods have room on no node. No run has two of them, one after the other: a pod that is
+created while another scheduler is booking the same room can be refused by the kubelet."""
 
 
 def start_under_the_extender(installation: Installation, team: str) -> tuple[str, str]:
     """Two runs, one with a pod that runs, one with a pod that our scheduler finds no room for."""
     installation.wait_for_flag("schedulerReady", True)
-    runs = installation.submit(chain("runs", 12, 0.2, **LARGE), team)
+    runs = installation.submit(chain("runs", 12, **LARGE), team)
     wait_until(
         lambda: phase_of(installation, team, runs) == "Running", "a pod of our scheduler to run"
     )
-    waits = installation.submit(chain("waits", 0.2, 0.2, **LARGE), team)
+    waits = installation.submit(chain("waits", 0.2, **LARGE), team)
     wait_until(lambda: is_refused(installation, team, waits), "a pod to wait for room")
     pods = [first_pod(installation, team, run) for run in (runs, waits)]
     assert {pod["spec"]["schedulerName"] for pod in pods} == {OUR_SCHEDULER}
@@ -45,7 +46,7 @@ def start_under_gates(installation: Installation, team: str) -> str:
         return "schedulingGates" in installation.api.create(probe, dryRun="All")["spec"]
 
     wait_until(is_gated, "admission to gate pods")
-    held = installation.submit(chain("held", 0.2, 0.2, **LARGE), team)
+    held = installation.submit(chain("held", 0.2, **LARGE), team)
     wait_until(lambda: has_our_gate(installation, team, held), "a pod to be held")
     return held
 
