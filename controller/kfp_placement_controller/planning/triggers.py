@@ -1,5 +1,6 @@
 """Why plans are made anew, and when what happens is too far from what was planned."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,10 @@ class Trigger(StrEnum):
     CACHE = "cache"
 
 
+MOST_PATIENCE = 8
+"""So many times the usual limit at most until a step that does not come off is planned anew."""
+
+
 @dataclass
 class DriftWatch:
     """Compares what happens to the steps of one run with its plan; everything is told once."""
@@ -33,6 +38,8 @@ class DriftWatch:
     _ended: set[str] = field(default_factory=set)
     _attempts: dict[str, int] = field(default_factory=dict)
     _overdue_revision: int = 0
+    _overdue: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    """Step, and whether it has started -> how often it was planned with again."""
 
     def look(
         self,
@@ -71,10 +78,27 @@ class DriftWatch:
                 found.add(Trigger.RETRY)
             self._attempts[name] = number
         if self._overdue_revision != plan.revision:
-            elapsed = (now - submitted_at).total_seconds()
-            if any(_overdue(name, each, plan, elapsed - limit) for name, each in statuses.items()):
+            late = self._late(plan, statuses, (now - submitted_at).total_seconds(), limit)
+            if late:
                 self._overdue_revision = plan.revision
+                self._overdue.update(late)
                 found.add(Trigger.DRIFT)
+        return found
+
+    def _late(
+        self,
+        plan: CurrentPlan,
+        statuses: Mapping[str, StepStatus],
+        elapsed_seconds: float,
+        limit: float,
+    ) -> list[tuple[str, bool]]:
+        """Steps that should have started, or ended, long before; longer each time."""
+        found = []
+        for name, status in statuses.items():
+            key = (name, status.started_at is not None)
+            patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[key])
+            if _overdue(name, status, plan, elapsed_seconds - patience):
+                found.append(key)
         return found
 
     def _lost(self, name: str, status: StepStatus) -> bool:

@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -17,6 +19,7 @@ from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.triggers import MOST_PATIENCE
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
@@ -227,6 +230,26 @@ def test_a_step_that_fits_nowhere_is_said():
     submit(cluster, a_chain("wf", a_step(cpu="64")))
     cluster.step(lambda: True)
     assert conditions(cluster)["Schedulable"] == ("False", "NoMatchingNode")
+
+
+def test_a_step_that_never_starts_is_planned_with_again_ever_more_seldom():
+    """Every plan supposes that it starts now, and ends in a write or two."""
+    cluster = a_cluster()
+    cluster.place = lambda _pod: None
+    submit(cluster, a_chain("wf"))
+    submitted_at = cluster.now
+    moments: list[float] = []
+
+    def waited_long():
+        placement = cluster.placements.get(("team", "wf"))
+        if placement is not None and placement.spec.revision > len(moments):
+            moments.append((cluster.now - submitted_at).total_seconds())
+        return cluster.now > submitted_at + timedelta(minutes=20)
+
+    cluster.run(waited_long)
+    between = [after - before for before, after in pairwise(moments)]
+    assert between[-1] >= PARAMS.drift_seconds * MOST_PATIENCE
+    assert len(moments) < 20 * 60 / (PARAMS.drift_seconds * MOST_PATIENCE) + 6
 
 
 def test_a_follower_takes_over_where_the_leader_was():
