@@ -17,8 +17,7 @@ from kfp_placement_controller.extender.preferences import (
     band_ms,
     latency_ms,
     limit_ms,
-    ranks,
-    share,
+    ranked,
     volume_nodes,
 )
 from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
@@ -97,9 +96,8 @@ def filter_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Dec
     ground = _ground(planned, offered, allowed, pool, is_ruled=band is not None)
     if ground is Ground.NOTHING_KNOWN:
         return Decision(tuple(near), ground)
-    rank = ranks(known, pod, step, near, band)
-    best = heapq.nsmallest(CANDIDATES, near, key=lambda n: (rank[n], share(known, pod, n), n))
-    return Decision(tuple(best), ground, planned)
+    best = heapq.nsmallest(CANDIDATES, ranked(known, pod, step, near, band))
+    return Decision(tuple(each.name for each in best), ground, planned)
 
 
 def taken_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Decision:
@@ -115,7 +113,8 @@ def prioritize_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) ->
     One point outweighs all of kube-scheduler's own scores, so only the order counts.
     """
     step = known.planned_step(pod.observed)
-    rank = ranks(known, pod, step, offered, band_ms(known, pod, offered))
+    band = band_ms(known, pod, offered)
+    rank = {each.name: each.rank for each in ranked(known, pod, step, offered, band)}
     points = {
         each: max(0, MAX_SCORE - position) for position, each in enumerate(sorted({*rank.values()}))
     }

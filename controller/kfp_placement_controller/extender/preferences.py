@@ -4,15 +4,17 @@ Pure, from what is known at one moment; `decisions` makes answers of it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
 from kfp_placement_controller.kube import latency_limits
+from kfp_placement_engine.contract.quantities import Resources
 from kfp_placement_engine.latency_tolerance import LatencyTolerance
 
 _UNKNOWN_NODE = KnownNode()
+_NOTHING: Resources = {}
 
 
 class Rank(NamedTuple):
@@ -29,6 +31,21 @@ class Rank(NamedTuple):
     is_other: bool
     is_tight: bool
     loss: float
+
+
+class Ranked(NamedTuple):
+    """A node among others: they are in order when sorted.
+
+    Attributes:
+        rank: how good it is.
+        share: the fuller of CPU and memory with the pod on it, 0 to 1: of nodes of one rank the
+            emptier goes first.
+        name: of the node.
+    """
+
+    rank: Rank
+    share: float
+    name: str
 
 
 def limit_ms(known: Knowledge, pod: AskedPod) -> float | None:
@@ -64,14 +81,14 @@ def volume_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> lis
     return [name for name in offered if name in holders] if holders else []
 
 
-def ranks(
+def ranked(
     known: Knowledge,
     pod: AskedPod,
     step: PlannedStep | None,
-    names: Sequence[str],
+    names: Iterable[str],
     band: float | None,
-) -> dict[str, Rank]:
-    """The rank of each node.
+) -> Iterator[Ranked]:
+    """Every node with its rank, in the order given.
 
     Args:
         known: the state of the cluster.
@@ -82,27 +99,11 @@ def ranks(
     """
     planned = None if step is None else step.node
     loss = _losses(known, step, is_ruled=band is not None)
-    is_tight = _tightness(known, pod)
-    return {
-        name: Rank(
-            0.0 if band is None else max(0.0, latency_ms(known, pod, name) - band),
-            name != planned,
-            is_tight(name),
-            loss(name),
-        )
-        for name in names
-    }
-
-
-def share(known: Knowledge, pod: AskedPod, name: str) -> float:
-    """The fuller of CPU and memory with the pod on the node, 0 to 1; 1 for a node not seen yet."""
-    allocatable = known.nodes.get(name, _UNKNOWN_NODE).allocatable
-    shares = [
-        1.0 - _free(known, pod, name, resource) / allocatable[resource]
-        for resource in ("cpu", "memory")
-        if allocatable.get(resource)
-    ]
-    return max(shares, default=1.0)
+    room = _room(known, pod)
+    for name in names:
+        excess_ms = 0.0 if band is None else max(0.0, latency_ms(known, pod, name) - band)
+        is_tight, share = room(name)
+        yield Ranked(Rank(excess_ms, name != planned, is_tight, loss(name)), share, name)
 
 
 def _losses(
@@ -132,21 +133,28 @@ def _speed(known: Knowledge, name: str) -> float:
     return known.nodes.get(name, _UNKNOWN_NODE).speed
 
 
-def _tightness(known: Knowledge, pod: AskedPod) -> Callable[[str], bool]:
-    """Of a node: whether it would have less room left than others may need at the same moment."""
+def _room(known: Knowledge, pod: AskedPod) -> Callable[[str], tuple[bool, float]]:
+    """Of a node with the pod on it: whether it is tight, and the fuller of CPU and memory.
+
+    Of a node not seen yet: not tight, and full.
+    """
     headroom = known.rules.headroom
     cpu_milli, memory_bytes = headroom.cpu_milli, headroom.memory_bytes
+    asked = pod.observed.requests
+    asked_cpu, asked_memory = asked.get("cpu", 0), asked.get("memory", 0)
+    nodes, used = known.nodes, known.used
 
-    def is_tight(name: str) -> bool:
-        return name in known.nodes and (
-            _free(known, pod, name, "cpu") < cpu_milli
-            or _free(known, pod, name, "memory") < memory_bytes
-        )
+    # Asked of every node of a large cluster while kube-scheduler waits, so in one go.
+    def room(name: str) -> tuple[bool, float]:
+        if name not in nodes:
+            return False, 1.0
+        allocatable, taken = nodes[name].allocatable, used.get(name, _NOTHING)
+        cpu, memory = allocatable.get("cpu", 0), allocatable.get("memory", 0)
+        free_cpu = cpu - taken.get("cpu", 0) - asked_cpu
+        free_memory = memory - taken.get("memory", 0) - asked_memory
+        is_tight = free_cpu < cpu_milli or free_memory < memory_bytes
+        if not cpu or not memory:
+            return is_tight, 1.0
+        return is_tight, 1.0 - min(free_cpu / cpu, free_memory / memory)
 
-    return is_tight
-
-
-def _free(known: Knowledge, pod: AskedPod, name: str, resource: str) -> int:
-    allocatable = known.nodes[name].allocatable.get(resource, 0)
-    used = known.used.get(name, {}).get(resource, 0)
-    return allocatable - used - pod.observed.requests.get(resource, 0)
+    return room
