@@ -8,10 +8,11 @@ from kfp import dsl
 
 from kfp_placement import _task_metadata
 from kfp_placement._task_metadata import labels_of, remember, remembered
-from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, SCHEDULER_LABEL
-
-KUBERNETES_SCHEDULER = "default-scheduler"
-"""Kubernetes' own; asking for it means: no mark."""
+from kfp_placement_engine.contract.keys import (
+    DEFAULT_SCHEDULER,
+    KUBERNETES_SCHEDULER,
+    SCHEDULER_LABEL,
+)
 
 _ASKED = "scheduler asked for"
 

@@ -7,6 +7,7 @@ from typing import Any
 from kfp_placement_engine.contract.codec import decode_hints
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
+    KUBERNETES_SCHEDULER,
     LOCATION_LABEL,
     PLACED_ELSEWHERE,
     PLAN_GATE,
@@ -116,7 +117,7 @@ def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
         said=_said(status),
         elsewhere=told.get(_text(metadata, "uid"), ""),
         created_at=_text(metadata, "creationTimestamp"),
-        scheduler=_text(spec, "schedulerName") or "default-scheduler",
+        scheduler=_text(spec, "schedulerName") or KUBERNETES_SCHEDULER,
         mark=_text(labels, SCHEDULER_LABEL),
         location=_text(labels, LOCATION_LABEL),
         max_latency_ms=_max_latency_ms(as_text(annotations.get(HINTS_ANNOTATION), "pod")),

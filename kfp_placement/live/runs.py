@@ -131,7 +131,7 @@ class RunView:
         if self.placement is None:
             return "Unreadable"
         status = self.placement.status
-        return (status.phase if status is not None else None) or Phase.PLANNING
+        return (status.phase if status is not None else None) or Phase.PLANNING.value
 
     @property
     def ended(self) -> bool:

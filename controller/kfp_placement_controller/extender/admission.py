@@ -11,13 +11,12 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
+from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.resources_policy import Actuator
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text, as_text_mapping
 
-STOCK_SCHEDULER = "default-scheduler"
 SYSTEM_NAMESPACE = "kube-system"
 
 Operation = Mapping[str, Any]
@@ -48,7 +47,7 @@ def mutations(
     labels = as_text_mapping(metadata.get("labels"), "metadata.labels")
     wanted = labels.get(SCHEDULER_LABEL, "")
     given = as_text(spec.get("schedulerName"), "spec.schedulerName")
-    if wanted not in policy.spec.scheduler_names or given not in ("", STOCK_SCHEDULER):
+    if wanted not in policy.spec.scheduler_names or given not in ("", KUBERNETES_SCHEDULER):
         return []
     if not spec:
         raise InputError("a pod needs a spec")

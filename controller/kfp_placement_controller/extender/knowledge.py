@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
 from kfp_placement_engine.contract.quantities import Resources
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
@@ -113,7 +114,7 @@ class Knowledge:
         taken_at: node -> when a pod was last seen to be bound to it, by the same clock.
         waiting: pods that are to be placed, by uid; not all where there are very many.
         granted: of these, by uid, those that we have just sent to a node.
-        binders: schedulers that have been seen to give a pod a node.
+        binders: schedulers that have been seen to give a pod a node, and Kubernetes' own.
         places: places, lower case, to which any node states a round trip.
         claim_nodes: claim -> nodes where pods that have not ended mount it.
         shared_claims: claims that several nodes may mount at a time.
@@ -127,7 +128,7 @@ class Knowledge:
     taken_at: Mapping[str, float] = field(default_factory=dict)
     waiting: Mapping[str, WaitingPod] = field(default_factory=dict)
     granted: Mapping[str, Grant] = field(default_factory=dict)
-    binders: frozenset[str] = frozenset()
+    binders: frozenset[str] = frozenset({KUBERNETES_SCHEDULER})
     places: frozenset[str] = frozenset()
     claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
     shared_claims: frozenset[ClaimKey] = frozenset()

@@ -29,6 +29,9 @@ PLACED_ELSEWHERE = "PlacedElsewhere"
 
 DEFAULT_SCHEDULER = "kfp-placement"
 
+KUBERNETES_SCHEDULER = "default-scheduler"
+"""Kubernetes' own, which places every pod that asks for no other."""
+
 LATENCY_RULED_TYPES = ("predict", "predicting", "prediction", "inference", "serving")
 """Step types that follow the latency rule unless a policy names others (compared lower case)."""
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
     DEFAULT_SCHEDULER,
+    KUBERNETES_SCHEDULER,
     LATENCY_RULED_TYPES,
     MAX_LABEL_VALUE_LENGTH,
 )
@@ -154,8 +155,8 @@ class Headroom(ResourceModel):
 
 
 def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:
-    if "default-scheduler" in names:
-        raise ValueError("default-scheduler cannot be a scheduler of ours")
+    if KUBERNETES_SCHEDULER in names:
+        raise ValueError(f"{KUBERNETES_SCHEDULER} cannot be a scheduler of ours")
     return names
 
 

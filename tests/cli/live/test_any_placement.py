@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kfp_placement.live.changes import changes
@@ -37,6 +37,7 @@ def shown(text):
 
 
 @given(FIELDS, FIELDS, VALUES, STYLES)
+@example(spec={}, status={"phase": None}, metadata=None, style=TableStyle())
 def test_any_fields(spec, status, metadata, style):
     raw = placement(spec=spec, status=status)
     if isinstance(metadata, dict):
