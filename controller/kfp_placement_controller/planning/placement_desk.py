@@ -126,8 +126,10 @@ class PlacementDesk:
             now: the time.
         """
         page = self._page(run)
-        if page is None or page.closed:
+        if page is None or (page.closed and run.workflow.ended):
             return []
+        # A run that has failed can be tried again, as the same Workflow.
+        page.closed = False
         if page.not_before is not None and now < page.not_before:
             return []
         found: list[WritePlacement | Announce] = []

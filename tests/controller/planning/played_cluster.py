@@ -139,6 +139,30 @@ class PlayedCluster:
             player.cluster.pods.pop(pod["metadata"]["name"], None)
         self._dirty = True
 
+    def retry(self, run: str) -> None:
+        """What KFP does to try a failed run again: failed pods go, the same Workflow goes on."""
+        player = self.players[run]
+        undone = ("Failed", "Error", "Omitted")
+        for name, pod in list(player.cluster.pods.items()):
+            if pod["status"]["phase"] in undone:
+                del player.cluster.pods[name]
+        player.workflow = copy.deepcopy(player.workflow)
+        status = player.workflow["status"]
+        for key, node in list(status["nodes"].items()):
+            if node["phase"] in undone and node["type"] in ("Pod", "Skipped"):
+                del status["nodes"][key]
+            elif node["phase"] in undone:
+                node["phase"] = "Running"
+                node.pop("finishedAt", None)
+        player.workflow["status"] = {
+            key: each for key, each in status.items() if key not in ("finishedAt", "message")
+        } | {"phase": "Running"}
+        metadata = player.workflow["metadata"]
+        metadata["labels"] = {
+            key: each for key, each in metadata.get("labels", {}).items() if "completed" not in key
+        }
+        self._dirty = True
+
     def run(self, until: Callable[[], bool] | None = None) -> None:
         """Let time pass until the runs have ended, or until something holds."""
         for _ in range(MOST_STEPS):

@@ -343,6 +343,36 @@ def test_a_run_that_was_over_is_not_written_again_after_a_restart():
     assert len(cluster.writes) == writes
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
+    """KFP's retry: the same Workflow, no longer ended; its plan is the one to go on from."""
+    cluster = a_cluster()
+    tasks = [task("first"), task("second", depends="first"), task("third", depends="second")]
+    submit(cluster, workflow(dag("main", *tasks), a_step()))
+    cluster.kubelets.faults.exit_codes["wf.second*"] = 3
+    cluster.run()
+    cluster.step(lambda: True)
+    failed = cluster.placement("wf")
+    assert failed.status.phase == "Failed"
+    if restarted:
+        cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
+        cluster.step(lambda: True)
+        assert cluster.placement("wf") == failed
+    cluster.now += timedelta(minutes=10)
+    cluster.kubelets.faults.exit_codes.clear()
+    cluster.retry("wf")
+    cluster.run(lambda: cluster.states("wf")["second"] == "running")
+    again = cluster.placement("wf")
+    assert again.status.phase == "Running"
+    assert "Finished" not in conditions(cluster)
+    assert again.spec.first_makespan_seconds == failed.spec.first_makespan_seconds
+    cluster.run(lambda: cluster.placement("wf").spec.revision > failed.spec.revision)
+    assert cluster.placement("wf").status.phase == "Running"
+    cluster.run()
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").status.phase == "Succeeded"
+
+
 def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
     cluster = a_cluster()
     deadly = "team/wf"
