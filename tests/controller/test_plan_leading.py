@@ -197,6 +197,43 @@ def test_an_epoch_that_no_planner_can_have_stops_nobody(api):
     assert api.calls["delete"] == 1
 
 
+@pytest.mark.parametrize("epoch", [MOST_EPOCH - 1, MOST_EPOCH])
+def test_the_highest_epoch_that_is_believed_is_led_with_and_gone_beyond(api, epoch):
+    """Anybody who may write in one namespace may make it up: all runs keep their plans."""
+    planned_by_another(api, epoch=3)
+    api.objects[RUN]["spec"]["epoch"] = epoch
+    uid = api.objects[RUN]["metadata"]["uid"]
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.submit("another", "w2")
+    scene.pass_seconds(30)
+    assert scene.election.asked == [epoch + 1]
+    assert {scene.spec(key)["epoch"] for key in (RUN, ("team", "another"))} == {epoch + 1}
+    successor = Scene(api, epoch + 2)
+    successor.submit()
+    successor.submit("another", "w2")
+    successor.pass_seconds(30)
+    assert successor.election.asked == []
+    assert {successor.spec(key)["epoch"] for key in (RUN, ("team", "another"))} == {epoch + 2}
+    assert api.objects[RUN]["metadata"]["uid"] == uid
+    assert api.calls["delete"] == 0
+    assert api.calls["create"] == 1
+    assert api.refused == []
+
+
+def test_epochs_that_somebody_makes_up_again_and_again_are_gone_beyond_once(api):
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.pass_seconds(5)
+    for made_up in (MOST_EPOCH, MOST_EPOCH + 1, MOST_EPOCH + 2, 2**31, 2**60):
+        api.objects[RUN]["spec"]["epoch"] = made_up
+        api.objects[RUN]["metadata"]["resourceVersion"] += "0"
+        scene.coordinator.desk.take_over([])
+        scene.pass_seconds(10)
+        assert scene.spec()["epoch"] == MOST_EPOCH + 1
+    assert scene.election.asked == [MOST_EPOCH + 1]
+
+
 def test_a_run_that_becomes_known_after_we_lead_goes_on_where_it_was(api):
     before = planned_by_another(api)
     scene = Scene(api, 4)

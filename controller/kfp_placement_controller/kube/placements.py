@@ -30,8 +30,11 @@ _LOG = logging.getLogger(__name__)
 MAX_TRIES = 5
 """Others write only what is not theirs to write; this is for them."""
 
-MOST_EPOCH = 2**30
-"""Half of what a Lease can count to: a higher one is no planner's, and must not stop all others."""
+MOST_EPOCH = 1_000_000
+"""Leaders do not change so often: a higher epoch is nobody's, and must not stop anybody.
+
+Far below 2**31, to which a Lease counts: it never ends, whatever epoch somebody makes up.
+"""
 
 _INVALID = 422
 """The API server's answer to what its rules forbid, be it for what is stored already."""
@@ -166,7 +169,7 @@ class PlacementWriter:
         else:
             if _goes_on_from(placement, current):
                 return current
-            _LOG.info("placement %s/%s is of an earlier run: removed", namespace, name)
+            _LOG.info("placement %s/%s is of an earlier run, or nobody's", namespace, name)
         self._client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
         return None
 
@@ -199,8 +202,12 @@ def _name_of(placement: PipelinePlacement) -> tuple[str, str]:
 
 
 def _goes_on_from(placement: PipelinePlacement, stored: StoredVersion) -> bool:
-    """Whether both are of one run, and planners have written what is stored."""
-    return stored.workflow_uid == placement.spec.workflow_uid and stored.epoch <= MOST_EPOCH
+    """Whether both are of one run, and planners may have written what is stored.
+
+    Up to our own epoch nothing stands in the way of a write, however high ours has become.
+    """
+    most = max(MOST_EPOCH, placement.spec.epoch)
+    return stored.workflow_uid == placement.spec.workflow_uid and stored.epoch <= most
 
 
 def _check_epoch(placement: PipelinePlacement, known: StoredVersion) -> None:
