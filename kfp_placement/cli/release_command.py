@@ -110,14 +110,20 @@ def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bo
     number = counted(len(done.opened), "pod")
     if done.opened:
         text = f"{number} {'would be released' if dry_run else 'released'}."
-    elif done.failures:
+    elif done.failures or done.barred:
         text = f"{number} released."
     else:
         text = f"{number} released: none bears our gate. Without gates nothing of ours holds pods."
     click.echo(_told(text, dry_run))
     for pod, why in done.failures.items():
         click.echo(f"Error: {visible(pod)} is not released: {visible(why)}", err=True)
-    return not done.failures
+    for pod in done.barred:
+        click.echo(
+            f"Error: {visible(pod)} cannot be released: no node was within its latency limit when"
+            " its gate came off, and what a pod requires cannot be changed later; delete it",
+            err=True,
+        )
+    return not done.failures and not done.barred
 
 
 def _told(text: str, dry_run: bool) -> str:

@@ -16,6 +16,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import HintsError, InputError
 from kfp_placement_engine.readers.executor_names import step_of_executor
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.required_hosts import requires_hosts
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
@@ -23,7 +24,6 @@ NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
 MAX_TEXT_CHARACTERS = 1024
 """Kept of any text of a pod."""
 
-_HOST_LABEL = "kubernetes.io/hostname"
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -121,7 +121,7 @@ def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
         mark=_text(labels, SCHEDULER_LABEL),
         location=_text(labels, LOCATION_LABEL),
         max_latency_ms=_max_latency_ms(as_text(annotations.get(HINTS_ANNOTATION), "pod")),
-        requires_hosts=_requires_hosts(spec),
+        requires_hosts=requires_hosts(raw, "pod: affinity"),
     )
 
 
@@ -131,21 +131,6 @@ def _max_latency_ms(hints: str) -> float | None:
         return decode_hints(hints)[0].max_latency_ms if hints else None
     except HintsError:
         return None
-
-
-def _requires_hosts(spec: Mapping[str, Any]) -> bool:
-    """Whether a required term of its node affinity asks for hosts."""
-    place = "pod: affinity"
-    affinity = as_mapping(spec.get("affinity"), place)
-    nodes = as_mapping(affinity.get("nodeAffinity"), place)
-    required = as_mapping(nodes.get("requiredDuringSchedulingIgnoredDuringExecution"), place)
-    terms = [as_mapping(term, place) for term in as_list(required.get("nodeSelectorTerms"), place)]
-    asked = [
-        as_mapping(each, place)
-        for term in terms
-        for each in as_list(term.get("matchExpressions"), place)
-    ]
-    return any(each.get("key") == _HOST_LABEL for each in asked)
 
 
 def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:

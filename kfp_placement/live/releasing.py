@@ -16,6 +16,7 @@ from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.resources_policy import POLICY_NAME
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.required_hosts import is_barred
 
 MAX_ROUNDS = 20
 """Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
@@ -46,10 +47,12 @@ class Released:
     Attributes:
         opened: namespace/name of pods whose gate was taken off, or would be.
         failures: those whose gate is still there, and why.
+        barred: pods that go nowhere even so: under gates no node was within their latency limit.
     """
 
     opened: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
+    barred: list[str] = field(default_factory=list)
 
 
 def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
@@ -91,11 +94,16 @@ def open_gates(
     done = Released()
     chosen = None if runs is None else list(runs)
     for _ in range(1 if dry_run else MAX_ROUNDS):
-        gated = [pod for pod in _gated_pods(api, chosen) if _name(pod) not in done.failures]
+        gated = [
+            pod
+            for pod in _pending(api, chosen)
+            if _is_gated(pod) and _name(pod) not in done.failures
+        ]
         if not gated:
             break
         for pod in gated:
             _open(api, pod, done, tell, dry_run=dry_run)
+    done.barred.extend(_name(pod) for pod in _pending(api, chosen) if _is_barred(pod))
     return done
 
 
@@ -121,25 +129,33 @@ def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     return PolicyChange.CREATED
 
 
-def _gated_pods(api: Api, runs: list[tuple[str, str]] | None) -> Iterator[JsonObject]:
-    pending = {"fieldSelector": "status.phase=Pending"}
+def _pending(api: Api, runs: list[tuple[str, str]] | None) -> Iterator[JsonObject]:
+    """Pods without a node, gated ones among them."""
+    pending = {"fieldSelector": "status.phase=Pending,spec.nodeName="}
     if runs is None:
-        yield from _gated(api, "", pending)
+        yield from _pods(api, "", pending)
         return
     for namespace, workflow in runs:
-        yield from _gated(
+        yield from _pods(
             api, namespace, {**pending, "labelSelector": f"{WORKFLOW_LABEL}={workflow}"}
         )
 
 
-def _gated(api: Api, namespace: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
+def _pods(api: Api, namespace: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
     for page in api.list(PODS.path(namespace), query):
-        yield from (pod for pod in items(page) if _is_gated(pod))
+        yield from items(page)
 
 
 def _is_gated(pod: Mapping[str, Any]) -> bool:
     try:
         return PLAN_GATE in gates_of(pod)
+    except InputError:
+        return False
+
+
+def _is_barred(pod: Mapping[str, Any]) -> bool:
+    try:
+        return is_barred(pod, "pod: affinity")
     except InputError:
         return False
 

@@ -136,7 +136,8 @@ def _selected(raw: JsonObject, query: Mapping[str, str]) -> bool:
         found: Any = raw
         for part in key.split("."):
             found = found.get(part, {})
-        if found != value:
+        # What is not set is empty, as for the API server.
+        if (found or "") != value:
             return False
     return True
 

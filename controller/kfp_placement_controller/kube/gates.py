@@ -14,10 +14,9 @@ from typing import Any
 from kfp_placement_controller.exceptions import ConflictError, KubernetesError, NotFoundError
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import PODS
-from kfp_placement_controller.kube.latency_limits import HOST_LABEL
 from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.keys import HOST_LABEL, PLAN_GATE
 from kfp_placement_engine.readers.fields import as_list, as_mapping
 
 _LOG = logging.getLogger(__name__)

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_engine.contract.keys import HOST_LABEL, NO_NODE_WITHIN
 from kfp_placement_engine.contract.resources_fields import latency_text
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
-
-HOST_LABEL = "kubernetes.io/hostname"
 
 MAX_HOSTS = 100
 """Nodes that a pod requires: a line for each of them in its spec, for as long as it exists."""
@@ -38,7 +37,7 @@ class HardLimit:
 
         Then kube-scheduler calls the pod unschedulable, and the name says why.
         """
-        return self.hosts or (f"no-node-within-{latency_text(self.limit_ms)}",)
+        return self.hosts or (f"{NO_NODE_WITHIN}{latency_text(self.limit_ms)}",)
 
 
 def limit_ms(pod: ObservedPod, rules: PlacementPolicySpec) -> float | None:

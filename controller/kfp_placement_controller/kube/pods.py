@@ -19,6 +19,7 @@ from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.readers.claim_objects import mounted_claims
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 from kfp_placement_engine.readers.pod_objects import read_requests
+from kfp_placement_engine.readers.required_hosts import is_barred
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
@@ -66,6 +67,8 @@ class ObservedPod:
         max_latency_ms: hard limit of the round trip to it, from the step's hints; None = none.
         scheduler_mark: label that asks for our scheduler; "" = none: the pod is not marked.
         gates: scheduling gates, ours and others'.
+        barred: it requires a host that there is none of, since no node was within its latency
+            limit when its gate came off.
         requests: resources by name: milli-CPU, bytes, counts.
         scored_requests: CPU and memory as kube-scheduler's scores count them.
         claims: names of the claims that it mounts, in its namespace.
@@ -94,6 +97,7 @@ class ObservedPod:
     max_latency_ms: float | None
     scheduler_mark: str
     gates: tuple[str, ...]
+    barred: bool
     requests: Resources
     scored_requests: Resources
     claims: tuple[str, ...]
@@ -151,6 +155,7 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
             _text(as_mapping(gate, place), "name")
             for gate in as_list(spec.get("schedulingGates"), f"{place}: schedulingGates")
         ),
+        barred=is_barred(raw, f"{place}: affinity"),
         requests=requests.real,
         scored_requests=requests.scored,
         claims=tuple(claim for _, claim in mounted_claims(raw, place)),

@@ -168,8 +168,9 @@ def _state(run: TrackedRun, name: str, plan: CurrentPlan, positions: Mapping[str
 
 
 def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
-    """No pod that ends makes room within a limit that no node keeps."""
-    reason = row.reason if what is WaitingFor.NODE and row is not None else None
+    """No pod that ends makes room within a limit that no node keeps, and no turn ever comes."""
+    may_be_limit = what in (WaitingFor.NODE, WaitingFor.PLAN)
+    reason = row.reason if may_be_limit and row is not None else None
     if reason is None or reason.code != ReasonCode.UNSCHEDULABLE:
         return what
     objections = [each for each in reason.arguments if isinstance(each, tuple)]

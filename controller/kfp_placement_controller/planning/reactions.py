@@ -40,8 +40,11 @@ class Reactions:
             for run in self.book.active():
                 if run.waits_on([name]):
                     self.planner.trigger(run, {Trigger.NODE}, now)
-        else:
-            self.planner.may_gain(now)
+            return
+        for run in self.book.active():
+            if run.has_unplaced():
+                self.planner.trigger(run, {Trigger.NODE}, now)
+        self.planner.may_gain(now)
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
         """A claim is new, has changed or is gone."""

@@ -163,6 +163,14 @@ class TrackedRun:
             if status.started_at is None and not status.ended
         )
 
+    def has_unplaced(self) -> bool:
+        """Whether a step that has not started is planned nowhere."""
+        return self.plan is not None and any(
+            self.plan.node_of(name) is None
+            for name, status in self.statuses.items()
+            if status.started_at is None and not status.ended
+        )
+
     def unstarted(self) -> bool:
         """Whether any step has not started."""
         return any(each.started_at is None and not each.ended for each in self.statuses.values())

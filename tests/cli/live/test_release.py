@@ -56,6 +56,29 @@ def test_everything(live, cluster):
     )
 
 
+def requiring(host):
+    """Affinity as the planner gives it to a pod under a hard limit."""
+    by_host = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [by_host]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def test_a_pod_that_no_node_is_near_enough_for_is_named_since_nothing_frees_it(live, cluster):
+    for step, host in (("near", "n1"), ("far", "no-node-within-1ms")):
+        pod = executor_pod(step)
+        pod["spec"]["affinity"] = requiring(host)
+        cluster.put(PODS, pod)
+    live("release")
+    for arguments in ((), ("taxi-x7k2p", "-n", "team-a")):
+        again = live("release", *arguments)
+        assert again.exit_code == 1
+        assert again.stderr.splitlines() == [
+            "Error: team-a/taxi-x7k2p-far cannot be released: no node was within its latency limit"
+            " when its gate came off, and what a pod requires cannot be changed later; delete it"
+        ]
+        assert again.stdout.endswith("0 pods released.\n")
+
+
 def test_the_policy_is_paused_before_gates_come_off(live, cluster):
     live("release")
     assert [path.rpartition("/")[2] for path, _ in cluster.writes] == [

@@ -3,12 +3,12 @@
 import pytest
 
 from kfp_placement_controller.kube.latency_limits import (
-    HOST_LABEL,
     MAX_HOSTS,
     HardLimit,
     hard_limit,
     limit_ms,
 )
+from kfp_placement_engine.contract.keys import HOST_LABEL
 from tests.controller.planning.builders import a_pod, a_policy
 
 TRIPS = {"n1": 12.0, "n2": 3.0, "n3": 20.0, "far": 20.1}

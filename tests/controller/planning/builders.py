@@ -35,6 +35,7 @@ def a_pod(name: str = "p", **fields: Any) -> ObservedPod:
         "max_latency_ms": None,
         "scheduler_mark": "kfp-placement",
         "gates": (),
+        "barred": False,
         "requests": {"cpu": 1000},
         "scored_requests": {"cpu": 1000, "memory": 0},
         "claims": (),

@@ -23,6 +23,7 @@ from kfp_placement_controller.planning.triggers import MOST_PATIENCE
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
+    PLAN_GATE,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
@@ -230,6 +231,27 @@ def test_a_step_that_fits_nowhere_is_said():
     submit(cluster, a_chain("wf", a_step(cpu="64")))
     cluster.step(lambda: True)
     assert conditions(cluster)["Schedulable"] == ("False", "NoMatchingNode")
+
+
+def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
+    """Though no step that is placed gains by it."""
+    node = node_object("n0", allocatable={"cpu": "1"})
+    cluster = a_cluster(node)
+    cluster.place = lambda _pod: None
+    cordoned = node_object("n0", allocatable={"cpu": "1"}, spec={"unschedulable": True})
+    cluster.set_node(cordoned)
+    submit(cluster, a_chain("wf", a_step(cpu="64")))
+    cluster.run(lambda: len(cluster.rounds) == 1)
+    cluster.step(lambda: True)
+
+    def why():
+        return str(cluster.placement("wf").planned_rows().rows[0].reason)
+
+    assert "cordoned" in why()
+    cluster.set_node(node)
+    asked_at = cluster.now
+    cluster.run(lambda: "cordoned" not in why())
+    assert (cluster.now - asked_at).total_seconds() <= PARAMS.debounce_limit_seconds
 
 
 def test_a_step_that_never_starts_is_planned_with_again_ever_more_seldom():
@@ -586,8 +608,16 @@ def _planned(cluster) -> set[str]:
     return {run.key[1] for run in runs if run.plan is not None}
 
 
-@pytest.mark.parametrize(("trip", "what"), [("89ms", "limit"), ("9ms", "node")])
-def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(trip, what):
+@pytest.mark.parametrize(
+    ("gates", "trip", "what"),
+    [
+        ((), "89ms", "limit"),
+        ((), "9ms", "node"),
+        ((PLAN_GATE,), "89ms", "limit"),
+        ((PLAN_GATE,), "9ms", "plan"),
+    ],
+)
+def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gates, trip, what):
     cluster = a_cluster(*(node_object(f"n{n}", labels={"HOME-EDGE": trip}) for n in range(2)))
     limited = a_step()
     limited["metadata"]["labels"][LOCATION_LABEL] = "HOME-EDGE"
@@ -603,7 +633,7 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(trip
 
     cluster.run(has_pod)
     pod = book.runs["team", "wf"].pods.executor("first").pod
-    told = replace(pod, gates=(), unscheduled=("Unschedulable", "0/2 nodes are available"))
+    told = replace(pod, gates=gates, unscheduled=("Unschedulable", "0/2 nodes are available"))
     change = Change((pod.namespace, pod.name), pod, told)
     cluster.coordinator.handle(PODS, change, cluster.now)
     cluster.coordinator.tick(cluster.now)

@@ -8,7 +8,7 @@ from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
-from kfp_placement_controller.planning.waiting import waits_for
+from kfp_placement_controller.planning.waiting import BARRED, waits_for
 from kfp_placement_engine.active_runs import ProgressState
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources_rows import StepState, WaitingFor
@@ -164,6 +164,12 @@ def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
     found = waits(unscheduled=Said("Unschedulable", message))
     assert (found.what, found.detail) == (what, message)
     assert waits(unscheduled=Said("SchedulerError", message)) is None
+
+
+def test_a_pod_that_no_node_was_near_enough_for_waits_for_its_limit_whatever_the_scheduler_says():
+    said = Said("Unschedulable", "0/3 nodes are available: 3 node(s) didn't match node affinity")
+    found = waits(unscheduled=said, barred=True)
+    assert (found.what, found.detail) == (WaitingFor.LIMIT, BARRED)
 
 
 def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared():
