@@ -72,7 +72,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
         warn(f"if the run gets no plan within seconds, {why}")
     deadline = None if timeout is None else time.monotonic() + timeout
     with LiveBlock() as block:
-        return _Watch(found, block, deadline).until_the_end(_Looks(cluster, found))
+        return _Watch(cluster, found, block, deadline).until_the_end(_Looks(cluster, found))
 
 
 class _Looks(threading.Thread):
@@ -101,7 +101,10 @@ class _Looks(threading.Thread):
 class _Watch:
     """What has been seen so far."""
 
-    def __init__(self, found: "Found", block: "LiveBlock", deadline: float | None) -> None:
+    def __init__(
+        self, api: "Api", found: "Found", block: "LiveBlock", deadline: float | None
+    ) -> None:
+        self._api = api
         self._found = found
         self._block = block
         self._deadline = deadline
@@ -138,13 +141,21 @@ class _Watch:
 
     def _seen(self, look: "JsonObject | None") -> ExitCode | None:
         from kfp_placement.live.changes import changes, with_states_seen
+        from kfp_placement.live.exceptions import ClusterError
         from kfp_placement.live.runs import run_view
         from kfp_placement.live.words import clock_text
+        from kfp_placement.live.workflows import with_failure
         from kfp_placement_engine.contract.resources_placement import Phase
 
         if look is None:
             return self._absent()
         run = with_states_seen(self._run, run_view(look, run_name=self._found.run_name))
+        try:
+            run = with_failure(self._api, run)
+        except ClusterError as error:
+            self._block.print(
+                f"Warning: why it failed is not known: {visible(str(error))}", err=True
+            )
         moment = now()
         for line in changes(self._run, run, moment):
             self._block.print(f"{clock_text(moment)} {line}")

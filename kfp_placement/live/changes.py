@@ -10,6 +10,7 @@ from kfp_placement.live.words import (
     drift_text,
     makespans_text,
     name_text,
+    progress_text,
     run_title,
     sentence,
     waiting_summary,
@@ -41,7 +42,7 @@ def changes(before: RunView | None, run: RunView, now: datetime) -> Iterator[str
             yield alarm_text(each)
     yield from _step_changes(before, run, now)
     if run.phase != before.phase:
-        yield ending(run) if run.ended else f"{shown(run.phase, 20)}, {_progress(run)}"
+        yield ending(run) if run.ended else f"{shown(run.phase, 20)}, {progress_text(run)}"
 
 
 def with_states_seen(before: RunView | None, run: RunView) -> RunView:
@@ -68,7 +69,10 @@ def _with_state(old: StepView | None, step: StepView) -> StepView:
 
 def ending(run: RunView) -> str:
     """How it ended: `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`."""
-    return f"{shown(run.phase, 20)}, {_progress(run)}, {makespans_text(run)}"
+    told = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
+    if run.workflow_message:
+        told.append(f"Argo says: {run.workflow_message}")
+    return sentence(", ".join(told))
 
 
 def _first(run: RunView, now: datetime) -> str:
@@ -77,13 +81,9 @@ def _first(run: RunView, now: datetime) -> str:
     if run.ended:
         return f"{run_title(run)}: {ending(run)}"
     waits = waiting_summary(run, now)
-    told = [shown(run.phase, 20), _progress(run), makespans_text(run)]
+    told = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
     told += [f"waiting: {waits}"] if waits else []
     return f"{run_title(run)}: {', '.join(told)}"
-
-
-def _progress(run: RunView) -> str:
-    return f"{shown(run.progress, 20) or 'no'} steps ended"
 
 
 def _step_changes(before: RunView, run: RunView, now: datetime) -> Iterator[str]:

@@ -16,6 +16,7 @@ from kfp_placement.live.words import (
     moment_text,
     name_text,
     planned_text,
+    progress_text,
     run_title,
     sentence,
 )
@@ -67,7 +68,7 @@ def explanation(
 def active_lines(run: RunView, now: datetime, style: TableStyle) -> list[str]:
     """The steps that run or wait, for a terminal that is drawn again and again."""
     steps = [step for step in run.steps if step.state in _ACTIVE]
-    counted = f"{shown(run.phase, 20)}, {shown(run.progress, 20) or 'no'} steps ended"
+    counted = f"{shown(run.phase, 20)}, {progress_text(run)}"
     age = age_text(run.age_seconds(now))
     return ["", f"{counted}, {age} since submission", *_table(run, steps[:_MAX_ACTIVE], now, style)]
 
@@ -77,7 +78,7 @@ def _head(run: RunView, now: datetime) -> list[str]:
     placement = run.placement
     if placement is not None:
         spec = placement.spec
-        lines[0] += f", {shown(run.progress, 20) or 'no'} steps ended"
+        lines[0] += f", {progress_text(run)}"
         lines += [
             f"submitted {moment_text(spec.submitted_at)}, {age_text(run.age_seconds(now))} ago",
             f"{makespans_text(run)}; revision {spec.revision}, planned"

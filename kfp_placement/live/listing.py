@@ -16,6 +16,7 @@ from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.resources_rows import StepState
 
 _MIN_NAME = 16
 _MIN_NOTE = 24
@@ -75,8 +76,19 @@ def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[s
 def notes(run: RunView) -> str:
     """What somebody should know of a run, in a line."""
     told = [alarm_text(each) for each in run.alarms]
+    if run.failed:
+        told.append(_failure(run))
     elsewhere = sum(step.is_elsewhere for step in run.steps)
     if elsewhere:
         told.append(f"{values.counted(elsewhere, 'step')} not on the planned node")
     told += [sentence(problem) for problem in run.problems[:1]]
     return "; ".join(told)
+
+
+def _failure(run: RunView) -> str:
+    """What became of the steps of a run that failed; why, its Workflow says, which is not read."""
+    counts = [(run.count(state), state) for state in (StepState.FAILED, StepState.SKIPPED)]
+    told = ", ".join(
+        f"{values.counted(number, 'step')} {state}" for number, state in counts if number
+    )
+    return f"{told}: `explain` says why" if told else "`explain` says why"

@@ -23,7 +23,8 @@ from kfp_placement_engine.contract.resources_rows import (
 )
 from kfp_placement_engine.exceptions import InputError
 
-ENDED_PHASES = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.REFUSED})
+FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})
+ENDED_PHASES = FAILED_PHASES | {Phase.SUCCEEDED}
 _RULED = frozenset(
     {
         ReasonCode.LATENCY_BEST,
@@ -139,6 +140,17 @@ class RunView:
         return self.phase in ENDED_PHASES
 
     @property
+    def failed(self) -> bool:
+        """It has ended, and not well."""
+        return self.phase in FAILED_PHASES
+
+    def count(self, state: StepState) -> int:
+        """Steps in that state, those without a row included."""
+        status = None if self.placement is None else self.placement.status
+        counts = None if status is None else status.counts
+        return 0 if counts is None else int(getattr(counts, state))
+
+    @property
     def progress(self) -> str:
         """Steps that have ended, of all."""
         status = None if self.placement is None else self.placement.status
@@ -178,6 +190,16 @@ class RunView:
         wanted = set(ConditionType) - {ConditionType.FINISHED}
         return tuple(
             each for each in self.conditions if each.type in wanted and each.status == "False"
+        )
+
+    @property
+    def unplaced(self) -> tuple[StepView, ...]:
+        """Steps still to come that have a node neither planned nor given."""
+        to_come = (StepState.PENDING, StepState.WAITING)
+        return tuple(
+            step
+            for step in self.steps
+            if step.state in to_come and step.planned_node is None and step.node is None
         )
 
     @property
@@ -265,7 +287,7 @@ def _step(
         planned_finish_seconds=row.finish_seconds,
         start_seconds=state.start_seconds,
         end_seconds=state.end_seconds,
-        reason="" if row.reason is None else reason_text(row.reason, nodes),
+        reason=_reason(row, bound, nodes),
         is_ruled=row.reason is not None and row.reason.code in _RULED,
         alternatives=tuple(
             AlternativeView(nodes[each.node], each.loss_seconds, each.latency_ms)
@@ -276,6 +298,16 @@ def _step(
         latency=latency,
         unkept_limit=unkept_limit(latency, pod),
     )
+
+
+def _reason(row: PlannedRow, bound: str | None, nodes: Sequence[str]) -> str:
+    """Why there; of a step that has got a node, that none can take it held only before."""
+    if row.reason is None:
+        return ""
+    text = reason_text(row.reason, nodes)
+    if bound is not None and row.reason.code == ReasonCode.UNSCHEDULABLE:
+        return f"at the time of the plan: {text}"
+    return text
 
 
 def _index(nodes: Sequence[str], bound: str | None, planned: int | None) -> int | None:

@@ -7,7 +7,7 @@ from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.quantities import format_duration
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.contract.resources_rows import Waiting, WaitingFor
+from kfp_placement_engine.contract.resources_rows import StepState, Waiting, WaitingFor
 
 NONE = values.NONE
 
@@ -92,17 +92,39 @@ def against_text(seconds: float | None, first_seconds: float | None) -> str:
     return f"{amount} {'more' if difference > 0 else 'less'} than first planned"
 
 
+def progress_text(run: RunView) -> str:
+    """`3/7 steps ended`; those that were skipped have not: `0/7 steps ended, 7 skipped`."""
+    skipped = run.count(StepState.SKIPPED)
+    ended, slash, total = run.progress.partition("/")
+    if not skipped or not slash or not (ended.isascii() and ended.isdigit()):
+        return f"{shown(run.progress, 20) or 'no'} steps ended"
+    return f"{max(0, int(ended) - skipped)}/{shown(total, 20)} steps ended, {skipped} skipped"
+
+
 def makespans_text(run: RunView) -> str:
-    """How long the run was planned to take and took."""
+    """How long the run was planned to take and took; one that failed is held against no plan."""
     actual, first = run.actual_makespan_seconds, run.first_makespan_seconds
+    if run.failed:
+        planned = run.makespan_seconds if first is None else first
+        parts = ["" if actual is None else f"took {values.duration(actual)}"]
+        parts += ["" if planned is None else f"was planned to take {values.duration(planned)}"]
+        return ", ".join(filter(None, parts)) or "never planned"
     if actual is not None:
         parts = [f"took {values.duration(actual)}", against_text(actual, first)]
     else:
         planned = run.makespan_seconds
         if planned is None:
-            return "no plan yet"
+            return _no_end(run)
         parts = [f"planned to take {values.duration(planned)}", against_text(planned, first)]
     return ", ".join(filter(None, parts))
+
+
+def _no_end(run: RunView) -> str:
+    unplaced = len(run.unplaced)
+    if not unplaced:
+        return "no planned end"
+    verb = "has" if unplaced == 1 else "have"
+    return f"no planned end: {values.counted(unplaced, 'step')} {verb} no node"
 
 
 def waiting_word(waiting: Waiting) -> str:

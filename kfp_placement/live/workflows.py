@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.fetching import NAMES_ONLY
@@ -11,9 +11,9 @@ from kfp_placement.live.kinds import WORKFLOWS, Api, JsonObject, items
 from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
 from kfp_placement.live.runs import RunView
 from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
-from kfp_placement_engine.contract.resources_placement import Phase
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.workflow_nodes import read_nodes
 
 PLANNED_AFTER_SECONDS = 30.0
 """A planner that works has planned a new run by then."""
@@ -22,6 +22,10 @@ MAX_LOOKED_AT = 20
 """Workflows that are read in full, the latest first: each may have 1 MB."""
 
 _NOT_ENDED = {"labelSelector": "workflows.argoproj.io/completed!=true"}
+_WRONG = ("Failed", "Error")
+_GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")
+"""Types of nodes that only repeat that something within them failed."""
+
 _UNMARKED = "none of its steps is marked"
 _NOT_PLANNED = (
     f"its namespace takes no part (label {ENABLED_LABEL}), or the planner is not running (kubectl"
@@ -91,20 +95,41 @@ def is_marked(api: Api, namespace: str, name: str) -> bool | None:
 
 
 def with_failure(api: Api, run: RunView) -> RunView:
-    """The run, with its Workflow's own message if it failed and the Workflow can be read.
+    """The run, with what Argo says of it if it failed and the Workflow can be read.
+
+    That is the message of the first node that failed by itself, else the Workflow's own.
 
     Raises:
         ClusterError: no answer.
     """
-    if run.phase not in (Phase.FAILED, Phase.REFUSED):
+    if not run.failed:
         return run
     raw = _workflow(api, run.namespace, run.name) or {}
     try:
         status = as_mapping(raw.get("status"), "workflow")
-        message = as_text(status.get("message"), "workflow")[:MAX_TEXT_CHARACTERS].strip()
+        message = as_text(status.get("message"), "workflow")
     except InputError:
         return run
-    return replace(run, workflow_message=message)
+    told = _first_failure(status.get("nodes"), run.name) or message
+    return replace(run, workflow_message=told[:MAX_TEXT_CHARACTERS].strip())
+
+
+def _first_failure(nodes: object, run: str) -> str:
+    """`fetch-driver(0): pods ... is forbidden`; "" = no node says anything that can be read."""
+    try:
+        failed = [
+            node
+            for node in read_nodes(nodes)
+            if node.phase in _WRONG and node.type not in _GROUPS and node.message.strip()
+        ]
+    except InputError:
+        return ""
+    if not failed:
+        return ""
+    never = datetime.max.replace(tzinfo=UTC)
+    first = min(failed, key=lambda node: (node.finished_at or never, node.name))
+    path = first.name.removeprefix(f"{run}.").removeprefix("root.")
+    return f"{path}: {first.message.strip()}"
 
 
 def _workflow(api: Api, namespace: str, name: str) -> JsonObject | None:

@@ -303,3 +303,31 @@ def test_a_status_of_another_revision_says_nothing(live, cluster):
 def test_folded_steps(live, cluster):
     cluster.put(PLACEMENTS, placement(status={"foldedSteps": 40}))
     assert "40 ended steps only counted, not shown" in live("explain", "taxi-x7k2p").stdout
+
+
+NO_NODE = ["unschedulable", 3, [[3, "cordoned"]]]
+
+
+def test_a_step_that_has_got_a_node_is_not_said_to_fit_none(live, cluster):
+    rows = [["fetch", -1, -1, -1, NO_NODE], ["train", -1, -1, -1, NO_NODE]]
+    states = [["running", 1, 49], ["waiting", -1, -1, -1, ["node", 60]]]
+    cluster.put(PLACEMENTS, placement(spec={"steps": rows}, status={"steps": states}))
+    fetch, train = live("explain", "taxi-x7k2p").stdout.splitlines()[-2:]
+    told = "none of 3 nodes can take it (3 nodes: node is cordoned)"
+    assert f"at the time of the plan: {told}" in fetch
+    assert told in train
+    assert "at the time" not in train
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([["fetch", -1, -1, -1, NO_NODE], ["train", 0]], "no planned end: 1 step has no node; "),
+        ([["fetch", 0]], "no planned end; "),
+    ],
+)
+def test_a_plan_without_an_end_is_a_plan(live, cluster, rows, told):
+    changed = placement(spec={"steps": rows}, status={"phase": "Planned", "steps": [["pending"]]})
+    del changed["spec"]["makespan"]
+    cluster.put(PLACEMENTS, changed)
+    assert live("explain", "taxi-x7k2p").stdout.splitlines()[2].startswith(told + "revision 2")

@@ -102,7 +102,7 @@ def test_a_limit_that_the_default_scheduler_did_not_keep(live, cluster):
         "placed by default-scheduler, which knows no limits: that of 20 ms to HOME-EDGE is not kept"
     )
     assert block["elsewhere"] == [told]
-    assert block["why"][0].startswith("none of 3 nodes can take it")
+    assert block["why"][0].startswith("at the time of the plan: none of 3 nodes can take it")
     assert "why there" not in block
     assert step["elsewhere"] == told
     assert told in live("explain", "taxi-x7k2p").stdout

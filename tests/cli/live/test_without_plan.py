@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
 from kfp_placement.live.kinds import PLACEMENTS, POLICIES, WORKFLOWS
 from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import workflow
@@ -119,3 +119,61 @@ def test_a_run_that_goes_on_is_not_asked_for_its_failure(live, cluster):
     cluster.put(WORKFLOWS, failed())
     document = json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)
     assert document["workflowMessage"] is None
+
+
+def refused_driver():
+    """A Workflow whose driver pods may not be made: Argo repeats its failure on every level."""
+    run = "taxi-x7k2p"
+    why = 'pods "x" is forbidden: error looking up service account team-a/pipeline-runner'
+    nodes = [
+        (run, "DAG", "Failed", "", 5),
+        (f"{run}.root", "DAG", "Failed", "child 'x' failed", 5),
+        (f"{run}.root.fetch-driver", "Retry", "Failed", "No more retries left", 4),
+        (f"{run}.root.fetch-driver(0)", "Pod", "Error", why, 2),
+        (f"{run}.root.fetch-driver(1)", "Pod", "Error", "a later one", 3),
+        (f"{run}.root.train", "Skipped", "Omitted", "omitted: depends", 1),
+    ]
+    keys = ("name", "type", "phase", "message", "finishedAt")
+    told = {
+        str(number): dict(zip(keys, (*each, f"2026-11-20T10:00:0{at}Z"), strict=True))
+        for number, (*each, at) in enumerate(nodes)
+    }
+    status = {"phase": "Failed", "message": "No more retries left", "nodes": told}
+    return {**workflow(run), "status": status}
+
+
+SKIPPED = {"phase": "Failed", "progress": "3/3", "counts": {"skipped": 3}}
+WHY = 'fetch-driver(0): pods "x" is forbidden: error looking up service account'
+
+
+def test_the_first_node_that_failed_by_itself_says_why(live, cluster):
+    cluster.put(PLACEMENTS, placement(status=SKIPPED))
+    cluster.put(WORKFLOWS, refused_driver())
+    head = live("explain", "taxi-x7k2p").stdout.splitlines()
+    assert head[0] == "team-a/taxi-x7k2p: Failed, 0/3 steps ended, 3 skipped"
+    assert head[2].startswith("was planned to take 23m5s; revision 2")
+    assert head[3] == f"Argo says: {WHY} team-a/pipeline-runner"
+    (told,) = live("watch", "taxi-x7k2p").stdout.splitlines()
+    assert "Failed, 0/3 steps ended, 3 skipped, was planned to take 23m5s, Argo says:" in told
+    assert WHY in told
+    assert "3 steps skipped: `explain` says why" in live("list").stdout
+
+
+@pytest.mark.parametrize("nodes", [["none"], {"a": {"name": 1}}, {"a": "b"}], ids=str)
+def test_nodes_that_cannot_be_read(live, cluster, nodes):
+    cluster.put(PLACEMENTS, placement(status={"phase": "Failed"}))
+    broken = failed()
+    broken["status"]["nodes"] = nodes
+    cluster.put(WORKFLOWS, broken)
+    assert "Argo says: serviceaccounts" in live("explain", "taxi-x7k2p").stdout
+
+
+def test_a_failure_that_cannot_be_looked_up_is_no_other_failure(live, cluster):
+    cluster.put(PLACEMENTS, placement(status=SKIPPED))
+    cluster.refused[WORKFLOWS.path("team-a")] = ClusterUnreachableError("no answer")
+    result = live("watch", "taxi-x7k2p")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Warning: why it failed is not known: no answer\n",
+    )
+    assert "Failed, 0/3 steps ended" in result.stdout
