@@ -16,6 +16,8 @@ from kfp_placement_engine.contract.resources_rows import StepState
 MAX_NAMED_STEPS = 5
 MAX_MESSAGE_CHARACTERS = 2000
 
+_NO_ROOM = "steps without a pod keep no room until it goes on"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -71,8 +73,9 @@ def _planned(run: TrackedRun, problem: str) -> Finding:
         return Finding(kind, False, ConditionReason.MISCONFIGURED, run.refused)
     if run.plan is None:
         return Finding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
-    if run.workflow.suspended and not run.statuses:
-        return Finding(kind, True, ConditionReason.SUSPENDED)
+    if run.held:
+        message = f"the run is held back, {_NO_ROOM}: {run.hold.why}"
+        return Finding(kind, True, ConditionReason.SUSPENDED, message)
     if problem:
         return Finding(kind, True, ConditionReason.SEARCH_FAILED, problem)
     reason = ConditionReason.PLANNED if run.plan.revision == 1 else ConditionReason.REPLANNED

@@ -224,7 +224,10 @@ class Coordinator:
         ]
 
     def _look(self, run: TrackedRun, now: datetime) -> None:
+        was_held = run.held
         self.planner.trigger(run, run.look(self.policy, now, self.params), now)
+        if run.held and not was_held and run.plan is not None:
+            self.planner.may_gain(now)
         if run.graph is not None and not run.refused:
             pulls = run.plan.pull_seconds if run.plan is not None else {}
             self.learned.learn(run.graph, run.pods, run.statuses, run.workflow.created_at, pulls)

@@ -12,7 +12,7 @@ PLANS_PER_LOOK = 4
 
 @dataclass
 class FirstPlans:
-    """Runs without a plan, or whose loops have become wider than it.
+    """Runs without a plan, or whose loops have become wider than it, or that Argo goes on with.
 
     Attributes:
         planner: makes the plans, and says which runs it could make none for.
@@ -39,7 +39,7 @@ class FirstPlans:
         return frozenset(run.key for run in self._lacking() if self._is_new(run))
 
     def _lacking(self) -> list[TrackedRun]:
-        return [run for run in self.planner.book.active() if not run.plan_is_whole]
+        return [run for run in self.planner.book.active() if run.needs_plan]
 
     def _is_new(self, run: TrackedRun) -> bool:
         return run.key not in self.planner.problems

@@ -122,7 +122,7 @@ class GateKeeper:
 
 
 def _turns(run: TrackedRun) -> Iterable[Turn]:
-    """Steps of a run that are not bound yet, in seconds of one clock for all runs."""
+    """Steps of a run that are not bound yet and can be, in seconds of one clock for all runs."""
     assert run.plan is not None
     assert run.graph is not None
     submitted = run.workflow.created_at.timestamp()
@@ -130,7 +130,7 @@ def _turns(run: TrackedRun) -> Iterable[Turn]:
         status = run.statuses.get(step.name)
         node, start = run.plan.node_of(step.name), run.plan.start_of(step.name)
         begun = status is not None and (status.ended or status.started_at is not None)
-        if begun or node is None or start is None:
+        if begun or node is None or start is None or run.awaits_argo(step.name):
             continue
         pod = run.pods.executor(step.name)
         yield Turn(

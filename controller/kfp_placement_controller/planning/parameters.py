@@ -16,6 +16,8 @@ class PlanningParams:
         status_seconds: between two writes of a status, at least; conditions are written at once.
         status_seconds_per_byte: the same for large ones: 1 s for every 100 kB.
         least_budget_seconds: a search that could only be shorter is left out.
+        begin_seconds: a run of which Argo has neither said nor made anything for so long is held
+            back by something.
         look_seconds: how often steps are looked at without a change: for drift and deadlines.
         retry_seconds: after a write that failed.
     """
@@ -27,5 +29,6 @@ class PlanningParams:
     status_seconds: float = 2.0
     status_seconds_per_byte: float = 1e-5
     least_budget_seconds: float = 0.1
+    begin_seconds: float = 10.0
     look_seconds: float = 1.0
     retry_seconds: float = 2.0

@@ -109,7 +109,8 @@ class Planner:
         if due_at is None or now < due_at:
             return None
         planned = [run for run in self.book.active() if run.plan is not None]
-        runs = [run for run in planned if run.unstarted()]
+        # One that is held back is planned anew when it goes on; until then it takes no room.
+        runs = [run for run in planned if run.unstarted() and not run.held]
         most = 1 if self._alone else policy.replanning.runs_per_round
         asking = [run for run in runs if run.pending]
         must = asking[:most]

@@ -8,6 +8,7 @@ from kfp_placement_controller.kube.pods import ObservedPod
 from kfp_placement_controller.kube.workflows import ObservedWorkflow
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_reading import new_widths, read_graph
@@ -50,6 +51,7 @@ class TrackedRun:
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last look.
         plan_is_whole: the plan has a row for every step; loops may have become wider.
+        hold: whether Argo holds it back.
     """
 
     workflow: ObservedWorkflow
@@ -64,6 +66,9 @@ class TrackedRun:
     crashes: int = 0
     changed: bool = True
     plan_is_whole: bool = False
+    hold: HoldWatch = field(default_factory=HoldWatch)
+    _goes_on: bool = False
+    """Argo goes on with it, and its plan is of a time before."""
     _nodes_changed: bool = True
     _outcomes: OutcomeReader | None = None
     _outcome: RunOutcome = field(default_factory=RunOutcome)
@@ -79,6 +84,16 @@ class TrackedRun:
     def active(self) -> bool:
         """Whether there is something left to plan."""
         return self.graph is not None and not self.refused and not self.workflow.ended
+
+    @property
+    def held(self) -> bool:
+        """Whether Argo holds it back, as of the last look."""
+        return bool(self.hold.why)
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether it has no plan that can be gone by."""
+        return not self.plan_is_whole or self._goes_on
 
     @property
     def weight(self) -> float:
@@ -118,6 +133,10 @@ class TrackedRun:
         if self.graph is None or self._outcomes is None:
             self.changed = False
             return set()
+        has_pods = any(True for _ in self.pods)
+        self._goes_on |= self.hold.look(
+            self.workflow, now, has_pods=has_pods, begin_seconds=params.begin_seconds
+        )
         found = self._read_outcome(policy) if self._nodes_changed else set()
         self.changed = self._nodes_changed = False
         self.statuses = step_statuses(self.graph, self.pods, self._situation(policy), now)
@@ -130,7 +149,7 @@ class TrackedRun:
 
     def put_into_force(self, plan: CurrentPlan) -> None:
         """This is the plan from now on; of the first one the makespan is kept."""
-        self.plan = plan
+        self.plan, self._goes_on = plan, False
         assert self.graph is not None
         self.plan_is_whole = all(step.name in plan.rows for step in self.graph.steps)
         if self.first_makespan_seconds is None:
@@ -175,6 +194,13 @@ class TrackedRun:
         """Whether any step has not started."""
         return any(each.started_at is None and not each.ended for each in self.statuses.values())
 
+    def awaits_argo(self, step: str) -> bool:
+        """Whether a step cannot start, as Argo holds the run back and no pod of it is there."""
+        if not self.held:
+            return False
+        pod = self.pods.executor(step)
+        return pod is None or pod.ended
+
     def first_start(self) -> float | None:
         """Planned start of the next step, since the submission; None = none is left."""
         if self.plan is None:
@@ -203,7 +229,7 @@ class TrackedRun:
     def reserved(
         self, now: datetime, overrun_share: float = Assumptions().overrun_share
     ) -> ReservedRun:
-        """The room that the plan in force takes from now on.
+        """The room that the plan in force takes from now on; none for what awaits Argo.
 
         Args:
             now: the time.
@@ -225,7 +251,7 @@ class TrackedRun:
     ) -> tuple[str, float, float] | None:
         """Node, start and end from now of a step that has not ended."""
         plan = self.plan
-        if plan is None or status.ended:
+        if plan is None or status.ended or self.awaits_argo(name):
             return None
         start, finish = plan.start_of(name), plan.finish_of(name)
         node = status.node or plan.node_of(name)

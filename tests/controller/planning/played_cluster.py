@@ -60,6 +60,7 @@ class PlayedCluster:
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
         search: answers rounds.
+        postponed: runs that Argo does not begin, and the phase that it shows for them.
         offload_nodes: Argo keeps its nodes in its database.
         events: what was delivered, in order, if that is recorded.
     """
@@ -86,6 +87,7 @@ class PlayedCluster:
         self.kubelets = Kubelets(
             Workload(settings or WorkloadSettings(driver_seconds=2, start_seconds=0))
         )
+        self.postponed: dict[str, str] = {}
         self.offload_nodes = False
         self._gated = gated
         self._record = record
@@ -117,6 +119,23 @@ class PlayedCluster:
         self.players[metadata["name"]] = player
         self._dirty = True
         return player
+
+    def suspend(self, run: str, *, suspended: bool = True) -> None:
+        """Somebody sets a run's `spec.suspend`."""
+        self.players[run].workflow["spec"]["suspend"] = suspended
+        self._dirty = True
+
+    def postpone(self, run: str, phase: str) -> None:
+        """Argo does not begin a run yet."""
+        self.postponed[run] = phase
+        self.players[run].workflow["status"] = {"phase": phase} if phase else {}
+        self._dirty = True
+
+    def begin(self, run: str) -> None:
+        """Argo begins a run that it had postponed."""
+        del self.postponed[run]
+        del self.players[run].workflow["status"]
+        self._dirty = True
 
     def set_node(self, node: Json) -> None:
         """A node is new or has changed."""
@@ -252,9 +271,10 @@ class PlayedCluster:
         changed = self._dirty | self._kubelets()
         self._dirty = False
         if changed:
-            for player in self.players.values():
+            for run, player in self.players.items():
                 player.now = self.now
-                player.settle()
+                if run not in self.postponed:
+                    player.settle()
             self._bind()
             self.tell()
         for action in self.coordinator.tick(self.now):

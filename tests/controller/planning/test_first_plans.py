@@ -15,7 +15,7 @@ class ARun:
     def __init__(self, number: int) -> None:
         self.workflow = a_workflow(f"run-{number}", created_at=START + timedelta(seconds=number))
         self.key = self.workflow.key
-        self.plan_is_whole = False
+        self.needs_plan = True
 
 
 class APlanner:
@@ -72,12 +72,12 @@ def test_one_that_could_be_planned_by_now_gets_its_turn(first_plans, planner, ru
     late = runs[-1]
     for tenth in range(30):
         if late in first_plans.due(after(100 + tenth / 10)):
-            late.plan_is_whole = True
-    assert late.plan_is_whole
+            late.needs_plan = False
+    assert not late.needs_plan
 
 
 def test_a_run_with_a_plan_is_left_alone(first_plans, runs):
     for run in runs:
-        run.plan_is_whole = True
+        run.needs_plan = False
     assert first_plans.due(after(100)) == []
     assert not first_plans.awaited()

@@ -1,0 +1,191 @@
+"""Runs that Argo holds back: nobody waits for steps that cannot start, and they come back."""
+
+from datetime import timedelta
+
+import pytest
+
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.holds import HoldWatch
+from kfp_placement_engine.contract.resources_rows import ENDED_STATES
+from tests.controller.planning.builders import a_policy, a_workflow, after
+from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.test_scenarios import a_chain, a_step, started, submit
+from tests.controlplane.argo.small_workflows import dag, task, workflow
+from tests.support.kubernetes import node_object
+
+HOLDS = ("suspended", "Pending", "")
+
+
+def a_small_cluster(*, gated):
+    policy = a_policy(actuator="gates" if gated else "extender")
+    node = node_object("n0", allocatable={"cpu": "1"})
+    return PlayedCluster(node, coordinator=Coordinator(policy=policy), gated=gated)
+
+
+def submit_held(cluster, how, seconds=60):
+    """A run named `held`, until `go_on`."""
+    submit(cluster, a_chain("held", a_step(seconds=seconds)))
+    if how == "suspended":
+        cluster.suspend("held")
+    else:
+        cluster.postpone("held", how)
+
+
+def go_on(cluster, how):
+    if how == "suspended":
+        cluster.suspend("held", suspended=False)
+    else:
+        cluster.begin("held")
+
+
+def pass_seconds(cluster, seconds):
+    end = cluster.now + timedelta(seconds=seconds)
+    cluster.run(lambda: cluster.now >= end)
+
+
+def ended(cluster, run):
+    def found():
+        tracked = cluster.coordinator.book.runs.get(("team", run))
+        states = [each.state for each in tracked.statuses.values()] if tracked else []
+        return bool(states) and all(state in ENDED_STATES for state in states)
+
+    return found
+
+
+def starts(cluster, run, since):
+    statuses = cluster.coordinator.book.runs["team", run].statuses
+    return {
+        name: (each.started_at - since).total_seconds()
+        for name, each in statuses.items()
+        if each.started_at is not None
+    }
+
+
+def planned_reason(cluster, run):
+    (found,) = [each for each in cluster.placement(run).status.conditions if each.type == "Planned"]
+    return found.status, found.reason, found.message
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("how", HOLDS)
+def test_nobody_waits_for_a_run_that_is_held_back(how, gated):
+    cluster = a_small_cluster(gated=gated)
+    submit_held(cluster, how)
+    pass_seconds(cluster, 30)
+    begun_at = cluster.now
+    submit(cluster, a_chain("wf", a_step(seconds=300)))
+    cluster.run(ended(cluster, "wf"))
+    assert cluster.placement("wf").spec.first_makespan_seconds == 600
+    assert starts(cluster, "wf", begun_at) == {"first": 0, "second": 300}
+
+
+@pytest.mark.parametrize("how", HOLDS)
+def test_a_run_that_goes_on_is_planned_anew_and_has_its_turns_again(how):
+    """`wf` has taken the node meanwhile: the plan counts on that, not on the time before."""
+    cluster = a_small_cluster(gated=True)
+    submit_held(cluster, how)
+    pass_seconds(cluster, 30)
+    submit(cluster, a_chain("wf", a_step(seconds=300)))
+    pass_seconds(cluster, 100)
+    revision = cluster.placement("held").spec.revision
+    assert starts(cluster, "held", cluster.now) == {}
+    go_on(cluster, how)
+    cluster.step(lambda: True)
+    placement = cluster.placement("held")
+    assert placement.spec.revision == revision + 1
+    at = (cluster.now - placement.spec.submitted_at).total_seconds()
+    rows = [row.start_seconds - at for row in placement.planned_rows().rows]
+    assert rows[0] >= 200  # `wf` has its node for so long still
+    cluster.run()
+    assert cluster.states("held") == {"first": "succeeded", "second": "succeeded"}
+
+
+def test_what_runs_keeps_its_room_while_the_rest_is_held_back():
+    cluster = a_small_cluster(gated=True)
+    submit(cluster, a_chain("held", a_step(seconds=60)))
+    cluster.run(started(cluster, run="held"))
+    begun_at = cluster.now
+    pass_seconds(cluster, 10)
+    cluster.suspend("held")
+    submit(cluster, a_chain("wf", a_step(seconds=30)))
+    cluster.run(ended(cluster, "wf"))
+    assert cluster.placement("wf").spec.first_makespan_seconds == 110
+    assert starts(cluster, "wf", begun_at) == {"first": 60, "second": 90}
+
+
+def test_a_pod_that_is_there_keeps_its_turn():
+    """Argo holds back what it has not made yet, nothing else."""
+    cluster = a_small_cluster(gated=True)
+    submit(cluster, a_chain("other", a_step(seconds=30)))
+    cluster.run(started(cluster, run="other"))
+    submit(cluster, a_chain("held", a_step(seconds=600)))
+    pass_seconds(cluster, 2)
+    cluster.suspend("held")
+    run = cluster.coordinator.book.runs["team", "held"]
+    cluster.step(lambda: True)
+    assert run.held
+    assert (run.awaits_argo("first"), run.awaits_argo("second")) == (False, True)
+    assert [room.node for room in run.reserved(cluster.now).rooms] == ["n0"]
+
+
+def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():
+    """Two steps that both went to one node spread over two."""
+    cluster = a_small_cluster(gated=False)
+    cluster.set_node(node_object("n1", allocatable={"cpu": "1"}))
+    cluster.place = lambda _pod: None
+    submit(cluster, a_chain("held", a_step(seconds=600)))
+    cluster.postpone("held", "")
+    pair = workflow(dag("main", task("a"), task("b")), a_step())
+    submit(cluster, pair)
+    pass_seconds(cluster, 6)
+    assert len(set(cluster.placement("wf").planned_nodes().values())) == 1
+    cluster.postpone("held", "Pending")
+    pass_seconds(cluster, 3)
+    assert set(cluster.placement("wf").planned_nodes().values()) == {"n0", "n1"}
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("suspended", "spec.suspend is set"),
+        ("Pending", "Argo lets it wait (phase Pending)"),
+        ("", "Argo has not begun it"),
+    ],
+)
+def test_a_run_that_is_held_back_says_so(how, why):
+    cluster = a_small_cluster(gated=False)
+    submit_held(cluster, how)
+    pass_seconds(cluster, 30)
+    status, reason, message = planned_reason(cluster, "held")
+    assert (status, reason) == ("True", "Suspended")
+    assert message.endswith(why)
+    go_on(cluster, how)
+    cluster.run(started(cluster, run="held"))
+    assert planned_reason(cluster, "held")[:2] == ("True", "Replanned")
+
+
+def looked(hold, seconds, *, has_pods=False, **workflow):
+    goes_on = hold.look(a_workflow(**workflow), after(seconds), has_pods=has_pods, begin_seconds=10)
+    return bool(hold.why), goes_on
+
+
+def test_a_new_run_is_not_held_back():
+    hold = HoldWatch()
+    assert looked(hold, 1000) == (False, False)  # however old it is by the API server's clock
+    assert looked(hold, 1010) == (False, False)
+    assert looked(hold, 1011) == (True, False)
+    assert looked(hold, 1012, phase="Running") == (False, True)
+    assert looked(hold, 1013, phase="Running") == (False, False)
+    assert hold.last_at == after(1011)
+
+
+def test_a_run_with_pods_whose_phase_comes_late_is_not_held_back():
+    hold = HoldWatch()
+    looked(hold, 0)
+    assert looked(hold, 60, has_pods=True) == (False, False)
+
+
+def test_a_run_that_has_ended_is_not_held_back():
+    hold = HoldWatch()
+    assert looked(hold, 0, suspended=True) == (True, False)
+    assert looked(hold, 1, suspended=True, phase="Failed")[0] is False
