@@ -43,6 +43,7 @@ class ObservedWorkflow:
         namespace, name, uid: of the object.
         created_at: time zero of its run.
         phase: `""`, `Pending`, `Running`, `Succeeded`, `Failed` or `Error`.
+        started_at: when Argo began it, suspended or not; None = it has not.
         finished_at: None = it goes on.
         suspended: held by `spec.suspend`.
         run_name: KFP's name of the run; "" = it has none.
@@ -56,6 +57,7 @@ class ObservedWorkflow:
     uid: str
     created_at: datetime
     phase: str = ""
+    started_at: datetime | None = None
     finished_at: datetime | None = None
     suspended: bool = False
     run_name: str = ""
@@ -100,6 +102,7 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedWorkflow | None:
         uid=uid,
         created_at=created_at,
         phase=_text(status.get("phase")),
+        started_at=read_moment(status.get("startedAt")),
         finished_at=read_moment(status.get("finishedAt")),
         suspended=spec.get("suspend") is True,
         run_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],

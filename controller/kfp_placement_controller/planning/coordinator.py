@@ -230,7 +230,8 @@ class Coordinator:
             self.planner.may_gain(now)
         if run.graph is not None and not run.refused:
             pulls = run.plan.pull_seconds if run.plan is not None else {}
-            self.learned.learn(run.graph, run.pods, run.statuses, run.workflow.created_at, pulls)
+            began_at, held_at = run.workflow.started_at, run.hold.last_at
+            self.learned.learn(run.graph, run.pods, run.statuses, began_at, pulls, held_at)
 
     # What comes in, by kind.
 

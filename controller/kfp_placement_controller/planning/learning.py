@@ -77,8 +77,9 @@ class LearnedOverheads:
         graph: RunGraph,
         pods: RunPods,
         statuses: Mapping[str, StepStatus],
-        submitted_at: datetime,
+        began_at: datetime | None,
         pulls: Mapping[str, float],
+        held_at: datetime | None = None,
     ) -> None:
         """Learn from the steps of a run that have started; every pod counts once.
 
@@ -86,8 +87,10 @@ class LearnedOverheads:
             graph: the run.
             pods: its pods.
             statuses: of its steps.
-            submitted_at: when it was submitted.
+            began_at: when Argo began it, which may be long after its submission; None = not known.
             pulls: step -> seconds that its plan has for its image.
+            held_at: when Argo last held it back; None = never. Nothing is learned of drivers that
+                waited for that.
         """
         groups = {group.name: group for group in graph.groups}
         for step in graph.steps:
@@ -100,40 +103,40 @@ class LearnedOverheads:
             waited = (pod.running_at - pod.bound_at).total_seconds()
             self.start.add(max(0.0, waited - pulls.get(step.name, 0.0)))
             if step.has_driver and pod.identity is not None and pod.identity.attempt == 0:
-                self._learn_driver(step, groups, statuses, submitted_at, pod.created_at)
+                ready = _ready(step.depends_on, statuses, began_at)
+                if ready is not None and (held_at is None or held_at < ready):
+                    drivers = _drivers(step, groups, statuses, began_at)
+                    self.driver.add((pod.created_at - ready).total_seconds() / drivers)
 
     def forget(self, pods: RunPods) -> None:
         """A run is gone: its pods will not be seen again."""
         self._learned -= {pod.pod.uid for pod in pods}
 
-    def _learn_driver(
-        self,
-        step: Step,
-        groups: Mapping[str, Group],
-        statuses: Mapping[str, StepStatus],
-        submitted_at: datetime,
-        created_at: datetime,
-    ) -> None:
-        """The step's own driver, and those of groups that could only begin when it could."""
-        ready = _ready(step.depends_on, statuses, submitted_at)
-        if ready is None:
-            return
-        drivers, name = 1, step.group
-        while name in groups:
-            group = groups[name]
-            if _ready(group.depends_on, statuses, submitted_at) != ready:
-                break
-            drivers += 1
-            if not name:
-                break
-            name = group.parent
-        self.driver.add((created_at - ready).total_seconds() / drivers)
+
+def _drivers(
+    step: Step,
+    groups: Mapping[str, Group],
+    statuses: Mapping[str, StepStatus],
+    began_at: datetime | None,
+) -> int:
+    """How many drivers the step waited for: its own, and of groups that began when it could."""
+    ready = _ready(step.depends_on, statuses, began_at)
+    drivers, name = 1, step.group
+    while name in groups:
+        group = groups[name]
+        if _ready(group.depends_on, statuses, began_at) != ready:
+            break
+        drivers += 1
+        if not name:
+            break
+        name = group.parent
+    return drivers
 
 
 def _ready(
-    before: tuple[str, ...], statuses: Mapping[str, StepStatus], submitted_at: datetime
+    before: tuple[str, ...], statuses: Mapping[str, StepStatus], began_at: datetime | None
 ) -> datetime | None:
-    """When the last of these steps had ended; None = not known."""
+    """When the last of these steps had ended, or the run began; None = not known."""
     ends = [status.ended_at for name in before if (status := statuses.get(name)) is not None]
     known = [end for end in ends if end is not None]
-    return max(known, default=submitted_at) if len(known) == len(before) else None
+    return max(known, default=began_at) if len(known) == len(before) else None

@@ -6,12 +6,16 @@ import pytest
 
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.holds import HoldWatch
+from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
 from kfp_placement_engine.contract.resources_rows import ENDED_STATES
 from tests.controller.planning.builders import a_policy, a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.test_recordings import a_cluster, recorded_workflow
 from tests.controller.planning.test_scenarios import a_chain, a_step, started, submit
 from tests.controlplane.argo.small_workflows import dag, task, workflow
+from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.support.kubernetes import node_object
+from tests.support.taxi_cluster import with_durations
 
 HOLDS = ("suspended", "Pending", "")
 
@@ -22,9 +26,13 @@ def a_small_cluster(*, gated):
     return PlayedCluster(node, coordinator=Coordinator(policy=policy), gated=gated)
 
 
-def submit_held(cluster, how, seconds=60):
-    """A run named `held`, until `go_on`."""
-    submit(cluster, a_chain("held", a_step(seconds=seconds)))
+def submit_held(cluster, how):
+    submit(cluster, a_chain("held", a_step(seconds=60)))
+    hold_back(cluster, how)
+
+
+def hold_back(cluster, how):
+    """The run `held`, until `go_on`."""
     if how == "suspended":
         cluster.suspend("held")
     else:
@@ -162,6 +170,21 @@ def test_a_run_that_is_held_back_says_so(how, why):
     go_on(cluster, how)
     cluster.run(started(cluster, run="held"))
     assert planned_reason(cluster, "held")[:2] == ("True", "Replanned")
+
+
+@pytest.mark.parametrize("how", HOLDS)
+def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
+    cluster = a_cluster(settings=WorkloadSettings(driver_seconds=1, start_seconds=0.5))
+    learned = LearnedOverheads(driver=RunningMedian(least=1))
+    cluster.coordinator.learned = learned
+    run = with_durations(recorded_workflow("taxi"), 0.03)
+    run["metadata"]["name"] = "held"
+    cluster.submit(run)
+    hold_back(cluster, how)
+    pass_seconds(cluster, 180)
+    go_on(cluster, how)
+    cluster.run(lambda: learned.start.value is not None)
+    assert learned.driver.value == 1.5
 
 
 def looked(hold, seconds, *, has_pods=False, **workflow):

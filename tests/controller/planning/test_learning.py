@@ -41,7 +41,7 @@ def test_absurd_values_are_not_learned_from():
 
 
 def learned(created, statuses=None, **fields):
-    """What is learned from pods created so long after the submission."""
+    """What is learned from pods created so long after Argo began their run."""
     pods = RunPods()
     pods.use_index(PodIndex(GRAPH))
     for step, seconds in created.items():
@@ -61,7 +61,14 @@ def learned(created, statuses=None, **fields):
     }
     overheads = LearnedOverheads(RunningMedian(least=1), RunningMedian(least=1))
     for _ in range(2):
-        overheads.learn(GRAPH, pods, ends, START, fields.get("pulls", {}))
+        overheads.learn(
+            GRAPH,
+            pods,
+            ends,
+            fields.get("began_at", START),
+            fields.get("pulls", {}),
+            fields.get("held_at"),
+        )
     return overheads
 
 
@@ -79,6 +86,16 @@ def test_the_driver_of_a_group_that_begins_then_counts_too():
 
 def test_a_step_whose_dependencies_have_no_end_says_nothing():
     assert learned({"b": 107}).driver.value is None
+
+
+def test_a_first_step_says_nothing_while_it_is_not_known_when_argo_began():
+    assert learned({"a": 12}, began_at=None).driver.value is None
+
+
+def test_what_waited_for_its_run_to_go_on_says_nothing():
+    assert learned({"a": 12}, held_at=after(5)).driver.value is None
+    assert learned({"b": 107}, {"a": after(100)}, held_at=after(104)).driver.value is None
+    assert learned({"b": 107}, {"a": after(100)}, held_at=after(90)).driver.value == 7
 
 
 def test_planned_pulls_are_no_overhead():
