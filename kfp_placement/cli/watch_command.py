@@ -109,6 +109,7 @@ class _Watch:
         self._block = block
         self._deadline = deadline
         self._run: RunView | None = None
+        self._told: RunView | None = None
 
     def until_the_end(self, looks: _Looks) -> ExitCode:
         """Show what comes; returns how it ended.
@@ -140,7 +141,7 @@ class _Watch:
                 return code
 
     def _seen(self, look: "JsonObject | None") -> ExitCode | None:
-        from kfp_placement.live.changes import changes, with_states_seen
+        from kfp_placement.live.changes import changes, is_replanned, with_states_seen
         from kfp_placement.live.exceptions import ClusterError
         from kfp_placement.live.runs import run_view
         from kfp_placement.live.words import clock_text
@@ -157,8 +158,10 @@ class _Watch:
                 f"Warning: why it failed is not known: {visible(str(error))}", err=True
             )
         moment = now()
-        for line in changes(self._run, run, moment):
+        for line in changes(self._run, run, moment, self._told):
             self._block.print(f"{clock_text(moment)} {line}")
+        if self._told is None or is_replanned(self._told, run):
+            self._told = run if run.placement is not None else None
         self._run = run
         if run.ended:
             return ExitCode.OK if run.phase == Phase.SUCCEEDED else ExitCode.FAILURE

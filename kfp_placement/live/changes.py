@@ -19,14 +19,20 @@ from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.resources_rows import ENDED_STATES, StepState
 
+_NEWS_SECONDS = 5.0
+"""A planned end that moves by less is no news: every end of a step moves it a little."""
 
-def changes(before: RunView | None, run: RunView, now: datetime) -> Iterator[str]:
+
+def changes(
+    before: RunView | None, run: RunView, now: datetime, told: RunView | None = None
+) -> Iterator[str]:
     """Lines for people, the run's own first.
 
     Args:
         before: what was seen last; None = nothing.
         run: what is seen now.
         now: the time.
+        told: of which plan people know; None = of the one seen last.
     """
     if before is None or before.placement is None:
         yield _first(run, now)
@@ -34,7 +40,7 @@ def changes(before: RunView | None, run: RunView, now: datetime) -> Iterator[str
     if run.placement is None:
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
         return
-    if run.placement.spec.revision != before.placement.spec.revision:
+    if is_replanned(before if told is None else told, run):
         yield f"replanned (revision {run.placement.spec.revision}): {makespans_text(run)}"
     known = {(each.type, each.reason, each.message) for each in before.alarms}
     for each in run.alarms:
@@ -43,6 +49,40 @@ def changes(before: RunView | None, run: RunView, now: datetime) -> Iterator[str
     yield from _step_changes(before, run, now)
     if run.phase != before.phase:
         yield ending(run) if run.ended else f"{shown(run.phase, 20)}, {progress_text(run)}"
+
+
+def is_replanned(told: RunView, run: RunView) -> bool:
+    """Whether a later plan has news: other nodes, or an end that moves by itself.
+
+    While a step waits, every plan ends later by the time that has passed: that is no news.
+
+    Args:
+        told: the run with the plan that people know.
+        run: the run now.
+    """
+    if told.placement is None or run.placement is None:
+        return False
+    old, new = told.placement.spec, run.placement.spec
+    if old.revision == new.revision:
+        return False
+    if _moved(told, run):
+        return True
+    if old.makespan_seconds is None or new.makespan_seconds is None:
+        return old.makespan_seconds != new.makespan_seconds
+    moved_seconds = new.makespan_seconds - old.makespan_seconds
+    passed_seconds = (new.planned_at - old.planned_at).total_seconds()
+    slid = bool(run.waiting) and abs(moved_seconds - passed_seconds) <= _NEWS_SECONDS
+    return abs(moved_seconds) > _NEWS_SECONDS and not slid
+
+
+def _moved(told: RunView, run: RunView) -> bool:
+    """Whether a step still to end is to go elsewhere, or has come new."""
+    known = {step.name: step.planned_node for step in told.steps}
+    return any(
+        step.name not in known or step.planned_node != known[step.name]
+        for step in run.steps
+        if step.state not in ENDED_STATES
+    )
 
 
 def with_states_seen(before: RunView | None, run: RunView) -> RunView:

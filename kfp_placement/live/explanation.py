@@ -35,6 +35,10 @@ _MIN_WHY = 30
 _LABEL = 14
 """Columns of the words at the left of a block."""
 
+_NOT_COMPARED = (
+    "the plan names no other node: a run's first plan, made at once, compares none, and a step that"
+    " has begun keeps what it began with"
+)
 _ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
 _MAX_ACTIVE = 100
 """Steps that are laid out for a terminal; what does not fit on it is cut off."""
@@ -134,7 +138,7 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
         ("actual", _joined(name_text(step.node), actual_text(step), drift_text(step))),
         ("latency", sentence(latency_text(step.latency))),
         ("why there" if step.planned_node else "why", sentence(step.reason)),
-        *(("else", _alternative(each, is_ruled=step.is_ruled)) for each in step.alternatives),
+        *(("else", text) for text in _others(step)),
         *(("elsewhere", sentence(text)) for text in _off(step)),
         ("waits", sentence(_waits(run, step, now))),
         *(("pod", text) for text in _pod_facts(step)),
@@ -149,6 +153,13 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
 def _joined(*texts: str) -> str:
     told = [text for text in texts if text and text != NONE]
     return ", ".join(told)
+
+
+def _others(step: StepView) -> list[str]:
+    """The next best nodes, or that the plan names none though there may be some."""
+    if step.is_compared and not step.alternatives:
+        return [_NOT_COMPARED]
+    return [_alternative(each, is_ruled=step.is_ruled) for each in step.alternatives]
 
 
 def _alternative(alternative: AlternativeView, *, is_ruled: bool) -> str:

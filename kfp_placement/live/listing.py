@@ -8,6 +8,7 @@ from kfp_placement.live.words import (
     NONE,
     ago_text,
     alarm_text,
+    is_alike,
     name_text,
     sentence,
     waiting_summary,
@@ -64,13 +65,19 @@ def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[s
         shown(run.phase, 20),
         shown(run.progress, 20) or NONE,
         values.duration(run.makespan_seconds),
-        values.duration(run.first_makespan_seconds),
+        _first_plan(run),
         *([values.duration(run.actual_makespan_seconds)] if wide else []),
         *([shown(text, 20) for text in plan] if wide else []),
         ago_text(run.age_seconds(now)),
         waiting_summary(run, now),
         notes(run),
     ]
+
+
+def _first_plan(run: RunView) -> str:
+    """The first plan's makespan; two that hardly differ would only be rounded apart."""
+    first = run.first_makespan_seconds
+    return "same" if is_alike(run.makespan_seconds, first) else values.duration(first)
 
 
 def notes(run: RunView) -> str:

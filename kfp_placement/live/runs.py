@@ -7,12 +7,13 @@ from typing import Any
 
 from kfp_placement.live.latencies import LatencyView, latency_view, unkept_limit
 from kfp_placement.live.pods import PodView
+from kfp_placement.live.reasons import is_compared, is_ruled, loss_seconds, reason_of
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_ID_LABEL,
     RUN_NAME_ANNOTATION,
 )
-from kfp_placement_engine.contract.reason_texts import ReasonCode, reason_text, waiting_text
+from kfp_placement_engine.contract.reason_texts import waiting_text
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
 from kfp_placement_engine.contract.resources_placement import ConditionType, Phase
 from kfp_placement_engine.contract.resources_rows import (
@@ -25,14 +26,6 @@ from kfp_placement_engine.exceptions import InputError
 
 FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})
 ENDED_PHASES = FAILED_PHASES | {Phase.SUCCEEDED}
-_RULED = frozenset(
-    {
-        ReasonCode.LATENCY_BEST,
-        ReasonCode.LATENCY_NEAR,
-        ReasonCode.LATENCY_MISSED,
-        ReasonCode.LATENCY_SEARCHED,
-    }
-)
 UNKNOWN_STATE = "unknown"
 """State of a step of which the status does not speak, as it follows another revision."""
 
@@ -68,6 +61,7 @@ class StepView:
         waiting: what it waits for.
         pod: its latest pod, where pods were read.
         is_ruled: the latency rule decided where it goes.
+        is_compared: there may be other nodes for it, and the plan may name some.
         latency: its round trip and limit.
         unkept_limit: what to say of a limit that nobody looked after; "" = nothing.
     """
@@ -85,6 +79,7 @@ class StepView:
     waiting: Waiting | None = None
     pod: PodView | None = None
     is_ruled: bool = False
+    is_compared: bool = False
     latency: LatencyView = field(default_factory=LatencyView)
     unkept_limit: str = ""
 
@@ -287,10 +282,11 @@ def _step(
         planned_finish_seconds=row.finish_seconds,
         start_seconds=state.start_seconds,
         end_seconds=state.end_seconds,
-        reason=_reason(row, bound, nodes),
-        is_ruled=row.reason is not None and row.reason.code in _RULED,
+        reason=reason_of(row, nodes, is_bound=bound is not None),
+        is_ruled=is_ruled(row),
+        is_compared=is_compared(row),
         alternatives=tuple(
-            AlternativeView(nodes[each.node], each.loss_seconds, each.latency_ms)
+            AlternativeView(nodes[each.node], loss_seconds(row, each), each.latency_ms)
             for each in row.alternatives
         ),
         waiting=state.waiting if state.state in (StepState.WAITING, StepState.PENDING) else None,
@@ -298,16 +294,6 @@ def _step(
         latency=latency,
         unkept_limit=unkept_limit(latency, pod),
     )
-
-
-def _reason(row: PlannedRow, bound: str | None, nodes: Sequence[str]) -> str:
-    """Why there; of a step that has got a node, that none can take it held only before."""
-    if row.reason is None:
-        return ""
-    text = reason_text(row.reason, nodes)
-    if bound is not None and row.reason.code == ReasonCode.UNSCHEDULABLE:
-        return f"at the time of the plan: {text}"
-    return text
 
 
 def _index(nodes: Sequence[str], bound: str | None, planned: int | None) -> int | None:

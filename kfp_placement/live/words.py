@@ -81,12 +81,19 @@ def drift_text(step: StepView) -> str:
     return ""
 
 
+def is_alike(seconds: float | None, first_seconds: float | None) -> bool:
+    """Two makespans that people need not tell apart; False where one is not known."""
+    if seconds is None or first_seconds is None:
+        return False
+    return abs(seconds - first_seconds) < _ON_TIME_SECONDS
+
+
 def against_text(seconds: float | None, first_seconds: float | None) -> str:
     """A makespan against the first plan's: `equal`, `10s longer`, `1m less`."""
     if seconds is None or first_seconds is None:
         return ""
     difference = seconds - first_seconds
-    if abs(difference) < _ON_TIME_SECONDS:
+    if is_alike(seconds, first_seconds):
         return "as first planned"
     amount = format_duration(round(abs(difference)))
     return f"{amount} {'more' if difference > 0 else 'less'} than first planned"

@@ -331,3 +331,21 @@ def test_a_plan_without_an_end_is_a_plan(live, cluster, rows, told):
     del changed["spec"]["makespan"]
     cluster.put(PLACEMENTS, changed)
     assert live("explain", "taxi-x7k2p").stdout.splitlines()[2].startswith(told + "revision 2")
+
+
+def test_no_other_node_named(live, cluster):
+    only = ["train", 0, 47, 1249, ["only-node"]]
+    cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 0, 10, 42, ["started"]], only]}))
+    (told,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
+    assert told.startswith("the plan names no other node: a run's first plan, made at once")
+    assert "else" not in block_of(live("explain", "taxi-x7k2p", "train"))
+
+
+@pytest.mark.parametrize(
+    ("other", "told"), [([1, 0.1], "83ms"), ([1, 9], "9s"), ([2, 0.1], "100ms")], ids=str
+)
+def test_one_figure_for_the_next_best_node(live, cluster, other, told):
+    row = ["train", 0, 47, 1249, ["run-later", 0.0833, 1], [other]]
+    cluster.put(PLACEMENTS, placement(spec={"steps": [row]}))
+    (text,) = block_of(live("explain", "taxi-x7k2p", "train"))["else"]
+    assert text.endswith(f"the run would end {told} later")

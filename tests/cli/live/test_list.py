@@ -153,3 +153,9 @@ def test_where_to_look(live):
     result = live("list", "-n", "team-b", "-A")
     assert result.exit_code == 2
     assert "one namespace, or all of them?" in result.stderr
+
+
+def test_makespans_that_hardly_differ_are_no_two_figures(live, cluster):
+    cluster.put(PLACEMENTS, placement(spec={"makespan": "24.6s", "firstMakespan": "24.4s"}))
+    (line,) = rows(live("list"))[1]
+    assert line.split()[3:5] == ["25s", "same"]

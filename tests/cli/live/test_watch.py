@@ -88,14 +88,66 @@ def test_a_replan_tells_no_step_again_before_its_status_follows():
 
 
 def test_the_whole_command_over_a_replan(live, cluster):
-    replanned = placement(spec={"revision": 3})
-    followed = placement(spec={"revision": 3}, status={"revision": 3})
-    ended = placement(spec={"revision": 3}, status={"revision": 3, "phase": "Succeeded"})
+    spec = {"revision": 3, "makespan": "24m"}
+    replanned = placement(spec=spec)
+    followed = placement(spec=spec, status={"revision": 3})
+    ended = placement(spec=spec, status={"revision": 3, "phase": "Succeeded"})
     cluster.streams = [modified(replanned, followed, ended)]
     lines = live("watch", "taxi-x7k2p").stdout.splitlines()
     assert len(lines) == 3
     assert "replanned (revision 3)" in lines[1]
     assert not any("unknown" in line or "train" in line for line in lines)
+
+
+def stuck(revision, seconds, **spec):
+    """The sample run, planned anew so much later, while its last step waits for a node."""
+    planned = {
+        "revision": revision,
+        "plannedAt": f"2026-11-20T10:{seconds // 60:02}:{seconds % 60:02}Z",
+        "makespan": f"{1375 + seconds}s",
+    }
+    states = [["succeeded", 0, 10, 43], ["succeeded", 0, 49, 1251]]
+    waiting = [*states, ["waiting", -1, -1, -1, ["node", 60]]]
+    return placement(spec=planned | spec, status={"revision": revision, "steps": waiting})
+
+
+def replans(live, cluster, *looks):
+    cluster.put(PLACEMENTS, stuck(2, 0))
+    cluster.streams = [modified(*looks)]
+    lines = live("watch", "taxi-x7k2p", "--timeout", "300ms").stdout.splitlines()
+    return [line.partition("replanned ")[2][:12] for line in lines if "replanned" in line]
+
+
+def test_an_end_that_slides_while_a_step_waits_is_told_once(live, cluster):
+    later = [stuck(3 + number, 12 * (number + 1)) for number in range(5)]
+    assert replans(live, cluster, *later) == []
+    sooner = stuck(8, 72, makespan="21m")
+    assert replans(live, cluster, *later, sooner, stuck(9, 84, makespan="21m12s")) == [
+        "(revision 8)"
+    ]
+
+
+def test_an_end_that_creeps_is_told_when_it_has_moved(live, cluster):
+    creeping = [stuck(3 + number, 0, makespan=f"{1372 - 3 * number}s") for number in range(3)]
+    assert replans(live, cluster, *creeping) == ["(revision 4)"]
+
+
+def test_other_nodes_are_news(live, cluster):
+    rows = [*placement()["spec"]["steps"][:2], ["predict", 1, 1254, 1375]]
+    assert replans(live, cluster, stuck(3, 12, steps=rows), stuck(4, 24, steps=rows)) == [
+        "(revision 3)"
+    ]
+
+
+def test_nodes_of_steps_that_have_ended_are_none(live, cluster):
+    rows = placement()["spec"]["steps"]
+    assert replans(live, cluster, stuck(3, 12, steps=[["fetch", 1], *rows[1:]])) == []
+
+
+def test_an_end_that_is_known_no_more_is_news():
+    unknown = placement(spec={"revision": 3})
+    del unknown["spec"]["makespan"]
+    assert told(RUNNING, unknown)[0] == "replanned (revision 3): no planned end"
 
 
 def test_what_cannot_be_read_any_more_is_told():
