@@ -37,6 +37,19 @@ def test_everything_can_be_applied_again(installed):
     installed.patch(policy, {"spec": {"paused": False}})
 
 
+def test_gates_that_are_left_out_give_new_pods_to_our_scheduler(installed):
+    """The policy changes with the apply; the right to take gates off stays until it is deleted."""
+    manifests.apply(installed, manifests.rendered())
+    policy = installed.get(f"{manifests.GROUP}/v1alpha1", "PlacementPolicy", "default")
+    assert policy["spec"]["actuator"] == "extender"
+    rights = "rbac.authorization.k8s.io/v1"
+    assert installed.get(rights, "ClusterRoleBinding", "kfp-placement-gates")
+    plan = installed.get("apps/v1", "Deployment", "plan", NAMESPACE)
+    (container,) = plan["spec"]["template"]["spec"]["containers"]
+    assert "KFP_PLACEMENT_GATES" not in {each["name"] for each in container["env"]}
+    manifests.apply(installed, manifests.rendered("gates"))
+
+
 def test_pods_that_wait_for_our_scheduler_can_be_asked_for(installed, namespace):
     """As before an uninstallation: marked pods of the default scheduler are nobody to wait for."""
     for name, scheduler in (("ours", DEFAULT_SCHEDULER), ("marked", "nobody")):

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shlex
 from importlib.metadata import version
 
 import pytest
@@ -30,6 +31,7 @@ VARIANTS = [
     ("gates", "webhook", "opt-in"),
     ("prometheus",),
 ]
+GUIDE = (DEPLOY / "README.md").read_text("utf-8")
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
 
@@ -258,6 +260,67 @@ def test_scraped_services_have_the_port():
     for service in scraped:
         names = {port["name"] for port in service["spec"]["ports"]}
         assert {each["port"] for each in monitor["spec"]["endpoints"]} <= names
+
+
+@pytest.mark.parametrize("namespace", ["mlops", NAMESPACE])
+def test_an_overlay_that_sets_the_namespace_is_refused(namespace):
+    """Leases, the scheduler's configuration and a binding in kube-system would not follow."""
+    with pytest.raises(ControlPlaneError, match="namespace transformation produces ID conflict"):
+        rendered(namespace=namespace)
+
+
+def test_one_webhook_is_enough():
+    with pytest.raises(ControlPlaneError, match="already registered id: Service"):
+        rendered("webhook", "webhook-cert-manager")
+
+
+def fragments_of_overlays():
+    """What the guide says an overlay may hold, besides the first example."""
+    _, *found = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    return list(map(yaml.safe_load, found))
+
+
+def test_an_overlay_names_a_secret_for_images_and_a_label_for_prometheus():
+    fragment, _ = fragments_of_overlays()
+    items = rendered("gates", "prometheus", **fragment)
+    accounts = list(of_kind(items, "ServiceAccount"))
+    assert {item["metadata"]["name"] for item in accounts} == {"plan", "scheduler", "release"}
+    assert all(item["imagePullSecrets"] == [{"name": "registry"}] for item in accounts)
+    (label,) = fragment["labels"][0]["pairs"].items()
+    watched = [*of_kind(items, "ServiceMonitor"), *of_kind(items, "PrometheusRule")]
+    assert len(watched) == 2
+    assert all(label in item["metadata"]["labels"].items() for item in watched)
+    # Selectors of Deployments cannot be changed afterwards.
+    assert [item["spec"] for item in of_kind(items, "Deployment")] == [
+        item["spec"] for item in of_kind(rendered("gates", "prometheus"), "Deployment")
+    ]
+
+
+def test_gates_can_be_brought_before_they_are_used():
+    _, fragment = fragments_of_overlays()
+    items = rendered("gates", **fragment)
+    (policy,) = of_kind(items, "PlacementPolicy")
+    assert policy["spec"] == {"actuator": "extender"}
+    assert has_variable(items, "KFP_PLACEMENT_GATES")
+
+
+def identities(items):
+    """Kinds as kubectl names them, and names."""
+    plurals = [f"{item['kind'].lower()}s".replace("ys", "ies") for item in items]
+    return set(zip(plurals, (item["metadata"]["name"] for item in items), strict=True))
+
+
+def test_the_guide_deletes_what_features_bring():
+    section = GUIDE.partition("\n### Without a feature\n")[2].partition("\n## ")[0]
+    deleted: set[tuple[str, str]] = set()
+    for line in re.findall(r"^kubectl .*?delete (.*)$", section, flags=re.MULTILINE):
+        kinds, *names = shlex.split(line, comments=True)
+        plurals = [kind.partition(".")[0] for kind in kinds.split(",")]
+        deleted.update(itertools.product(plurals, names))
+    brought = set().union(*(identities(rendered(*features)) for features in VARIANTS))
+    # cert-manager makes the Secret, or an admin.
+    secret = ("secrets", "kfp-placement-webhook")
+    assert deleted == brought - identities(rendered()) | {secret}
 
 
 def test_every_feature_is_rendered_here():

@@ -26,17 +26,21 @@ NAMESPACE = "kfp-placement"
 """Where our processes live."""
 
 
-def rendered(*features: str) -> list[JsonObject]:
+def rendered(*features: str, **overlay: Any) -> list[JsonObject]:
     """The base with features, as `kubectl apply -k` would send it, in that order.
 
     Args:
         features: names of folders in `deploy/features`, in the order of an overlay.
+        overlay: what else the overlay says, as in its file.
+
+    Raises:
+        ControlPlaneError: kustomize cannot render it.
     """
-    return list(yaml.load_all(_build(features), yaml.CSafeLoader))
+    return list(yaml.load_all(_build(features, yaml.safe_dump(overlay)), yaml.CSafeLoader))
 
 
 @functools.cache
-def _build(features: Sequence[str]) -> str:
+def _build(features: Sequence[str], more: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         # kustomize takes no absolute paths.
         to_deploy = os.path.relpath(DEPLOY, os.path.realpath(folder))
@@ -46,6 +50,7 @@ def _build(features: Sequence[str]) -> str:
             "resources": [f"{to_deploy}/base"],
             "components": [f"{to_deploy}/features/{name}" for name in features],
             "sortOptions": {"order": "fifo"},
+            **yaml.safe_load(more),
         }
         Path(folder, "kustomization.yaml").write_text(yaml.safe_dump(overlay))
         command = [str(kustomize()), "build", folder]
