@@ -30,6 +30,9 @@ _LOG = logging.getLogger(__name__)
 MAX_CRASHES = 2
 """Searches of one run that may end a worker; then the run is refused."""
 
+MOST_LAG = timedelta(minutes=2)
+"""Of our clock behind the API server's; who was submitted later by it was so by a wrong clock."""
+
 
 @dataclass(frozen=True)
 class _Asked:
@@ -232,7 +235,7 @@ class Planner:
         self,
         must: Sequence[TrackedRun],
         may: Sequence[TrackedRun],
-        others: Iterable[TrackedRun],
+        others: Sequence[TrackedRun],
         policy: PlacementPolicySpec,
         now: datetime,
         options: PlanOptions,
@@ -240,6 +243,7 @@ class Planner:
         self._rounds += 1
         planned = {run.key for run in self.book.active() if run.plan is not None}
         planned |= {run.key for run in must}
+        now = _in_step((*must, *may, *others), now)
         return PlanningRound(
             number=self._rounds,
             must=tuple(run.active_run(now) for run in must),
@@ -266,6 +270,16 @@ class Planner:
             if status.started_at is not None or status.ended
         )
         run.put_into_force(plan_in_force(plan, before, revision, planned_at, begun, quick=quick))
+
+
+def _in_step(runs: Iterable[TrackedRun], now: datetime) -> datetime:
+    """The time, but no run is submitted after it: our clock may be behind the API server's.
+
+    To a run that is to come, a step that others start at that very moment has not begun, and the
+    room that they have reserved would seem to be free.
+    """
+    moments = [run.workflow.created_at for run in runs]
+    return max([now, *(moment for moment in moments if moment <= now + MOST_LAG)])
 
 
 def _fits(run: TrackedRun, plan: Plan) -> bool:

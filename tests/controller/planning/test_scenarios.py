@@ -32,6 +32,7 @@ from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
+from tests.controlplane.argo.state import write_time
 from tests.support.kubernetes import node_object
 
 PARAMS = PlanningParams(look_seconds=30)
@@ -170,6 +171,30 @@ def test_two_runs_are_planned_beside_each_other():
     for run in ("one", "two"):
         assert cluster.placement(run).spec.first_makespan_seconds == 120
         assert cluster.placement(run).status.makespan_seconds == pytest.approx(120, abs=2)
+
+
+@pytest.mark.parametrize("ahead_seconds", [0, 5, 90])
+def test_runs_keep_room_from_each_other_where_our_clock_is_behind(ahead_seconds):
+    cluster = a_cluster(node_object("n0", allocatable={"cpu": "1"}))
+    cluster.place = lambda _pod: None
+    for name in ("a", "b"):
+        player = submit(cluster, a_chain(name, a_step(seconds=30)))
+        submitted_at = cluster.now + timedelta(seconds=ahead_seconds)
+        player.workflow["metadata"]["creationTimestamp"] = write_time(submitted_at)
+    cluster.step(lambda: True)
+    found = [cluster.placement(name).spec.first_makespan_seconds for name in ("a", "b")]
+    assert found == [60, 120]
+
+
+def test_one_run_of_a_wrong_clock_does_not_shift_the_plans_of_others():
+    cluster = a_cluster(node_object("n0", allocatable={"cpu": "2"}))
+    cluster.place = lambda _pod: None
+    far = submit(cluster, a_chain("far"))
+    far.workflow["metadata"]["creationTimestamp"] = write_time(cluster.now + timedelta(days=1))
+    submit(cluster, a_chain("wf"))
+    cluster.step(lambda: True)
+    cluster.run(lambda: cluster.now >= START + timedelta(seconds=5))
+    assert cluster.placement("wf").spec.makespan_seconds < 130
 
 
 def test_a_lost_node_lets_waiting_steps_move():
