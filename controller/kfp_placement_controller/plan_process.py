@@ -25,6 +25,7 @@ from kfp_placement_controller.kube.kinds import (
     LOCATIONS,
     NAMESPACES,
     NODES,
+    PLACEMENT_METADATA,
     PLACEMENTS,
     PODS,
     POLICIES,
@@ -35,6 +36,7 @@ from kfp_placement_controller.kube.kinds import (
 from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
 from kfp_placement_controller.kube.namespaces import observe_namespace
 from kfp_placement_controller.kube.nodes import observe_node
+from kfp_placement_controller.kube.placements import observe_existence
 from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.watch import Change, Watcher, WatchParams
@@ -82,12 +84,16 @@ READ: dict[Kind, Callable[[JsonObject], Any]] = {
     POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
     NAMESPACES: observe_namespace,
     EVENTS: observe_attach_failure,
+    PLACEMENT_METADATA: observe_existence,
 }
-"""What is watched, and what is kept of it; of events only those of one reason."""
+"""What is watched, and what is kept of it; of events only those of one reason.
+
+Of our own objects only their being there counts: who deletes one takes a run's plan away.
+"""
 
 NEEDS = (
     *(Need(kind) for kind in READ),
-    Need(PLACEMENTS, ("get", "list", "create", "patch", "delete")),
+    Need(PLACEMENTS, ("get", "create", "patch", "delete")),
     Need(PLACEMENTS, ("patch",), subresource="status"),
     Need(POLICIES, ("get", "create")),
     Need(POLICIES, ("patch",), subresource="status"),

@@ -243,8 +243,8 @@ class KubeClient:
         self, kind: Kind, path: str, query: Mapping[str, str], page: JsonObject
     ) -> Iterator[JsonObject]:
         while True:
-            # The items of a list do not say what they are.
-            yield from (_typed(kind, item) for item in page["items"])
+            # The items of a list do not say what they are; of metadata alone, none is null.
+            yield from (_typed(kind, item) for item in page["items"] or ())
             further = page["metadata"].get("continue")
             if not further:
                 return

@@ -1,6 +1,6 @@
 """The kinds of objects that we read or write, and where the API server keeps them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from kfp_placement_engine.contract.keys import API_VERSION
@@ -15,12 +15,14 @@ class Kind:
         plural: as it stands in addresses.
         kind: as it stands in objects.
         namespaced: whether its objects live in namespaces.
+        metadata_only: the server is asked for the metadata of its objects and nothing else.
     """
 
     api_version: str
     plural: str
     kind: str
     namespaced: bool = True
+    metadata_only: bool = False
 
     @property
     def group(self) -> str:
@@ -57,6 +59,7 @@ LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
 EVENTS = Kind("events.k8s.io/v1", "events", "Event")
 WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
 PLACEMENTS = Kind(API_VERSION, "pipelineplacements", "PipelinePlacement")
+PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
 POLICIES = Kind(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
 LOCATIONS = Kind(API_VERSION, "locations", "Location", namespaced=False)
 ACCESS_REVIEWS = Kind(

@@ -73,6 +73,16 @@ def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
     )
 
 
+def observe_existence(raw: Mapping[str, Any]) -> str:
+    """Of a placement, or its metadata alone, the uid.
+
+    Raises:
+        InputError: it has another form.
+    """
+    metadata = as_mapping(raw.get("metadata"), "placement: metadata")
+    return as_text(metadata.get("uid"), "placement: uid")
+
+
 class PlacementWriter:
     """Writes the placements of the leading planner."""
 

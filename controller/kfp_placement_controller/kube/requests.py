@@ -1,6 +1,7 @@
 """One request to the API server: sent, counted, and its refusal made an error of ours."""
 
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,8 @@ from kfp_placement_controller.metrics import API_ERRORS, API_WRITES
 JsonObject = dict[str, Any]
 
 JSON = "application/json"
+
+_METADATA = "application/json;as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1"
 
 
 class Requests:
@@ -91,16 +94,27 @@ class Requests:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        send = self._transport.send
+        send = partial(
+            self._transport.send,
+            *(method, path, query, body, content_type),
+            accept=_accepted(verb, kind),
+            silence_seconds=silence,
+        )
         try:
-            response = send(method, path, query, body, content_type, silence_seconds=silence)
+            response = send()
             if response.status == HTTPStatus.UNAUTHORIZED:
                 response.close()
                 self._transport.renew()
-                response = send(method, path, query, body, content_type, silence_seconds=silence)
+                response = send()
             if response.status >= HTTPStatus.BAD_REQUEST:
                 raise refused(response.status, self._transport.read(response, path), path)
         except KubernetesError as error:
             API_ERRORS.labels(kind.kind if kind else "", verb, error.reason).inc()
             raise
         return response
+
+
+def _accepted(verb: str, kind: Kind | None) -> str:
+    if kind is None or not kind.metadata_only:
+        return JSON
+    return _METADATA.format(suffix="List" if verb == "list" else "")

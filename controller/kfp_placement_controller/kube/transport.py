@@ -78,6 +78,7 @@ class Transport:
         body: bytes | None = None,
         content_type: str = "application/json",
         *,
+        accept: str = "application/json",
         silence_seconds: float | None = None,
     ) -> urllib3.BaseHTTPResponse:
         """Send a request; the answer's body is still to be read.
@@ -88,6 +89,7 @@ class Transport:
             query: parameters; empty ones are left out.
             body: what to send.
             content_type: what that is.
+            accept: what the answer is to be.
             silence_seconds: how long the answer may be silent; None = as for every request.
 
         Raises:
@@ -95,7 +97,7 @@ class Transport:
         """
         parameters = {key: value for key, value in query.items() if value}
         url = f"{self.address}{path}{'?' if parameters else ''}{urlencode(parameters)}"
-        headers = {"Accept": "application/json", "User-Agent": _USER_AGENT}
+        headers = {"Accept": accept, "User-Agent": _USER_AGENT}
         if body is not None:
             headers["Content-Type"] = content_type
         authorization = self._configuration.get_api_key_with_prefix("authorization")

@@ -18,6 +18,7 @@ from kfp_placement_controller.kube.kinds import (
     LOCATIONS,
     NAMESPACES,
     NODES,
+    PLACEMENT_METADATA,
     PODS,
     POLICIES,
     VOLUMES,
@@ -100,6 +101,7 @@ class Coordinator:
         self._policy_status = PlacementPolicyStatus()
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
             NODES: self.reactions.node,
+            PLACEMENT_METADATA: self._placement,
             PODS: self._pod,
             CLAIMS: self.reactions.claim,
             VOLUMES: self.reactions.volume,
@@ -258,6 +260,12 @@ class Coordinator:
     def _attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
         """The next look at the run sees it, within a second."""
         self.book.attach_failures.change(change)
+
+    def _placement(self, change: Change[str], now: datetime) -> None:
+        """Somebody may have deleted the object of a run."""
+        run = self.book.runs.get(change.key)
+        if change.new is None and run is not None:
+            self.desk.lost(run, now)
 
     def _namespace(self, change: Change[str], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""

@@ -45,9 +45,9 @@ class _Page:
     Attributes:
         uid: of the Workflow.
         state: what is left out of it, its conditions.
-        said: as last written; None = never.
+        said: as last written; None = not by us, or it is gone.
         saying: as it is being written.
-        closed: an earlier planner has written the run's end.
+        closed: the run's end is written, and stays: by us, or if we have said nothing, by others.
         written_at: last write.
         bytes: size of the object then.
         not_before: after a write that failed.
@@ -126,7 +126,7 @@ class PlacementDesk:
             now: the time.
         """
         page = self._page(run)
-        if page is None or (page.closed and run.workflow.ended):
+        if page is None or (page.closed and page.said is None and run.workflow.ended):
             return []
         # A run that has failed can be tried again, as the same Workflow.
         page.closed = False
@@ -167,6 +167,17 @@ class PlacementDesk:
         if why != page.problem:
             _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
         page.problem = why
+        page.not_before = now + timedelta(seconds=self.params.retry_seconds)
+
+    def lost(self, run: TrackedRun, now: datetime) -> None:
+        """The object of a run is gone; soon it is written again, unless the run has ended.
+
+        Not at once: our own writes remove objects too, and somebody may do so again and again.
+        """
+        page = self._pages.get(run.key)
+        if page is None:
+            return
+        page.said, page.closed = None, run.workflow.ended
         page.not_before = now + timedelta(seconds=self.params.retry_seconds)
 
     def _page(self, run: TrackedRun) -> _Page | None:

@@ -1,6 +1,7 @@
 """The watcher on a real API server: what it tells, and how it comes back."""
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
@@ -69,6 +70,27 @@ def value_of(raw):
 def config_map(name, namespace, value="1", **labels):
     metadata = {"name": name, "namespace": namespace, "labels": labels}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}}
+
+
+def test_where_metadata_is_enough_nothing_else_is_sent(client, api, namespace):
+    kind = replace(CONFIG_MAPS, metadata_only=True)
+    assert list(client.list(kind, namespace=namespace, label_selector="x=y").items) == []
+    for name in "abc":
+        api.create(config_map(name, namespace, x="y"))
+    read: list[frozenset[str]] = []
+
+    def uid_of(raw):
+        read.append(frozenset(raw))
+        return raw["metadata"]["uid"]
+
+    options = {"label_selector": "x=y", "params": WatchParams(page_size=2)}
+    with following(client, kind, uid_of, namespace, **options) as followed:
+        expected = {name: followed.now[namespace, name] for name in "abc"}
+        del expected["b"]
+        api.delete(config_map("b", namespace))
+        created = api.create(config_map("d", namespace, x="y"))
+        followed.wait_now(expected | {"d": created["metadata"]["uid"]})
+    assert set(read) == {frozenset({"apiVersion", "kind", "metadata"})}
 
 
 def test_of_events_only_volumes_that_are_not_attached_are_asked_for(client, api, namespace):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kfp_placement_controller.kube.kinds import NODES, PODS, WORKFLOWS, Kind
+from kfp_placement_controller.kube.kinds import NODES, PLACEMENT_METADATA, PODS, WORKFLOWS, Kind
 from kfp_placement_controller.kube.nodes import observe_node
 from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.watch import Change
@@ -157,6 +157,12 @@ class PlayedCluster:
         for player in self.players.values():
             player.cluster.pods.pop(pod["metadata"]["name"], None)
         self._dirty = True
+
+    def delete_placement(self, run: str) -> None:
+        """Somebody deletes the object of a run."""
+        del self.placements["team", run]
+        gone = Change(("team", run), "some-uid", None)
+        self.coordinator.handle(PLACEMENT_METADATA, gone, self.now)
 
     def retry(self, run: str) -> None:
         """What KFP does to try a failed run again: failed pods go, the same Workflow goes on."""

@@ -420,6 +420,44 @@ def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
     assert cluster.placement("wf").status.phase == "Succeeded"
 
 
+def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on():
+    """Soon, although nothing else happens to the run for an hour."""
+    cluster = a_cluster()
+    submit(cluster, a_chain("wf", a_step(seconds=3600)))
+    cluster.run(started(cluster))
+    for _ in range(3):
+        cluster.step()
+    before = cluster.placement("wf")
+    deleted_at = cluster.now
+    cluster.delete_placement("wf")
+    cluster.run(lambda: ("team", "wf") in cluster.placements)
+    assert (cluster.now - deleted_at).total_seconds() <= PARAMS.look_seconds
+    assert cluster.placement("wf") == before
+    writes = len(cluster.writes)
+    cluster.step(lambda: True)
+    assert len(cluster.writes) == writes
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_again(restarted):
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.kubelets.faults.exit_codes["wf.second*"] = 3
+    cluster.run()
+    cluster.step(lambda: True)
+    if restarted:
+        cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
+    cluster.delete_placement("wf")
+    for _ in range(3):
+        cluster.step(lambda: False)
+    assert cluster.placements == {}
+    cluster.kubelets.faults.exit_codes.clear()
+    cluster.retry("wf")
+    cluster.run()
+    cluster.step(lambda: True)
+    assert cluster.placement("wf").status.phase == "Succeeded"
+
+
 def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
     cluster = a_cluster()
     deadly = "team/wf"
