@@ -128,6 +128,7 @@ class Coordinator:
         """
         self.epoch = epoch
         self.desk.take_over(placements)
+        self.book.open_all()
         for run in self.book.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)
@@ -175,9 +176,11 @@ class Coordinator:
             actions.append(StartRound(asked))
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
-        for run in [run for run in self.book.runs.values() if run.key not in awaited]:
+        for run in [run for run in self.book.open.ordered() if run.key not in awaited]:
             problem = self.planner.problems.get(run.key, "")
             actions += self.desk.due(run, self.epoch, problem, now)
+            if self.desk.is_done(run):
+                self.book.open.discard(run.key)
         actions += self._opening(self.gates.due(self.policy, now))
         actions += map(TellElsewhere, self.elsewhere.found())
         actions += self.guard.due(self.policy, self._policy_status, self.book.workflow_pods(), now)
@@ -222,7 +225,7 @@ class Coordinator:
         if everything:
             self._looked_at = now
         return [
-            run for run in self.book.runs.values() if run.changed or (everything and run.active)
+            run for run in self.book.open.ordered() if run.changed or (everything and run.active)
         ]
 
     def _look(self, run: TrackedRun, now: datetime) -> None:

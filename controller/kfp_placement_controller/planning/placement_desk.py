@@ -139,6 +139,7 @@ class PlacementDesk:
             found.append(Announce(run.key, page.uid, REFUSED_REASON, note, "Warning"))
         saying = _saying(run, page.state, epoch, problem)
         if not self._is_due(page, saying, now):
+            page.closed = run.workflow.ended and page.said == saying
             return found
         try:
             placement = placement_of(run, page.state, epoch, now, problem)
@@ -168,6 +169,13 @@ class PlacementDesk:
             _LOG.warning("placement %s/%s is not written: %s", *write.key, why)
         page.problem = why
         page.not_before = now + timedelta(seconds=self.params.retry_seconds)
+
+    def is_done(self, run: TrackedRun) -> bool:
+        """Whether a run has ended and nothing of it is left to write, as of the last `due`."""
+        if not run.workflow.ended:
+            return False
+        page = self._pages.get(run.key)
+        return page is None or page.uid != run.workflow.uid or page.closed
 
     def lost(self, run: TrackedRun, now: datetime) -> None:
         """The object of a run is gone; soon it is written again, unless the run has ended.

@@ -1,6 +1,6 @@
 """All runs that carry our mark, and the pods of all Workflows, whoever comes first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,11 +16,42 @@ NEVER_PLANNED = frozenset({"kube-system"})
 
 
 @dataclass
+class OpenRuns:
+    """Runs of which something may be left to plan or to say, oldest first.
+
+    Workflows stay for days after their end: only what is in here is looked at all the time.
+    """
+
+    _runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    _ordered: tuple[TrackedRun, ...] | None = ()
+
+    def add(self, run: TrackedRun) -> None:
+        """A run is new, or something about it is."""
+        if self._runs.get(run.key) is not run:
+            self._runs[run.key] = run
+            self._ordered = None
+
+    def discard(self, key: RunKey) -> None:
+        """A run is gone, or nothing is left to do about it."""
+        if self._runs.pop(key, None) is not None:
+            self._ordered = None
+
+    def ordered(self) -> Sequence[TrackedRun]:
+        """All of them, as they are now."""
+        if self._ordered is None:
+            self._ordered = tuple(
+                sorted(self._runs.values(), key=lambda run: (run.workflow.created_at, run.key))
+            )
+        return self._ordered
+
+
+@dataclass
 class RunBook:
     """The runs.
 
     Attributes:
         runs: by namespace and name.
+        open: those that are not over and done with.
         own_namespace: the controller's.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
         enabled: what namespaces say of that by their label; "" = nothing.
@@ -32,6 +63,7 @@ class RunBook:
     own_namespace: str = ""
     opt_in: bool = False
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    open: OpenRuns = field(default_factory=OpenRuns)
     enabled: dict[str, str] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
@@ -42,11 +74,12 @@ class RunBook:
         """A Workflow with our mark is new, has changed or is gone; returns the run if it is new."""
         workflow = change.new
         if workflow is None:
-            self.runs.pop(change.key, None)
+            self._drop(change.key)
             return None
         run = self.runs.get(change.key)
         if run is not None and run.workflow.uid == workflow.uid:
             run.observe(workflow)
+            self.open.add(run)
             return None
         if self._excluded(workflow.namespace):
             return None
@@ -57,6 +90,7 @@ class RunBook:
         if not run.read(self.policy()):
             return None
         self.runs[change.key] = run
+        self.open.add(run)
         return run
 
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
@@ -68,22 +102,31 @@ class RunBook:
         run = self.runs.get((pod.namespace, pod.workflow)) if pod is not None else None
         if run is not None and pod is not None and _belongs(pod, run.workflow):
             run.observe_pod(change.old, change.new, now)
+            self.open.add(run)
+
+    def open_all(self) -> None:
+        """What has been said of runs counts no longer."""
+        for run in self.runs.values():
+            self.open.add(run)
 
     def leave_alone(self) -> None:
         """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
-        for key, run in list(self.runs.items()):
-            if run.plan is None and self._excluded(key[0]):
-                del self.runs[key]
+        for run in self.open.ordered():
+            if run.plan is None and self._excluded(run.key[0]):
+                self._drop(run.key)
 
     def active(self) -> Iterator[TrackedRun]:
         """Runs in which something is left to plan, oldest first."""
-        runs = sorted(self.runs.values(), key=lambda run: (run.workflow.created_at, run.key))
-        return (run for run in runs if run.active)
+        return (run for run in self.open.ordered() if run.active)
 
     def workflow_pods(self) -> Iterator[ObservedPod]:
         """The pods of all Workflows, marked or not."""
         for pods in self._pods.values():
             yield from pods.values()
+
+    def _drop(self, key: RunKey) -> None:
+        self.runs.pop(key, None)
+        self.open.discard(key)
 
     def _shelve(self, pod: ObservedPod, now: ObservedPod | None) -> None:
         key = (pod.namespace, pod.workflow)

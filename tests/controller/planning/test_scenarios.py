@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.first_plans import PLANS_PER_LOOK
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.placement_desk import PlacementDesk
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -456,6 +457,64 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     cluster.run()
     cluster.step(lambda: True)
     assert cluster.placement("wf").status.phase == "Succeeded"
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restarted, monkeypatch):
+    cluster = a_cluster()
+    for number in range(5):
+        submit(cluster, a_chain(f"over-{number}"))
+    cluster.run()
+    cluster.step(lambda: True)
+    if restarted:
+        cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
+    submit(cluster, a_chain("going-on", a_step(seconds=3600)))
+    cluster.run(started(cluster, run="going-on"))
+    looked_at: list[str] = []
+    due, active = PlacementDesk.due, vars(TrackedRun)["active"].fget
+
+    def noted_due(desk, run, *arguments):
+        looked_at.append(run.key[1])
+        return due(desk, run, *arguments)
+
+    def noted_active(run):
+        looked_at.append(run.key[1])
+        return active(run)
+
+    monkeypatch.setattr(PlacementDesk, "due", noted_due)
+    monkeypatch.setattr(TrackedRun, "active", property(noted_active))
+    for _ in range(5):
+        cluster.step()
+    assert set(looked_at) == {"going-on"}
+    pod = next(iter(cluster.players["over-3"].cluster.pods))
+    del cluster.players["over-3"].cluster.pods[pod]
+    cluster.tell()
+    looked_at.clear()
+    cluster.coordinator.tick(cluster.now)
+    assert set(looked_at) == {"going-on", "over-3"}
+    looked_at.clear()
+    cluster.coordinator.tick(cluster.now)
+    assert set(looked_at) == {"going-on"}
+
+
+def test_what_is_learned_of_a_run_after_its_end_is_written_too():
+    """Argo may say that a run has ended before the watch of pods tells of its last one."""
+    cluster = a_cluster()
+    submit(cluster)
+    cluster.run()
+    for _ in range(3):
+        cluster.step(lambda: False)
+    assert not cluster.coordinator.book.open.ordered()
+    writes = len(cluster.writes)
+    status = cluster.players["wf"].workflow["status"]
+    for node in status["nodes"].values():
+        if node["displayName"] == "second":
+            node["phase"] = "Failed"
+    cluster.tell()
+    for _ in range(3):
+        cluster.step(lambda: False)
+    assert len(cluster.writes) == writes + 1
+    assert cluster.states("wf")["second"] == "failed"
 
 
 def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
