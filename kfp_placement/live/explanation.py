@@ -21,7 +21,7 @@ from kfp_placement.live.words import (
     sentence,
 )
 from kfp_placement.report import values
-from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.columns import Column, fitted, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -29,8 +29,7 @@ from kfp_placement_engine.contract.quantities import format_duration
 from kfp_placement_engine.contract.reason_texts import milliseconds_text
 from kfp_placement_engine.contract.resources_rows import StepState
 
-_MIN_STEP = 12
-_MIN_NODE = 10
+_MIN_STEP = 24
 _MIN_WHY = 30
 _LABEL = 14
 """Columns of the words at the left of a block."""
@@ -100,9 +99,9 @@ def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableS
     columns = [
         Column("STEP", shrink_to=_MIN_STEP, is_path=True),
         Column("STATE"),
-        Column("NODE", shrink_to=_MIN_NODE),
-        Column("PLANNED"),
-        Column("ACTUAL"),
+        Column("NODE"),
+        Column("PLANNED", spare=2),
+        Column("ACTUAL", spare=1),
         Column("WHY", wrap_from=_MIN_WHY),
     ]
     rows = [
@@ -116,7 +115,8 @@ def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableS
         ]
         for step in steps
     ]
-    return layout(columns, rows, style.columns)
+    columns, rows, left_out = fitted(columns, rows, style.columns)
+    return [*layout(columns, rows, style.columns), *filter(None, [left_out])]
 
 
 def _why(run: RunView, step: StepView, now: datetime) -> str:

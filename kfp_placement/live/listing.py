@@ -14,12 +14,12 @@ from kfp_placement.live.words import (
     waiting_summary,
 )
 from kfp_placement.report import values
-from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.columns import Column, fitted, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.resources_rows import StepState
 
-_MIN_NAME = 16
+_MIN_WAITS = 24
 _MIN_NOTE = 24
 
 
@@ -35,21 +35,25 @@ def runs_table(
         namespaces: with a column for the namespace.
     """
     columns = [
-        *([Column("NAMESPACE", shrink_to=9)] if namespaces else []),
-        Column("RUN", shrink_to=_MIN_NAME),
+        # Names that other commands ask for stay whole.
+        *([Column("NAMESPACE")] if namespaces else []),
+        Column("RUN"),
         *([Column("RUN ID"), Column("RUN NAME", shrink_to=8)] if style.wide else []),
         Column("PHASE"),
         Column("STEPS", right=True),
-        Column("PLANNED", right=True),
-        Column("FIRST PLAN", right=True),
-        *([Column("ACTUAL", right=True)] if style.wide else []),
-        *([Column("DISPATCH"), Column("REVISION", right=True)] if style.wide else []),
-        Column("SUBMITTED", right=True),
-        Column("WAITS FOR", shrink_to=12),
+        Column("PLANNED", right=True, spare=1),
+        Column("FIRST PLAN", right=True, spare=4),
+        *([Column("ACTUAL", right=True, spare=2)] if style.wide else []),
+        *([Column("DISPATCH", spare=6)] if style.wide else []),
+        *([Column("REVISION", right=True, spare=5)] if style.wide else []),
+        Column("SUBMITTED", right=True, spare=3),
+        Column("WAITS FOR", shrink_to=_MIN_WAITS),
         Column("NOTES", wrap_from=_MIN_NOTE),
     ]
     rows = [_row(run, now, wide=style.wide, namespaces=namespaces) for run in runs]
-    return "".join(f"{line.rstrip()}\n" for line in layout(columns, rows, style.columns))
+    columns, rows, left_out = fitted(columns, rows, style.columns)
+    lines = [*layout(columns, rows, style.columns), *filter(None, [left_out])]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[str]:

@@ -20,6 +20,7 @@ class Column:
         is_path: a step's name, of which the end matters most.
         wrap_from: the last column alone: its text is wrapped if at least so many columns are left
             for it, else it stands on lines of its own below the row; 0: never.
+        spare: left out by `fitted` where shortening is not enough, the highest first; 0: never.
     """
 
     title: str
@@ -27,6 +28,7 @@ class Column:
     shrink_to: int = 0
     wrap_from: int = 0
     is_path: bool = False
+    spare: int = 0
 
 
 def layout(
@@ -52,6 +54,30 @@ def layout(
         line = (" " * _GAP).join(cells)
         lines += _with_wrapped(line, row[-1], room, wraps) if wraps else [line.rstrip()]
     return lines
+
+
+def fitted(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None
+) -> tuple[list[Column], list[list[str]], str]:
+    """Columns and rows without what has no room, and a line that says so; "" = all has room."""
+    kept, cells = list(columns), [list(row) for row in rows]
+    left_out: list[str] = []
+    while limit is not None and _least_width(kept, cells) > limit:
+        spare = [index for index, column in enumerate(kept) if column.spare]
+        if not spare:
+            break
+        first = max(spare, key=lambda index: kept[index].spare)
+        left_out.append(kept.pop(first).title)
+        for row in cells:
+            row.pop(first)
+    told = f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"
+    return kept, cells, told if left_out else ""
+
+
+def _least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """Columns that the lines take where all that may be shortened is."""
+    fixed = columns[:-1] if columns[-1].wrap_from else columns
+    return sum(_shrunk(fixed, _natural_widths(fixed, rows), 0)) + _GAP * (len(fixed) - 1)
 
 
 def natural_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:

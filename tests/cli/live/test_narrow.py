@@ -1,0 +1,54 @@
+"""What `list` and `explain` leave out where a terminal is narrow: nothing that is typed again."""
+
+import pytest
+
+from kfp_placement.live.explanation import explanation
+from kfp_placement.live.listing import runs_table
+from kfp_placement.live.runs import run_view
+from kfp_placement.report.table import TableStyle
+from kfp_placement.report.visible import width
+from tests.cli.live.conftest import NOW, condition, placement
+
+NAMESPACE = "team-0b788022"
+RUN = "taxi-pipeline-x7k2p"
+WAITING = [["waiting", -1, -1, -1, ["quota", 60]], ["waiting", -1, -1, -1, ["node", 60]]]
+ALARM = condition("Schedulable", reason="NoMatchingNode", message="train fits no node " * 5)
+
+
+def list_lines(columns, *, wide=False):
+    run = run_view(placement(RUN, NAMESPACE, status={"steps": WAITING, "conditions": [ALARM]}))
+    return runs_table([run], NOW, TableStyle(wide=wide, columns=columns), namespaces=True)
+
+
+def explain_lines(columns):
+    states = [["succeeded", 1, 10, 43], ["running", 0, 49], ["pending"]]
+    run = run_view(placement(RUN, NAMESPACE, status={"steps": states}))
+    text = explanation(run, run.steps, NOW, TableStyle(columns=columns), in_full=False)
+    return text.split("\n\n")[1]
+
+
+@pytest.mark.parametrize("columns", [120, 100, 80, 40])
+def test_names_stay_whole(columns):
+    listed, explained = list_lines(columns), explain_lines(columns)
+    assert NAMESPACE in listed
+    assert RUN in listed
+    assert "nitos-cloud-node -> nitlab-edge-node" in explained
+    for text in (listed, explained) if columns >= 80 else ():
+        assert max(map(width, text.splitlines())) <= columns
+
+
+def test_what_has_no_room_is_named():
+    assert "no room" not in list_lines(None)
+    text = list_lines(80)
+    assert "no room for FIRST PLAN, SUBMITTED" in text
+    assert "SUBMITTED" not in text.splitlines()[0]
+    assert "no room for PLANNED: widen the terminal" in explain_lines(80)
+    assert "no room" not in explain_lines(200)
+
+
+def test_what_waits_stays_longest():
+    heading = list_lines(40, wide=True).splitlines()[0]
+    assert "WAITS FOR" in heading
+    assert "RUN ID" in heading
+    for left_out in ("PLANNED", "REVISION", "DISPATCH", "ACTUAL"):
+        assert left_out not in heading
