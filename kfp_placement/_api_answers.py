@@ -2,6 +2,7 @@
 
 import json
 import re
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -80,11 +81,27 @@ class Answers:
         return ClusterUnreachableError(f"{self.server} does not answer as an API server: {what}")
 
     def none(self, error: Exception) -> ClusterUnreachableError:
-        """The error for no answer."""
+        """The error for no answer, or none that can be trusted."""
+        if _is_untrusted(error):
+            return ClusterUnreachableError(
+                f"{self.server} ({self.source}) answers, but its certificate cannot be verified:"
+                f" {_without_address(error):.300}; does certificate-authority in the kubeconfig"
+                " belong to it?"
+            )
         return ClusterUnreachableError(
             f"no answer from {self.server} ({self.source}): {_without_address(error):.300}; is it"
             " up, and can it be reached from here?"
         )
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether a certificate is what it fails for: urllib3 wraps the reason, once or twice."""
+    while error is not None:
+        wrapped = [each for each in error.args if isinstance(each, ssl.SSLCertVerificationError)]
+        if wrapped or isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _without_address(error: Exception) -> str:

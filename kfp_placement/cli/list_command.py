@@ -13,6 +13,7 @@ from kfp_placement.cli.live_options import (
     namespace_options,
     now,
     warn,
+    warn_of_namespace,
 )
 
 _EPILOG = """\b
@@ -43,6 +44,8 @@ def list_runs(output_format: str, **target: Any) -> None:
 
     cluster, namespace = connect(Target(**target))
     runs, more = fetching.list_runs(cluster, namespace)
+    if not runs:
+        warn_of_namespace(cluster, namespace)
     off = why_off(cluster)
     planned = {(run.namespace, run.name) for run in runs}
     unplanned = () if more else unplanned_runs(cluster, namespace, planned, now())
@@ -56,8 +59,9 @@ def list_runs(output_format: str, **target: Any) -> None:
         style = table_style(None, wide=output_format == "wide")
         emit(runs_table(runs, now(), style, namespaces=not namespace), None)
     else:
-        click.echo(
-            f"No runs in {f'namespace {namespace}' if namespace else 'any namespace'}.", err=True
+        told = (
+            f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
         )
+        click.echo(f"No runs in {told}.", err=True)
     if more:
         click.echo(f"Only {len(runs):,} runs are shown; choose a namespace with -n.", err=True)

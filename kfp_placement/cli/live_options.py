@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kfp_placement.cli.parameters import NamespaceType
+from kfp_placement.cli.parameters import FormatType, NamespaceType
 from kfp_placement.report.visible import shown, visible
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ def namespace_options(command: _Command) -> _Command:
 
 
 def format_option(command: _Command) -> _Command:
-    """`-o`."""
+    """`-o` and `--output`, as kubectl has them."""
     return click.option(
         "-o",
+        "--output",
         "output_format",
-        type=click.Choice(LIVE_FORMATS),
+        type=FormatType(LIVE_FORMATS),
         default="table",
         show_default=True,
         help="Format.",
@@ -106,15 +107,19 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
     """
     from kfp_placement.live.choosing import candidates
     from kfp_placement.live.exceptions import ClusterMissingError
-    from kfp_placement.live.fetching import find_runs
+    from kfp_placement.live.fetching import find_runs, in_namespace
 
     found = find_runs(api, namespace, wanted)
     name = repr(shown(wanted, 120))
     if not found:
         where = f"namespace {namespace}" if namespace else "any namespace"
         more = "; -A looks in all namespaces" if namespace else ""
+        own, within = in_namespace(wanted)
+        also = (
+            f"nor {shown(within, 120)!r} in namespace {own}, " if own and own != namespace else ""
+        )
         raise ClusterMissingError(
-            f"no run {name} in {where}, by Workflow, run id or run name{more};"
+            f"no run {name} in {where}, {also}by Workflow, run id or run name{more};"
             " `kfp-placement list` shows what there is"
         )
     if len(found) > 1:
@@ -138,6 +143,18 @@ def require_plan(api: "Api", found: "Found") -> None:
             f"Workflow {found.namespace}/{found.name} is there but has no plan:"
             f" {why_no_plan(api, found.namespace, found.name)}"
         )
+
+
+def warn_of_namespace(api: "Api", namespace: str) -> None:
+    """Say it where the namespace is none, as far as we may know.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    from kfp_placement.live.fetching import lacks_namespace
+
+    if namespace and lacks_namespace(api, namespace):
+        warn(f"there is no namespace {namespace} in the cluster")
 
 
 def warn(text: str) -> None:

@@ -85,6 +85,17 @@ class NamespaceType(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
+class FormatType(click.Choice):  # type: ignore[type-arg]
+    """A format; `-o=json`, as people write it for kubectl, is `-o json`."""
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """The format."""
+        return super().convert(str(value).removeprefix("="), param, ctx)
+
+
 class NamesType(click.ParamType):  # type: ignore[type-arg]
     """Names with commas between them, or `none`."""
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.fetching import lacks_namespace
 from kfp_placement.live.kinds import (
     CLAIMS,
     LOCATIONS,
@@ -91,7 +92,14 @@ def live_cluster(api: Api, namespace: str, progress: Progress) -> Cluster:
         share = number / len(_WANTED)
         documents += _read(api, wanted, namespace, unread, partial(progress, share))
     cluster = read_objects(documents, name=SOURCE)
-    return replace(cluster, notices=(*_notices(unread), *cluster.notices))
+    notices = [*_notices(unread), *_namespace_notices(api, namespace)]
+    return replace(cluster, notices=(*notices, *cluster.notices))
+
+
+def _namespace_notices(api: Api, namespace: str) -> list[Notice]:
+    if not lacks_namespace(api, namespace):
+        return []
+    return [Notice("no-namespace", f"there is no namespace {namespace} in the cluster")]
 
 
 def _notices(unread: Sequence[_Unread]) -> list[Notice]:

@@ -4,9 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.exceptions import (
+    ClusterError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+)
 from kfp_placement.live.kinds import (
     EVENTS,
+    NAMESPACES,
     NOT_INSTALLED,
     PLACEMENTS,
     PODS,
@@ -77,7 +82,7 @@ def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:
 def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     """The runs that a name may mean: Workflow's name, else KFP's run id, else KFP's run name.
 
-    `NAMESPACE/NAME` is a Workflow's in that namespace, wherever one should look.
+    `NAMESPACE/NAME` is one of these names in that namespace, wherever one should look.
 
     Plans bear all of them. Workflows are asked where none does: there may be a run without a plan.
 
@@ -89,11 +94,11 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     Raises:
         ClusterError: refused, no answer, or the controller is not installed.
     """
-    refusal: ClusterForbiddenError | None = None
+    refusal: ClusterError | None = None
     found: list[Found] = []
     try:
         found = list(_in_its_namespace(api, wanted))
-    except ClusterForbiddenError as error:
+    except (ClusterForbiddenError, ClusterMissingError) as error:
         # It may be KFP's name of a run: these may hold anything.
         refusal = error
     if found:
@@ -105,25 +110,40 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
         found = _found(_placements(api, path, {"labelSelector": f"{RUN_ID_LABEL}={wanted}"}))
     if found:
         return found
-    named = list(_plans_named(api, namespace, wanted))
-    if not named:
-        named = list(_workflows_named(api, namespace, wanted))
+    named = _by_metadata(api, namespace, wanted)
     if not named and refusal is not None:
         raise refusal
     return [replace(each, raw=_placement_of(api, each)) for each in named]
 
 
 def _in_its_namespace(api: Api, wanted: str) -> Iterator[Found]:
-    """The run that `list -A` and messages call NAMESPACE/NAME."""
-    namespace, _, name = wanted.partition("/")
-    if not (_NAMESPACE.fullmatch(namespace) and _OBJECT_NAME.fullmatch(name)):
+    """The run that `list -A` and messages call NAMESPACE/NAME, or KFP so in that namespace."""
+    namespace, name = in_namespace(wanted)
+    if not namespace:
         return
-    run = Found(namespace, name)
-    raw = _placement_of(api, run)
-    if raw is not None:
-        yield from _found([raw])
-    elif _is_there(api, WORKFLOWS.path(namespace, name)):
-        yield run
+    if _OBJECT_NAME.fullmatch(name):
+        run = Found(namespace, name)
+        raw = _placement_of(api, run)
+        if raw is not None:
+            yield from _found([raw])
+            return
+        if _is_there(api, WORKFLOWS.path(namespace, name)):
+            yield run
+            return
+    for each in _by_metadata(api, namespace, name):
+        yield replace(each, raw=_placement_of(api, each))
+
+
+def in_namespace(wanted: str) -> tuple[str, str]:
+    """Namespace and name of `NAMESPACE/NAME`; "" and the whole where it cannot be that."""
+    namespace, slash, name = wanted.partition("/")
+    return (namespace, name) if slash and name and _NAMESPACE.fullmatch(namespace) else ("", wanted)
+
+
+def _by_metadata(api: Api, namespace: str, wanted: str) -> list[Found]:
+    """Runs by whatever name, first those with a plan; their plans are not read."""
+    named = list(_plans_named(api, namespace, wanted))
+    return named or list(_workflows_named(api, namespace, wanted))
 
 
 def full_run(api: Api, found: Found) -> tuple[RunView, tuple[str, ...]]:
@@ -228,6 +248,21 @@ def _placement_of(api: Api, found: Found) -> JsonObject | None:
         return api.get(PLACEMENTS.path(found.namespace, found.name))
     except ClusterMissingError:
         return None
+
+
+def lacks_namespace(api: Api, namespace: str) -> bool:
+    """There is no such namespace; False where we may not know.
+
+    Raises:
+        ClusterError: no answer.
+    """
+    try:
+        api.get(NAMESPACES.path(name=namespace))
+    except ClusterMissingError:
+        return True
+    except ClusterForbiddenError:
+        pass
+    return False
 
 
 def _is_there(api: Api, path: str) -> bool:

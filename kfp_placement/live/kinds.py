@@ -38,6 +38,7 @@ class Kind:
 
 
 NODES = Kind("v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Kind("v1", "namespaces", "Namespace", namespaced=False)
 PODS = Kind("v1", "pods", "Pod")
 CLAIMS = Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Kind("v1", "persistentvolumes", "PersistentVolume", namespaced=False)

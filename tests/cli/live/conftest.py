@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
+from kfp_placement.live.kinds import EVENTS, NAMESPACES, PLACEMENTS, PODS, WORKFLOWS
 from tests.support.fake_cluster import FakeCluster
 from tests.support.structural_schemas import MANIFESTS, documents
 
@@ -39,6 +39,7 @@ def cluster():
     fake = FakeCluster()
     fake.serve(PLACEMENTS, PODS, WORKFLOWS, EVENTS)
     fake.put(PLACEMENTS, placement())
+    fake.put(NAMESPACES, {"metadata": {"name": "team-a"}})
     return fake
 
 

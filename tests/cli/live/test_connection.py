@@ -2,6 +2,7 @@
 
 import http.server
 import re
+import ssl
 import threading
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from kfp_placement._cluster import LiveCluster
 from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
+from tests.controlplane.certificates import CertificateAuthority
 
 
 def kubeconfig(folder, server="https://127.0.0.1:9", **changes):
@@ -107,7 +109,7 @@ def test_nobody_there(tmp_path, run):
 class Answering:
     """An HTTP server on this machine that answers everything alike."""
 
-    def __init__(self, status, body):
+    def __init__(self, status, body, pair=None):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 self.send_response(status)
@@ -119,6 +121,11 @@ class Answering:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_port}"
+        if pair is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pair.certificate, pair.key)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.address = self.address.replace("http", "https")
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -136,6 +143,18 @@ def test_what_is_no_api_server(tmp_path, body, method, monkeypatch):
         cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterUnreachableError, match="does not answer as an API server"):
             list(getattr(cluster, method)("/api/v1/pods", {}))
+
+
+def test_a_certificate_of_nobody_we_know(tmp_path, run):
+    """It did answer: nobody needs to look whether it is up."""
+    pair = CertificateAuthority(tmp_path).server("somebody")
+    with Answering(200, b"{}", pair) as other:
+        result = run("list", "--kubeconfig", kubeconfig(tmp_path, other.address))
+    assert result.exit_code == 1
+    assert f"{other.address} (context prod) answers, but its certificate cannot" in result.stderr
+    assert "certificate verify failed" in result.stderr
+    assert "is it up" not in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_answers_have_a_limit(tmp_path, monkeypatch):

@@ -349,3 +349,20 @@ def test_one_figure_for_the_next_best_node(live, cluster, other, told):
     cluster.put(PLACEMENTS, placement(spec={"steps": [row]}))
     (text,) = block_of(live("explain", "taxi-x7k2p", "train"))["else"]
     assert text.endswith(f"the run would end {told} later")
+
+
+def test_a_run_by_namespace_and_run_name(live, cluster):
+    named = {RUN_NAME_ANNOTATION: "Quota run"}
+    cluster.put(PLACEMENTS, placement(namespace="team-b", annotations=named, labels={}))
+    for where in ([], ["-A"], ["-n", "elsewhere"]):
+        told = live("explain", "team-b/Quota run", *where).stdout
+        assert told.startswith("team-b/taxi-x7k2p (Quota run)")
+    cluster.put(WORKFLOWS, workflow("new", "team-b", run_name="Other run"))
+    assert "team-b/new is there but has no plan" in live("explain", "team-b/Other run").stderr
+    result = live("explain", "team-b/No run")
+    assert result.exit_code == 3
+    assert "in namespace team-a, nor 'No run' in namespace team-b, by" in result.stderr
+    # What may not be looked up there may still be KFP's name of a run here.
+    cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
+    cluster.refused[WORKFLOWS.path("team-b")] = FORBIDDEN
+    assert live("explain", "team-b/nightly").stdout.startswith("team-a/taxi-x7k2p")

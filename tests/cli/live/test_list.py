@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterUnreachableError
-from kfp_placement.live.kinds import PLACEMENTS
+from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS
 from tests.cli.live.conftest import condition, placement
 from tests.support.fake_cluster import FakeCluster
 
@@ -124,7 +124,7 @@ def test_none(live, cluster):
     cluster.remove(PLACEMENTS, "taxi-x7k2p", "team-a")
     result = live("list")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "No runs in namespace team-a.\n"
+    assert result.stderr == "No runs in namespace team-a; -A looks in all namespaces.\n"
     assert live("list", "-A").stderr == "No runs in any namespace.\n"
     assert json.loads(live("list", "-o", "json").stdout)["items"] == []
 
@@ -159,3 +159,29 @@ def test_makespans_that_hardly_differ_are_no_two_figures(live, cluster):
     cluster.put(PLACEMENTS, placement(spec={"makespan": "24.6s", "firstMakespan": "24.4s"}))
     (line,) = rows(live("list"))[1]
     assert line.split()[3:5] == ["25s", "same"]
+
+
+def test_a_namespace_that_is_none(live, cluster):
+    result = live("list", "-n", "typo")
+    assert result.stderr.splitlines() == [
+        "Warning: there is no namespace typo in the cluster",
+        "No runs in namespace typo; -A looks in all namespaces.",
+    ]
+    assert "no namespace typo" in live("list", "-n", "typo", "-o", "json").stderr
+    cluster.refused[NAMESPACES.path()] = ClusterForbiddenError("may not")
+    assert "no namespace" not in live("list", "-n", "typo").stderr
+
+
+@pytest.mark.parametrize(
+    "written", [["-o=json"], ["-ojson"], ["--output", "json"], ["--output=json"]]
+)
+def test_formats_as_people_write_them_for_kubectl(live, written):
+    assert json.loads(live("list", *written).stdout)["kind"] == "RunList"
+    document = json.loads(live("explain", "taxi-x7k2p", *written).stdout)
+    assert document["kind"] == "RunExplanation"
+
+
+def test_no_such_format(live):
+    result = live("list", "-o=xml")
+    assert result.exit_code == 2
+    assert "'xml' is not one of" in result.stderr

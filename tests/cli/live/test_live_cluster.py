@@ -8,7 +8,7 @@ import pytest
 
 from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NODES, PODS, POLICIES, VOLUMES
+from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
@@ -51,6 +51,7 @@ def silent(share, text):
 def nodes():
     cluster = FakeCluster()
     cluster.serve(NODES, PODS, CLAIMS, VOLUMES)
+    cluster.put(NAMESPACES, {"metadata": {"name": "team-a"}})
     for name in ("n2", "n3", "n4"):
         cluster.put(NODES, node_object(name))
     cluster.put(NODES, NODE)
@@ -195,3 +196,13 @@ def test_a_refusal_in_the_middle_of_a_plan(run, nodes, monkeypatch):
     result = run("check", RUN, "-c", "live")
     assert result.exit_code == 1
     assert "live: holds no Node" in result.stderr
+
+
+def test_a_namespace_that_is_none_is_told(run, nodes, monkeypatch):
+    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    options = ("-c", "live", "--generations", 1, "--compare", "none")
+    told = "there is no namespace typo in the cluster"
+    assert told in run("plan", RUN, "-n", "typo", *options).stdout
+    assert told not in run("plan", RUN, "-n", "team-a", *options).stdout
+    nodes.refused[NAMESPACES.path()] = ClusterForbiddenError("forbidden")
+    assert told not in run("plan", RUN, "-n", "typo", *options).stdout
