@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,15 @@ TIMEOUT_SECONDS = 300.0
 POLICY = {"engine": {"budget": "500ms"}, "defaults": {"driver": "200ms"}}
 
 TO_TRY = """
-It goes on until Ctrl-C. In another terminal, from the checkout:
+It stays until Ctrl-C, also after the run. In another terminal, from the checkout:
 
 export KUBECONFIG={kubeconfig}
 export PATH=$PWD/.venv/bin:$PATH
+kfp-placement watch -n {namespace} {run}
 kfp-placement list -A
 kfp-placement explain -n {namespace} {run}
+kfp-placement explain -n {namespace} {run} predict
+kfp-placement plan samples/06_taxi/pipeline.yaml --cluster live -n {namespace}
 kfp-placement release; kfp-placement list -A; kfp-placement release --resume
 kubectl get placementpolicy,locations,pipelineplacements -A
 """
@@ -49,6 +52,19 @@ JsonObject = dict[str, Any]
 
 def main() -> int:
     """Show it; returns the exit code."""
+    options = read_options(sys.argv[1:])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _show(options.location, options.shorter, keep=options.keep)
+    except ControlPlaneError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def read_options(arguments: Sequence[str]) -> argparse.Namespace:
+    """What was asked for; ends the program where that makes no sense."""
     parser = argparse.ArgumentParser(prog="make demo-cluster", description=__doc__)
     parser.add_argument(
         "--location", choices=sorted(NEAREST), default="HOME-EDGE", help="where the users are"
@@ -58,20 +74,18 @@ def main() -> int:
     )
     parser.add_argument(
         "--shorter",
-        type=int,
+        type=_divisor,
         default=SHORTER,
         metavar="N",
         help="steps take an Nth of their time (default: %(default)s)",
     )
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return _show(options.location, options.shorter, keep=options.keep)
-    except ControlPlaneError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return parser.parse_args(arguments)
+
+
+def _divisor(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r:.40} is no whole number from 1 to 999999999")
+    return int(text)
 
 
 def _show(location: str, shorter: int, *, keep: bool) -> int:
@@ -86,9 +100,12 @@ def _show(location: str, shorter: int, *, keep: bool) -> int:
             with installation.namespace() as namespace:
                 run = installation.submit(_workflow(location, shorter), namespace)
                 _say(f"\nSubmitted {run}; its steps take a {shorter}th of their time.")
+                if keep:
+                    # Before it has ended: there is more to see of a run that goes on.
+                    _say(TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run))
                 code = _follow(installation, run, namespace)
                 if keep:
-                    _say(TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run))
+                    _say("\nThe cluster stays until Ctrl-C.")
                     _wait_for_interrupt()
                 return code
 
