@@ -35,8 +35,8 @@ _LABEL = 14
 """Columns of the words at the left of a block."""
 
 _NOT_COMPARED = (
-    "the plan names no other node: a run's first plan, made at once, compares none, and a step that"
-    " has begun keeps what it began with"
+    "a run's first plan, made at once, compares none, and a step that has begun keeps what it began"
+    " with"
 )
 _ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
 _MAX_ACTIVE = 100
@@ -158,7 +158,9 @@ def _joined(*texts: str) -> str:
 def _others(step: StepView) -> list[str]:
     """The next best nodes, or that the plan names none though there may be some."""
     if step.is_compared and not step.alternatives:
-        return [_NOT_COMPARED]
+        limit_ms = step.latency.max_latency_ms
+        beyond = "" if limit_ms is None else f"beyond {milliseconds_text(limit_ms)} none may be"
+        return [f"the plan names no other node: {beyond or _NOT_COMPARED}"]
     return [_alternative(each, is_ruled=step.is_ruled) for each in step.alternatives]
 
 

@@ -7,7 +7,7 @@ from kfp_placement.live.choosing import steps_named
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.kinds import EVENTS, PLACEMENTS, PODS, WORKFLOWS
 from kfp_placement.live.runs import RunView, StepView
-from kfp_placement_engine.contract.keys import RUN_NAME_ANNOTATION
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, RUN_NAME_ANNOTATION
 from tests.cli.live.conftest import placement
 from tests.support.fake_cluster import executor_pod, workflow
 
@@ -338,6 +338,11 @@ def test_no_other_node_named(live, cluster):
     cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 0, 10, 42, ["started"]], only]}))
     (told,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
     assert told.startswith("the plan names no other node: a run's first plan, made at once")
+    limited = executor_pod("fetch", node="nitos-cloud-node")
+    limited["metadata"]["annotations"][HINTS_ANNOTATION] = '{"v":1,"maxLatency":"20ms"}'
+    cluster.put(PODS, limited)
+    (told,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
+    assert told == "the plan names no other node: beyond 20 ms none may be"
     assert "else" not in block_of(live("explain", "taxi-x7k2p", "train"))
 
 
