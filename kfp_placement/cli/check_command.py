@@ -9,7 +9,7 @@ import click
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Connection, Target, connection_options
-from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, pairs
+from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, pairs
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ was found, or the input cannot be read.
 @click.option(
     "-o",
     "output_format",
-    type=click.Choice(["table", "json"]),
+    type=FormatType(("table", "json")),
     default="table",
     show_default=True,
     help="Format.",

@@ -14,6 +14,7 @@ from kfp_placement.cli.parameters import (
     INPUT_FILE,
     LOCAL_PATH,
     DurationType,
+    FormatType,
     KubeVersionType,
     NamespaceType,
     NamesType,
@@ -159,7 +160,7 @@ def _duration(text: str) -> float:
 @click.option(
     "-o",
     "output_format",
-    type=click.Choice(FORMATS),
+    type=FormatType(FORMATS),
     help="Format.  [default: table, or what the ending of --output names]",
 )
 @click.option(

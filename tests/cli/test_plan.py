@@ -283,3 +283,12 @@ def test_the_same_generations_replay_the_plan(run):
 def test_colours_need_a_terminal(plan, planner):
     planner.plan = taxi_plan()
     assert "\x1b" not in plan().stdout
+
+
+def test_a_format_as_people_write_it_for_kubectl(plan, planner):
+    assert (
+        json.loads(plan("-o=json").stdout)["kind"] == json.loads(plan("-o", "json").stdout)["kind"]
+    )
+    result = plan("-o=xml")
+    assert result.exit_code == 2
+    assert "'xml' is not one of" in result.stderr
