@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.codec import decode_hints
+from kfp_placement_engine.contract.codec import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     KUBERNETES_SCHEDULER,
@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.keys import (
     PLAN_GATE,
     SCHEDULER_LABEL,
 )
-from kfp_placement_engine.exceptions import HintsError, InputError
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.executor_names import step_of_executor
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 from kfp_placement_engine.readers.required_hosts import requires_hosts
@@ -120,17 +120,9 @@ def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
         scheduler=_text(spec, "schedulerName") or KUBERNETES_SCHEDULER,
         mark=_text(labels, SCHEDULER_LABEL),
         location=_text(labels, LOCATION_LABEL),
-        max_latency_ms=_max_latency_ms(as_text(annotations.get(HINTS_ANNOTATION), "pod")),
+        max_latency_ms=max_latency_ms_in(as_text(annotations.get(HINTS_ANNOTATION), "pod")),
         requires_hosts=requires_hosts(raw, "pod: affinity"),
     )
-
-
-def _max_latency_ms(hints: str) -> float | None:
-    """The limit in the hints; hints that cannot be read limit nothing, as in the planner."""
-    try:
-        return decode_hints(hints)[0].max_latency_ms if hints else None
-    except HintsError:
-        return None
 
 
 def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:

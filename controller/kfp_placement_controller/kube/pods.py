@@ -7,7 +7,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from kfp_placement_controller.kube.times import read_time
-from kfp_placement_engine.contract.codec import decode_hints
+from kfp_placement_engine.contract.codec import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
@@ -15,7 +15,6 @@ from kfp_placement_engine.contract.keys import (
     TYPE_LABEL,
 )
 from kfp_placement_engine.contract.quantities import Resources
-from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.readers.claim_objects import mounted_claims
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 from kfp_placement_engine.readers.pod_objects import read_requests
@@ -149,7 +148,7 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
         argo_node_name=_text(annotations, NODE_NAME_ANNOTATION),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
-        max_latency_ms=_max_latency_ms(_text(annotations, HINTS_ANNOTATION)),
+        max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
         gates=tuple(
             _text(as_mapping(gate, place), "name")
@@ -175,18 +174,6 @@ def _workflow_uid(metadata: Mapping[str, Any], place: str) -> str:
         if owner.get("kind") == "Workflow":
             return _text(owner, "uid")
     return ""
-
-
-def _max_latency_ms(hints: str) -> float | None:
-    """The limit in the hints; hints that cannot be read limit nothing, as in the planner."""
-    # Few steps have one, and reading hints takes as long as all else of a pod. JSON may escape
-    # letters, but then a backslash stands there.
-    if "maxLatency" not in hints and "\\" not in hints:
-        return None
-    try:
-        return decode_hints(hints)[0].max_latency_ms
-    except HintsError:
-        return None
 
 
 def _main_state(status: Mapping[str, Any], place: str) -> Mapping[str, Any]:

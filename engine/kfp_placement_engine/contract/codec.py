@@ -66,6 +66,21 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     return hints, warnings
 
 
+def max_latency_ms_in(text: str) -> float | None:
+    """The hard limit of the round trip in an annotation, in milliseconds; None = none.
+
+    Hints that cannot be read limit nothing, as for the planner.
+    """
+    # Few steps have one, and reading hints takes as long as all else of a pod. JSON may escape
+    # letters, but then a backslash stands there.
+    if "maxLatency" not in text and "\\" not in text:
+        return None
+    try:
+        return decode_hints(text)[0].max_latency_ms
+    except HintsError:
+        return None
+
+
 def _load(text: str) -> tuple[dict[str, Any], list[str]]:
     """The JSON object, and the keys that one of its objects has more than once."""
     if len(text) > MAX_ANNOTATION_CHARACTERS:
