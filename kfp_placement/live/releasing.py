@@ -94,16 +94,17 @@ def open_gates(
     done = Released()
     chosen = None if runs is None else list(runs)
     for _ in range(1 if dry_run else MAX_ROUNDS):
-        gated = [
-            pod
-            for pod in _pending(api, chosen)
-            if _is_gated(pod) and _name(pod) not in done.failures
-        ]
+        gated: list[JsonObject] = []
+        done.barred.clear()
+        for pod in _pending(api, chosen):
+            if _is_barred(pod):
+                done.barred.append(_name(pod))
+            if _is_gated(pod) and _name(pod) not in done.failures:
+                gated.append(pod)
         if not gated:
             break
         for pod in gated:
             _open(api, pod, done, tell, dry_run=dry_run)
-    done.barred.extend(_name(pod) for pod in _pending(api, chosen) if _is_barred(pod))
     return done
 
 
