@@ -7,6 +7,7 @@ looked at. The API server refuses lower epochs once more.
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from kfp_placement_controller.exceptions import (
@@ -35,9 +36,6 @@ MOST_EPOCH = 1_000_000
 
 Far below 2**31, to which a Lease counts: it never ends, whatever epoch somebody makes up.
 """
-
-_INVALID = 422
-"""The API server's answer to what its rules forbid, be it for what is stored already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,8 @@ class PlacementWriter:
         try:
             return self._write(placement, known, patch, create)
         except KubernetesError as error:
-            if error.status != _INVALID:
+            # What the server's rules forbid, be it for what is stored already.
+            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
             return self._made_anew(placement, create)
 
