@@ -21,7 +21,7 @@ from kfp_placement.live.words import (
     sentence,
 )
 from kfp_placement.report import values
-from kfp_placement.report.columns import Column, fitted, layout
+from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -115,8 +115,7 @@ def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableS
         ]
         for step in steps
     ]
-    columns, rows, left_out = fitted(columns, rows, style.columns)
-    return [*layout(columns, rows, style.columns), *filter(None, [left_out])]
+    return layout(columns, rows, style.columns)
 
 
 def _why(run: RunView, step: StepView, now: datetime) -> str:

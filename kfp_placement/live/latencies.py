@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kfp_placement.live.pods import PodView
+from kfp_placement.live.reasons import FAR, NEAR
 from kfp_placement.report.values import counted
 from kfp_placement_engine.contract.reason_texts import (
     ObjectionCode,
@@ -10,9 +11,6 @@ from kfp_placement_engine.contract.reason_texts import (
     milliseconds_text,
 )
 from kfp_placement_engine.contract.resources_rows import Argument, PlannedRow, Reason
-
-_NEAR = frozenset({ReasonCode.LATENCY_BEST, ReasonCode.LATENCY_NEAR})
-_FAR = frozenset({ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED})
 
 
 @dataclass(frozen=True)
@@ -98,9 +96,9 @@ def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
     if reason is None:
         return "", None
     said = reason.arguments
-    if reason.code in _NEAR and len(said) > 2:
+    if reason.code in NEAR and len(said) > 2:
         return _text(said[0]), _number(said[2])
-    if reason.code in _FAR and len(said) > 1:
+    if reason.code in FAR and len(said) > 1:
         return _text(said[1]), _number(said[0])
     if reason.code == ReasonCode.LATENCY_UNKNOWN and said:
         return _text(said[0]), None

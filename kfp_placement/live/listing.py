@@ -14,7 +14,7 @@ from kfp_placement.live.words import (
     waiting_summary,
 )
 from kfp_placement.report import values
-from kfp_placement.report.columns import Column, fitted, layout
+from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.resources_rows import StepState
@@ -51,9 +51,7 @@ def runs_table(
         Column("NOTES", wrap_from=_MIN_NOTE),
     ]
     rows = [_row(run, now, wide=style.wide, namespaces=namespaces) for run in runs]
-    columns, rows, left_out = fitted(columns, rows, style.columns)
-    lines = [*layout(columns, rows, style.columns), *filter(None, [left_out])]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in layout(columns, rows, style.columns))
 
 
 def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[str]:

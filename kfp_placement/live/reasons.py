@@ -5,14 +5,10 @@ from collections.abc import Sequence
 from kfp_placement_engine.contract.reason_texts import ReasonCode, reason_text
 from kfp_placement_engine.contract.resources_rows import Alternative, PlannedRow
 
-_RULED = frozenset(
-    {
-        ReasonCode.LATENCY_BEST,
-        ReasonCode.LATENCY_NEAR,
-        ReasonCode.LATENCY_MISSED,
-        ReasonCode.LATENCY_SEARCHED,
-    }
-)
+NEAR = frozenset({ReasonCode.LATENCY_BEST, ReasonCode.LATENCY_NEAR})
+FAR = frozenset({ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED})
+"""The latency rule decided: for a node within its tolerance, or beyond it."""
+
 _ALONE = frozenset({ReasonCode.CACHED, ReasonCode.ONLY_NODE})
 """Reasons that leave no other node."""
 
@@ -38,7 +34,7 @@ def reason_of(row: PlannedRow, nodes: Sequence[str], *, is_bound: bool) -> str:
 
 def is_ruled(row: PlannedRow) -> bool:
     """The latency rule decided where it goes."""
-    return row.reason is not None and row.reason.code in _RULED
+    return row.reason is not None and row.reason.code in NEAR | FAR
 
 
 def is_compared(row: PlannedRow) -> bool:

@@ -20,7 +20,7 @@ class Column:
         is_path: a step's name, of which the end matters most.
         wrap_from: the last column alone: its text is wrapped if at least so many columns are left
             for it, else it stands on lines of its own below the row; 0: never.
-        spare: left out by `fitted` where shortening is not enough, the highest first; 0: never.
+        spare: left out where shortening is not enough, the highest first; 0: never.
     """
 
     title: str
@@ -34,7 +34,14 @@ class Column:
 def layout(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None
 ) -> list[str]:
-    """The heading and the rows as lines; `limit` is the terminal's width, None for any."""
+    """The heading and the rows as lines, and a last one where columns had to be left out.
+
+    Args:
+        columns: how each is shown.
+        rows: a text for each column.
+        limit: the terminal's width; None = any.
+    """
+    columns, rows, left_out = _fitted(columns, rows, limit)
     wraps = columns[-1].wrap_from
     fixed = columns[:-1] if wraps else columns
     widths = _natural_widths(fixed, rows)
@@ -53,13 +60,15 @@ def layout(
         ]
         line = (" " * _GAP).join(cells)
         lines += _with_wrapped(line, row[-1], room, wraps) if wraps else [line.rstrip()]
+    if left_out:
+        lines.append(f"no room for {', '.join(left_out)}: widen the terminal, or use -o json")
     return lines
 
 
-def fitted(
+def _fitted(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None
-) -> tuple[list[Column], list[list[str]], str]:
-    """Columns and rows without what has no room, and a line that says so; "" = all has room."""
+) -> tuple[list[Column], list[list[str]], list[str]]:
+    """Columns and rows without what has no room, and the titles of that."""
     kept, cells = list(columns), [list(row) for row in rows]
     left_out: list[str] = []
     while limit is not None and _least_width(kept, cells) > limit:
@@ -70,8 +79,7 @@ def fitted(
         left_out.append(kept.pop(first).title)
         for row in cells:
             row.pop(first)
-    told = f"no room for {', '.join(left_out)}: widen the terminal, or use -o json"
-    return kept, cells, told if left_out else ""
+    return kept, cells, left_out
 
 
 def _least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
