@@ -19,6 +19,7 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     DeletePod,
     OpenGate,
+    SayFindings,
     StartRound,
     TellElsewhere,
     WritePlacement,
@@ -33,6 +34,7 @@ from tests.controlplane.argo.state import write_time
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
+from tests.support import recording
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
@@ -355,18 +357,34 @@ class PlayedCluster:
         match action:
             case StartRound():
                 self.rounds.append(action)
-                self.coordinator.round_outcome(self.search(action.round), self.now)
+                found = self.search(recording.counted(action.round))
+                self.coordinator.round_outcome(found, self.now)
             case WritePlacement():
                 self._write(action)
-            case Announce():
+            case Announce(key, _, reason, note, kind):
                 self.announced.append(action)
-            case OpenGate():
-                self._pod(action.release.pod.name)["spec"].pop("schedulingGates", None)
+                recording.keep("event", at=self.now, key=key, say=[reason, note, kind])
+            case OpenGate(release):
+                recording.keep(
+                    "gate",
+                    at=self.now,
+                    pod=release.pod.name,
+                    cause=release.cause,
+                    node=release.node,
+                    hosts=release.hosts,
+                )
+                self._pod(release.pod.name)["spec"].pop("schedulingGates", None)
                 self._dirty = True
             case TellElsewhere():
                 self.elsewhere.append(action.found.message)
+                recording.keep("elsewhere", at=self.now, say=action.found.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)
+                recording.keep("deleted", at=self.now, pod=action.pod.name)
+            case SayFindings(findings):
+                for each in findings:
+                    say = [each.condition, each.holds, each.reason, each.message, each.flag]
+                    recording.keep("finding", at=self.now, say=say)
             case _:
                 pass
 
@@ -374,6 +392,7 @@ class PlayedCluster:
         """As the API server does: what is not written stays; what is malformed fails."""
         self.writes.append(write)
         raw = json.loads(json.dumps(write.placement.to_object()))
+        recording.keep("write", at=self.now, plan=write.plan, status=write.status, object=raw)
         before = self.placements.get(write.key)
         if not write.plan and before is not None:
             raw["spec"] = before.to_object()["spec"]
