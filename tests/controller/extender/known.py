@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kfp_placement_controller.extender import admission, answers, decisions
 from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
 from kfp_placement_controller.extender.knowledge import KnownPlan
 from kfp_placement_controller.extender.memory import (
@@ -15,6 +16,7 @@ from kfp_placement_controller.extender.memory import (
 from kfp_placement_controller.kube.claims import observe_claim
 from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
 from kfp_placement_controller.kube.watch import Change
+from tests.support import recording
 
 JsonObject = dict[str, Any]
 
@@ -120,6 +122,51 @@ def node_object(name: str, labels: Mapping[str, str] | None = None, **spec: Any)
         "spec": spec,
         "status": {"allocatable": room},
     }
+
+
+class Answers(answers.Answers):
+    """As in the product; what is asked and answered is kept."""
+
+    def filter(self, body: bytes, paused_seconds: float = 0.0) -> answers.Answer:
+        """Which nodes remain, or a pause."""
+        found = super().filter(body, paused_seconds)
+        recording.keep("filter", body=body, paused=paused_seconds, answer=list(found))
+        return found
+
+    def prioritize(self, body: bytes) -> answers.Answer:
+        """How many points each node has."""
+        found = super().prioritize(body)
+        recording.keep("prioritize", body=body, answer=list(found))
+        return found
+
+    def mutate(self, body: bytes) -> answers.Answer:
+        """What a new pod is given."""
+        found = super().mutate(body)
+        recording.keep("mutate", body=body, answer=list(found))
+        return found
+
+
+def filter_nodes(known: Any, pod: AskedPod, names: Sequence[str]) -> decisions.Decision:
+    """As in the product; what is asked and answered is kept."""
+    found = decisions.filter_nodes(known, pod, names)
+    answer = [found.nodes, found.ground, found.planned, dict(found.reasons)]
+    recording.keep("decision", pod=pod.observed.name, names=names, answer=answer)
+    return found
+
+
+def prioritize_nodes(known: Any, pod: AskedPod, names: Sequence[str]) -> list[Any]:
+    """As in the product; what is asked and answered is kept."""
+    found = decisions.prioritize_nodes(known, pod, names)
+    points = [[each.host, each.score] for each in found]
+    recording.keep("points", pod=pod.observed.name, names=names, answer=points)
+    return found
+
+
+def mutations(pod: Any, namespace: str, *policy: Any) -> list[Any]:
+    """As in the product; what is asked and answered is kept."""
+    found = admission.mutations(pod, namespace, *policy)
+    recording.keep("admission", pod=pod, namespace=namespace, answer=found)
+    return found
 
 
 class Cluster:

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kube.watch import Change
-from tests.controller.extender.known import Cluster, pod_object
+from tests.controller.extender.known import Answers, Cluster, pod_object
 from tests.support.data import data_path
 
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]

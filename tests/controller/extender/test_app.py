@@ -25,6 +25,7 @@ from kfp_placement_controller.extender.knowledge import Knowledge
 from tests.controller.extender.known import Cluster, pod_object
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.ports import LOOPBACK
+from tests.support import recording
 
 QUESTION = {"Pod": pod_object(), "Nodes": None, "NodeNames": ["a", "b"]}
 
@@ -51,7 +52,10 @@ async def serving(make, tls=None, trusted=None):
                 data=io.BytesIO(body) if isinstance(body, bytes) else body,
                 ssl=trusted if trusted is not None else True,
             ) as response:
-                return response.status, await response.read()
+                found = response.status, await response.read()
+            if path != "/metrics":
+                recording.keep("http", path=path, body=body, status=found[0], answer=found[1])
+            return found
 
         yield ask
 

@@ -6,19 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.decisions import (
-    CANDIDATES,
-    Ground,
-    filter_nodes,
-    prioritize_nodes,
-)
+from kfp_placement_controller.extender.decisions import CANDIDATES, Ground
 from kfp_placement_controller.extender.knowledge import Knowledge
 from tests.controller.extender.known import (
     WORKFLOW,
     Cluster,
     asked,
+    filter_nodes,
     observed,
     predict,
+    prioritize_nodes,
 )
 
 NODES = ["a", "b", "c", "d", "e"]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from kfp_placement_controller.extender.decisions import filter_nodes
 from kfp_placement_controller.extender.elsewhere import ElsewhereNotes
 from kfp_placement_controller.kube.watch import Change
-from tests.controller.extender.known import Cluster, asked, observed, predict
+from tests.controller.extender.known import Cluster, asked, filter_nodes, observed, predict
+from tests.support import recording
 
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]
 
@@ -19,6 +19,7 @@ class Told:
 
     def _tell(self, found):
         self.events.append((found.pod.name, found.message))
+        recording.keep("elsewhere", pod=found.pod.name, say=found.message)
 
     def ask(self, cluster, pod, offered):
         """The scheduler asks."""

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from kfp_placement_controller.extender.asked_pod import read_asked_pod
-from kfp_placement_controller.extender.decisions import Ground, filter_nodes
+from kfp_placement_controller.extender.decisions import Ground
 from kfp_placement_controller.extender.memory import read_plan
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.readers import read_run_file
-from tests.controller.extender.known import Cluster, plan_object
+from tests.controller.extender.known import Cluster, filter_nodes, plan_object
 from tests.support.data import data_path
 
 NODES = [f"node-{number}" for number in range(7)]
