@@ -7,6 +7,7 @@ from click.testing import CliRunner, Result
 
 from kfp_placement.cli import cli
 from kfp_placement_engine.plan import Plan
+from tests.support import recording
 from tests.support.plans import taxi_plan
 
 SAMPLE = Path(__file__).parents[2] / "kfp_placement" / "demo"
@@ -55,7 +56,10 @@ def run(tmp_path, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
 
     def invoke(*args: object, stdin: bytes | str | None = None) -> Result:
-        return CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
+        found = CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
+        said = [recording.plain(text, tmp_path) for text in (found.stdout, found.stderr)]
+        recording.keep("command", code=found.exit_code, stdout=said[0], stderr=said[1])
+        return found
 
     return invoke
 

@@ -18,6 +18,10 @@ GENERATIONS = 20
 """Of a search while recording: a limit of time would make every record another one."""
 LONGEST_BYTES = 2000
 
+_ROOT = str(Path(__file__).parents[2])
+_FRAME = re.compile(r'(?m)^  (?:File "|  ).*\n')
+"""A line of a traceback that says where."""
+
 
 def keep(kind: str, **seen: Any) -> None:
     """Write down what the running test has just seen.
@@ -31,6 +35,13 @@ def keep(kind: str, **seen: Any) -> None:
     path = Path(folder) / (re.sub(r"[^\w.=-]+", "_", test)[:150] + ".jsonl")
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"kind": kind, **seen}, default=_plain) + "\n")
+
+
+def plain(text: str, folder: Path) -> str:
+    """A text without what differs from run to run: folders, ports, and where tracebacks lead."""
+    text = text.replace(str(folder), "FOLDER").replace(_ROOT, "TREE")
+    text = re.sub(r"127\.0\.0\.1:\d+", "SERVER", text)
+    return _FRAME.sub("", text) if "Traceback" in text else text
 
 
 def counted(asked: Any) -> Any:
