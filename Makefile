@@ -8,6 +8,8 @@ BIN := .venv/bin
 WORKERS ?= 2
 # More for pytest, such as PYTEST_ARGS="-k volumes".
 PYTEST_ARGS ?=
+# More for compare: --fresh (collect the base again), --report FOLDER.
+COMPARE_ARGS ?=
 # More for the demo on a cluster: --location NITLAB-EDGE, --keep (to try commands on it).
 DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
@@ -20,7 +22,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports regenerate test test-cluster controlplane demo-cluster verify \
+.PHONY: help setup kernel demo format lint typecheck imports compare regenerate test test-cluster controlplane demo-cluster verify \
 	bench bench-cluster bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
@@ -70,6 +72,11 @@ controlplane: setup ## start a control plane by hand, print its kubeconfig, stop
 
 demo-cluster: setup ## place the taxi pipeline on a real control plane and show it (Go builds it once: minutes)
 	@$(BIN)/python -m tests.controller.demo_cluster $(DEMO_ARGS)
+
+# Nothing is compared with itself by mistake: the base is always named.
+compare: setup ## compare what this tree does with what BASE=commit does (ONLY=plan,check: some of it)
+	@test -n "$(BASE)" || { echo "make compare BASE=COMMIT: name the commit to compare with" >&2; exit 2; }
+	@$(BIN)/python -m tests.comparison $(BASE) --only "$(ONLY)" --workers $(WORKERS) $(COMPARE_ARGS)
 
 regenerate: setup ## write anew what is made from code: the samples' packages and the demo's copies
 	@REGENERATE=1 $(BIN)/python -m pytest -q tests/samples/test_golden_packages.py

@@ -1,0 +1,33 @@
+"""The groups of cases, by the door through which they ask."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases that are collected together.
+
+    Attributes:
+        collector: module and function that ask.
+        title: what is compared.
+        shares: processes that its cases can be dealt out to.
+        frozen: the time of day stands still.
+        leaves_out: what is not compared, and why.
+    """
+
+    collector: str
+    title: str
+    shares: int = 1
+    frozen: bool = True
+    leaves_out: tuple[str, ...] = ()
+
+
+GROUPS = {
+    "plan": Group("plans:collect", "`plan` of all runs, and its options", shares=2),
+    "check": Group("checks:collect_check", "`check` of all runs", shares=2),
+    "modules": Group("checks:collect_modules", "`plan` of pipelines in Python"),
+    "inputs": Group("plans:collect_inputs", "what `plan` and `check` refuse, and stdin"),
+    "others": Group("checks:collect_others", "`cluster`, `demo`, `bench scheduler`"),
+    "help": Group("checks:collect_help", "help, versions, completion"),
+    "files": Group("rendered:collect", "`deploy`, kinds, schemas, samples"),
+}
