@@ -12,7 +12,8 @@ from typing import Any
 from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOptionError
 from kfp_placement_engine.contract.hints import StepHints
 from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
-from kfp_placement_engine.contract.quantities import (
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.quantities import (
     MIN_MEMORY_BYTES,
     format_resource,
     parse_cpu,
@@ -20,7 +21,6 @@ from kfp_placement_engine.contract.quantities import (
     parse_latency_ms,
     parse_quantity,
 )
-from kfp_placement_engine.exceptions import QuantityError
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _NOT_LABEL = re.compile(r"[^-A-Za-z0-9_.]+", re.ASCII)

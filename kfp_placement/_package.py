@@ -8,7 +8,7 @@ from typing import Any
 
 from kfp_placement.exceptions import RunError, UsageError
 from kfp_placement_engine.exceptions import EngineError
-from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, read_file
+from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
 
 @dataclass(frozen=True)

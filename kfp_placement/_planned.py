@@ -11,9 +11,9 @@ from kfp_placement.report import summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
 from kfp_placement.report.visible import shown, visible
-from kfp_placement_engine.plan import Plan, PlannedStep
-from kfp_placement_engine.run_graph import Notice
-from kfp_placement_engine.step_names import StepNames, listed
+from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.step_names import StepNames, listed
 
 _NAMES_SHOWN = 20
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kfp_placement._kube_versions import KUBE_RANGE, NEWEST_KUBE, OLDEST_KUBE
 from kfp_placement.exceptions import MarkValueError
-from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.model.assumptions import Assumptions
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
@@ -91,7 +91,7 @@ def assumed(option: str, value: Any) -> Assumptions | None:
         MarkValueError: it is neither.
     """
     if value is not None and not isinstance(value, Assumptions):
-        raise _bad(option, value, "kfp_placement_engine.assumptions.Assumptions(...)")
+        raise _bad(option, value, "kfp_placement_engine.model.assumptions.Assumptions(...)")
     return value
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from kfp_placement._package import Package
 from kfp_placement.exceptions import RunError, UnknownStepError, UsageError
 from kfp_placement_engine import exceptions as engine
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers import read_cluster, read_run
-from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
 from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.run_graph import RunGraph
+from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
 
 _LIVE = "live"
 

@@ -7,13 +7,7 @@ from kfp_placement.findings import Finding, Level
 from kfp_placement_engine.contract.keys import (
     LATENCY_RULED_TYPES,
 )
-from kfp_placement_engine.run_graph import (
-    Group,
-    GroupKind,
-    RunGraph,
-    Step,
-    StepKind,
-)
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
 

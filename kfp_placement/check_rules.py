@@ -12,22 +12,16 @@ from kfp_placement.check_marks import (
     unmarked_steps,
 )
 from kfp_placement.findings import CheckReport, Finding, Level
-from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.contract.keys import (
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
-from kfp_placement_engine.planning import PlanOptions, plan_run
-from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, load_documents
-from kfp_placement_engine.run_graph import (
-    DurationSource,
-    Notice,
-    RunGraph,
-    Step,
-    StepKind,
-)
-from kfp_placement_engine.step_names import listed
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
 _SAID_BETTER = frozenset({"unmarked-steps"})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
     from kfp_placement._planned import Preview
-    from kfp_placement_engine.assumptions import Assumptions
+    from kfp_placement_engine.model.assumptions import Assumptions
 
 
 def preview(
@@ -67,10 +67,10 @@ def preview(
     from kfp_placement._package import package_of
     from kfp_placement._planned import Preview
     from kfp_placement._reading import cluster_of, engine_errors, graph_of
-    from kfp_placement_engine.contract.quantities import parse_duration
-    from kfp_placement_engine.overrides import in_namespace, with_cached, with_durations
-    from kfp_placement_engine.planning import PlanOptions, assumptions_of
-    from kfp_placement_engine.policy_options import options_on, plan_on
+    from kfp_placement_engine.model.quantities import parse_duration
+    from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
+    from kfp_placement_engine.planning.plan_runs import PlanOptions, assumptions_of
+    from kfp_placement_engine.planning.policy_options import options_on, plan_on
 
     for name in unknown:
         raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))

@@ -24,12 +24,12 @@ from kfp_placement.exceptions import (
     PlacementWarning,
     UsageError,
 )
-from kfp_placement_engine.contract.codec import (
+from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.hints_codec import (
     MAX_ANNOTATION_CHARACTERS,
     decode_hints,
     encode_hints,
 )
-from kfp_placement_engine.contract.hints import StepHints
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,

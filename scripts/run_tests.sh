@@ -39,7 +39,7 @@ judge_coverage_here() {
 judge_core() {
     engine=engine/kfp_placement_engine
     "$python" -m coverage report --fail-under 100 --show-missing --skip-covered \
-        --include "$engine/contract/*,$engine/fitness.py,$engine/simulation.py" || failed=1
+        --include "$engine/contract/*,$engine/model/*,$engine/search/fitness.py,$engine/search/simulation.py" || failed=1
 }
 
 # Without a control plane its tests are collected all the same, and say why they are skipped.

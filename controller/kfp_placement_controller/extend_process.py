@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.app import (
@@ -24,10 +25,8 @@ from kfp_placement_controller.extender.app import (
     scheduler_application,
     webhook_application,
 )
-from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.decisions import Decision
-from kfp_placement_controller.extender.elsewhere import ElsewhereNotes
-from kfp_placement_controller.extender.guard import Guard
+from kfp_placement_controller.extender.deviations import ElsewhereNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.memory import (
     Memory,
@@ -37,10 +36,9 @@ from kfp_placement_controller.extender.memory import (
     read_policy,
 )
 from kfp_placement_controller.extender.rejections import count_rejection
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.kube.access import Need, check_access
-from kfp_placement_controller.kube.claims import observe_claim
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.elsewhere import tell_elsewhere
 from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
@@ -53,8 +51,10 @@ from kfp_placement_controller.kube.kinds import (
     POLICIES,
 )
 from kfp_placement_controller.kube.leases import observe_lease
-from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
 from kfp_placement_controller.kube.watch import Change, Watcher
+from kfp_placement_controller.observed.claims import observe_claim
+from kfp_placement_controller.observed.deviations import tell_elsewhere
+from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
 from kfp_placement_controller.settings import ExtendSettings
 
 _LOG = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ class ExtendProcess:
             ),
         )
 
-    def _decided(self, known: Knowledge, pod: AskedPod, decision: Decision) -> None:
+    def _decided(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> None:
         self._notes.decided(known, pod, decision)
         if len(decision.nodes) == 1 and pod.observed.uid:
             self._memory.granted(pod.observed, decision.nodes[0])

@@ -56,7 +56,7 @@ PROCESSES: Mapping[str, Process] = {
     ),
     "release": Process(
         ReleaseSettings,
-        "kfp_placement_controller.release",
+        "kfp_placement_controller.release_process",
         "pause the policy and remove our gates from all pods",
     ),
 }

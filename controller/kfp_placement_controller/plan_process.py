@@ -9,13 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from kfp_placement_controller.actuators.leading import Leading
+from kfp_placement_controller.actuators.placements import observe_existence
+from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.kube.access import Need, check_access
-from kfp_placement_controller.kube.attach_failures import (
-    ATTACH_FAILED_SELECTOR,
-    MAX_ATTACH_FAILURES,
-    observe_attach_failure,
-)
-from kfp_placement_controller.kube.claims import observe_claim, observe_volume
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
@@ -34,28 +31,31 @@ from kfp_placement_controller.kube.kinds import (
     Kind,
 )
 from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
-from kfp_placement_controller.kube.namespaces import observe_namespace
-from kfp_placement_controller.kube.nodes import observe_node
-from kfp_placement_controller.kube.placements import observe_existence
-from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.kube.watch import Change, Watcher, WatchParams
-from kfp_placement_controller.kube.workflows import observe_workflow
 from kfp_placement_controller.metrics import (
     LEARNED_SECONDS,
     PLANNER_TICK_SECONDS,
     RUNS,
 )
-from kfp_placement_controller.plan_actions import ActionRunner
-from kfp_placement_controller.plan_leading import Leading
+from kfp_placement_controller.observed.attach_failures import (
+    ATTACH_FAILED_SELECTOR,
+    MAX_ATTACH_FAILURES,
+    observe_attach_failure,
+)
+from kfp_placement_controller.observed.claims import observe_claim, observe_volume
+from kfp_placement_controller.observed.namespaces import observe_namespace
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
+from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
-from kfp_placement_engine.contract.resources_placement import Phase
 
 _LOG = logging.getLogger(__name__)
 

@@ -17,28 +17,25 @@ searches it until a stopping criterion says so, `simulate` plays any `Placement`
 """
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kfp_placement_engine.active_runs import (
+    from kfp_placement_engine.bounds.lower_bound import lower_bound
+    from kfp_placement_engine.lowering import LoweringOptions, lower
+    from kfp_placement_engine.model.active_runs import (
         ActiveRun,
         ProgressState,
         ReservedRoom,
         ReservedRun,
         StepProgress,
     )
-    from kfp_placement_engine.assumptions import Assumptions
-    from kfp_placement_engine.baselines import BASELINES
-    from kfp_placement_engine.cluster import Claim, Cluster, Node, Taint
-    from kfp_placement_engine.genetic import GeneticParams
-    from kfp_placement_engine.lower_bound import lower_bound
-    from kfp_placement_engine.lowering import LoweringOptions, lower
-    from kfp_placement_engine.placement import Placement
-    from kfp_placement_engine.plan import Plan, PlannedStep, RunsPlan, reserved_run
-    from kfp_placement_engine.planning import PlanOptions, plan_run, plan_runs
-    from kfp_placement_engine.problem import PlacementProblem
+    from kfp_placement_engine.model.assumptions import Assumptions
+    from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+    from kfp_placement_engine.model.plan import Plan, PlannedStep, RunsPlan, reserved_run
+    from kfp_placement_engine.model.run_graph import RunGraph, Step
+    from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run, plan_runs
+    from kfp_placement_engine.problem.placement import Placement
+    from kfp_placement_engine.problem.problem import PlacementProblem
     from kfp_placement_engine.readers import (
         ReadOptions,
         read_cluster,
@@ -46,11 +43,12 @@ if TYPE_CHECKING:
         read_run,
         read_run_file,
     )
-    from kfp_placement_engine.result import Result
-    from kfp_placement_engine.run_graph import RunGraph, Step
-    from kfp_placement_engine.simulation import Schedule, simulate
-    from kfp_placement_engine.solve import solve
-    from kfp_placement_engine.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
+    from kfp_placement_engine.search.baselines import BASELINES
+    from kfp_placement_engine.search.genetic import GeneticParams
+    from kfp_placement_engine.search.result import Result
+    from kfp_placement_engine.search.simulation import Schedule, simulate
+    from kfp_placement_engine.search.solve import solve
+    from kfp_placement_engine.search.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
 
 __all__ = [
     "BASELINES",
@@ -97,23 +95,29 @@ __all__ = [
 # A module that needs only the contract should not pay for numpy and the kernel: names are imported
 # when they are first asked for (PEP 562).
 _HOME = {
-    "active_runs": ("ActiveRun", "ProgressState", "ReservedRoom", "ReservedRun", "StepProgress"),
-    "assumptions": ("Assumptions",),
-    "baselines": ("BASELINES",),
-    "cluster": ("Claim", "Cluster", "Node", "Taint"),
-    "genetic": ("GeneticParams",),
-    "lower_bound": ("lower_bound",),
+    "bounds.lower_bound": ("lower_bound",),
     "lowering": ("LoweringOptions", "lower"),
-    "placement": ("Placement",),
-    "plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
-    "planning": ("PlanOptions", "plan_run", "plan_runs"),
-    "problem": ("PlacementProblem",),
+    "model.active_runs": (
+        "ActiveRun",
+        "ProgressState",
+        "ReservedRoom",
+        "ReservedRun",
+        "StepProgress",
+    ),
+    "model.assumptions": ("Assumptions",),
+    "model.cluster": ("Claim", "Cluster", "Node", "Taint"),
+    "model.plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
+    "model.run_graph": ("RunGraph", "Step"),
+    "planning.plan_runs": ("PlanOptions", "plan_run", "plan_runs"),
+    "problem.placement": ("Placement",),
+    "problem.problem": ("PlacementProblem",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),
-    "result": ("Result",),
-    "run_graph": ("RunGraph", "Step"),
-    "simulation": ("Schedule", "simulate"),
-    "solve": ("solve",),
-    "stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "NoImprovement"),
+    "search.baselines": ("BASELINES",),
+    "search.genetic": ("GeneticParams",),
+    "search.result": ("Result",),
+    "search.simulation": ("Schedule", "simulate"),
+    "search.solve": ("solve",),
+    "search.stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "NoImprovement"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -129,19 +133,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """This package: `solve` and `lower_bound` stay functions when modules of these names load.
-
-    Python sets a submodule as an attribute of its package, which would hide the public name.
-    """
-
-    # `typing.override` came with Python 3.12.
-    def __setattr__(self, name: str, value: Any) -> None:  # type: ignore[explicit-override]
-        if isinstance(value, ModuleType) and name in _MODULE_OF:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

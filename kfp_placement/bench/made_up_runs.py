@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
-from kfp_placement_engine.run_graph import DataInput, Group, GroupKind
+from kfp_placement_engine.model.run_graph import DataInput, Group, GroupKind
 
 IMAGES = 20
 LATEST_SHARE, LATEST_LEAST = 0.25, 20

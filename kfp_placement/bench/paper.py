@@ -14,7 +14,7 @@ from kfp_placement.bench.paper_report import Outcome, Rooms, parts_of
 from kfp_placement.bench.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
 from kfp_placement.bench.tables import as_markdown, as_text, machine
 from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
-from kfp_placement_engine.paper_genetic import is_constant
+from kfp_placement_engine.search.paper_genetic import is_constant
 
 Progress = Callable[[float, str], None]
 """Called with the share done (0 to 1) and a short text."""

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.kube_scheduler.pod import Pod
-from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, load_documents, read_file
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.pod import Pod
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
-from kfp_placement_engine.readers.node_objects import read_node
-from kfp_placement_engine.readers.pod_objects import read_pod
+from kfp_placement_engine.readers.kubernetes.nodes import read_node
+from kfp_placement_engine.readers.kubernetes.pods import read_pod
+from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
 
 _VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:[.+-].*)?", re.ASCII | re.DOTALL)
 _STOCK_PROFILES = ("default", "stock", "")

@@ -23,7 +23,7 @@ from kfp_placement_engine import (
     plan_run,
     solve,
 )
-from kfp_placement_engine.genetic import seeds_of, trials_per_generation
+from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
 
 DISPATCH = {"kfp": "ready", "workflow": "ordered"}
 

@@ -20,7 +20,7 @@ from kfp_placement_engine import (
     Step,
     lower,
 )
-from kfp_placement_engine.problem import Floats, Integers
+from kfp_placement_engine.problem.problem import Floats, Integers
 
 TASKS = 100
 SUBTASKS = 6

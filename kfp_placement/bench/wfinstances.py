@@ -29,8 +29,8 @@ from kfp_placement_engine import (
     read_run_file,
     solve,
 )
-from kfp_placement_engine.baselines import schedules_of
 from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.search.baselines import schedules_of
 
 FOLDER = "wfinstances"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kfp_placement.bench.tables import Table, machine
 from kfp_placement.bench.wfinstances_origin import ORIGIN
-from kfp_placement_engine.plan import Bound
+from kfp_placement_engine.model.plan import Bound
 
 _MARGIN = 1e-6
 

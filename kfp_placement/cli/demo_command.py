@@ -12,8 +12,8 @@ from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement.report.table import TableStyle
-    from kfp_placement_engine.plan import Plan
-    from kfp_placement_engine.run_graph import RunGraph, Step
+    from kfp_placement_engine.model.plan import Plan
+    from kfp_placement_engine.model.run_graph import RunGraph, Step
 
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
 """Where the users of the sample may be; there is a package for each, the first is shown in full."""
@@ -96,7 +96,7 @@ def demo(output: Path, budget: float, seed: int) -> int:
 
 def _plans(budget: float, seed: int) -> list[_Planned]:
     from kfp_placement.cli.progress import LiveLine
-    from kfp_placement_engine.planning import PlanOptions, plan_run
+    from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
     from kfp_placement_engine.readers import read_cluster, read_run
     from kfp_placement_engine.readers.options import ReadOptions
 
@@ -144,7 +144,7 @@ def _marks(graph: "RunGraph", style: "TableStyle") -> str:
 
 def _mark(step: "Step") -> list[str]:
     from kfp_placement.report import values
-    from kfp_placement_engine.contract.quantities import format_resource
+    from kfp_placement_engine.model.quantities import format_resource
 
     outputs = [format_resource("memory", size) for size in step.output_bytes.values()]
     location = step.location

@@ -13,8 +13,8 @@ from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
-    from kfp_placement_engine.cluster import Cluster
-    from kfp_placement_engine.planning import Progress
+    from kfp_placement_engine.model.cluster import Cluster
+    from kfp_placement_engine.planning.plan_runs import Progress
 
 STDIN = "-"
 LIVE = "live"
@@ -45,7 +45,7 @@ def read_package(run: str) -> "Package":
         EngineError: it is not there or cannot be read.
     """
     from kfp_placement._package import Package
-    from kfp_placement_engine.readers.documents import RUN_MAX_BYTES, read_file
+    from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
     if run == STDIN:
         return Package("stdin", _stdin(RUN_MAX_BYTES))
@@ -94,7 +94,7 @@ def read_cluster_source(
 
         return live_cluster(live.cluster, live.namespace, progress)
     from kfp_placement_engine.readers import read_cluster
-    from kfp_placement_engine.readers.documents import CLUSTER_MAX_BYTES, read_file
+    from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
 
     if cluster == STDIN:
         return read_cluster(_stdin(CLUSTER_MAX_BYTES), name="stdin", progress=progress)

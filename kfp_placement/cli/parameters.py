@@ -38,7 +38,7 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Seconds."""
-        from kfp_placement_engine.contract.quantities import parse_duration
+        from kfp_placement_engine.model.quantities import parse_duration
 
         try:
             return parse_duration(value)
@@ -77,7 +77,7 @@ class NamespaceType(click.ParamType):  # type: ignore[type-arg]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
         """The name."""
-        from kfp_placement_engine.overrides import check_namespace
+        from kfp_placement_engine.planning.overrides import check_namespace
 
         try:
             return check_namespace(str(value))

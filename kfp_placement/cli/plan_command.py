@@ -24,7 +24,7 @@ from kfp_placement.cli.parameters import (
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
-    from kfp_placement_engine.plan import Plan
+    from kfp_placement_engine.model.plan import Plan
 
 _EPILOG = """\b
 RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
@@ -47,7 +47,7 @@ Exit code 4: a step fits no node; the plan is printed all the same.
 
 
 def _duration(text: str) -> float:
-    from kfp_placement_engine.contract.quantities import parse_duration
+    from kfp_placement_engine.model.quantities import parse_duration
 
     return parse_duration(text)
 

@@ -13,9 +13,9 @@ from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
-    from kfp_placement_engine.plan import Plan
-    from kfp_placement_engine.planning import Progress
-    from kfp_placement_engine.run_graph import RunGraph
+    from kfp_placement_engine.model.plan import Plan
+    from kfp_placement_engine.model.run_graph import RunGraph
+    from kfp_placement_engine.planning.plan_runs import Progress
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def make_plan(request: PlanRequest) -> "Plan":
         # Before a cluster is asked: a name that is wrong is told at once.
         package = read_package(request.run)
         cluster = read_cluster_source(request.cluster, progress, live)
-        from kfp_placement_engine.overrides import in_namespace
-        from kfp_placement_engine.planning import assumptions_of
-        from kfp_placement_engine.policy_options import options_on, plan_on
+        from kfp_placement_engine.planning.overrides import in_namespace
+        from kfp_placement_engine.planning.plan_runs import assumptions_of
+        from kfp_placement_engine.planning.policy_options import options_on, plan_on
 
         given = request.given_options()
         width = assumptions_of(cluster, options_on(cluster, given)).loop_width
@@ -84,9 +84,9 @@ def _graph(
     request: PlanRequest, package: "Package", loop_width: int, progress: "Progress"
 ) -> "RunGraph":
     from kfp_placement_engine.exceptions import ArgumentError, UnknownLoopError
-    from kfp_placement_engine.overrides import in_namespace, with_durations
+    from kfp_placement_engine.planning.overrides import in_namespace, with_durations
     from kfp_placement_engine.readers import read_run
-    from kfp_placement_engine.readers.durations import read_durations_file
+    from kfp_placement_engine.readers.durations_file import read_durations_file
     from kfp_placement_engine.readers.options import ReadOptions
 
     options = ReadOptions(
@@ -107,7 +107,7 @@ def _graph(
 def _overridden(graph: "RunGraph", request: PlanRequest) -> "RunGraph":
     """Apply what stands on the command line; a step that the run lacks is a usage error there."""
     from kfp_placement_engine.exceptions import InputError
-    from kfp_placement_engine.overrides import with_cached, with_durations
+    from kfp_placement_engine.planning.overrides import with_cached, with_durations
 
     try:
         return with_cached(with_durations(graph, request.durations), request.assume_cached)

@@ -143,10 +143,10 @@ class _Watch:
     def _seen(self, look: "JsonObject | None") -> ExitCode | None:
         from kfp_placement.live.changes import changes, is_replanned, with_states_seen
         from kfp_placement.live.exceptions import ClusterError
+        from kfp_placement.live.formatting import clock_text
         from kfp_placement.live.runs import run_view
-        from kfp_placement.live.words import clock_text
         from kfp_placement.live.workflows import with_failure
-        from kfp_placement_engine.contract.resources_placement import Phase
+        from kfp_placement_engine.contract.placement import Phase
 
         if look is None:
             return self._absent()

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from kfp_placement.live.runs import UNKNOWN_STATE, RunView, StepView
-from kfp_placement.live.words import (
+from kfp_placement.live.formatting import (
     alarm_text,
     drift_text,
     makespans_text,
@@ -15,9 +14,10 @@ from kfp_placement.live.words import (
     sentence,
     waiting_summary,
 )
+from kfp_placement.live.runs import UNKNOWN_STATE, RunView, StepView
 from kfp_placement.report import values
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.contract.resources_rows import ENDED_STATES, StepState
+from kfp_placement_engine.contract.rows import ENDED_STATES, StepState
 
 _NEWS_SECONDS = 5.0
 """A planned end that moves by less is no news: every end of a step moves it a little."""

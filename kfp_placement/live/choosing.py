@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement.report.visible import shown, visible
-from kfp_placement_engine.step_names import StepNames, task_of
+from kfp_placement_engine.model.step_names import StepNames, task_of
 
 _INDEX = re.compile(r"\[[0-9]+\]")
 _SHOWN = 10

@@ -19,10 +19,10 @@ from kfp_placement.live.kinds import (
     Kind,
     items,
 )
-from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.exceptions import LimitError
-from kfp_placement_engine.readers.kubernetes_objects import UNUSED_KEYS, read_objects
-from kfp_placement_engine.run_graph import Notice
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
 
 MAX_OBJECTS = 500_000
 """Objects of a cluster that are read."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
+from kfp_placement.live.formatting import moment_text
 from kfp_placement.live.runs import RunView, StepView
-from kfp_placement.live.words import moment_text
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import Condition
 

@@ -4,9 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 
-from kfp_placement.live.latencies import latency_text
-from kfp_placement.live.runs import AlternativeView, RunView, StepView
-from kfp_placement.live.words import (
+from kfp_placement.live.formatting import (
     NONE,
     actual_text,
     age_text,
@@ -20,14 +18,16 @@ from kfp_placement.live.words import (
     run_title,
     sentence,
 )
+from kfp_placement.live.latencies import latency_text
+from kfp_placement.live.runs import AlternativeView, RunView, StepView
 from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.quantities import format_duration
-from kfp_placement_engine.contract.reason_texts import milliseconds_text
-from kfp_placement_engine.contract.resources_rows import StepState
+from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.contract.texts import milliseconds_text
+from kfp_placement_engine.model.quantities import format_duration
 
 _MIN_STEP = 24
 _MIN_WHY = 30

@@ -5,12 +5,8 @@ from dataclasses import dataclass
 from kfp_placement.live.pods import PodView
 from kfp_placement.live.reasons import FAR, NEAR
 from kfp_placement.report.values import counted
-from kfp_placement_engine.contract.reason_texts import (
-    ObjectionCode,
-    ReasonCode,
-    milliseconds_text,
-)
-from kfp_placement_engine.contract.resources_rows import Argument, PlannedRow, Reason
+from kfp_placement_engine.contract.rows import Argument, PlannedRow, Reason
+from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode, milliseconds_text
 
 
 @dataclass(frozen=True)

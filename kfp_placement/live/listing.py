@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from kfp_placement.live.runs import RunView
-from kfp_placement.live.words import (
+from kfp_placement.live.formatting import (
     NONE,
     ago_text,
     alarm_text,
@@ -13,11 +12,12 @@ from kfp_placement.live.words import (
     sentence,
     waiting_summary,
 )
+from kfp_placement.live.runs import RunView
 from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.contract.resources_rows import StepState
+from kfp_placement_engine.contract.rows import StepState
 
 _MIN_WAITS = 24
 _MIN_NOTE = 24

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.codec import max_latency_ms_in
+from kfp_placement_engine.contract.hints_codec import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     KUBERNETES_SCHEDULER,
@@ -14,9 +14,9 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.executor_names import step_of_executor
+from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
-from kfp_placement_engine.readers.required_hosts import requires_hosts
+from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
+from kfp_placement.live.formatting import moment_text, sentence
 from kfp_placement.live.kinds import POLICIES, Api, items
-from kfp_placement.live.words import moment_text, sentence
 from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.policy import POLICY_NAME, Actuator
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
-from kfp_placement_engine.contract.resources_policy import POLICY_NAME, Actuator
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 

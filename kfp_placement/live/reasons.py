@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from kfp_placement_engine.contract.reason_texts import ReasonCode, reason_text
-from kfp_placement_engine.contract.resources_rows import Alternative, PlannedRow
+from kfp_placement_engine.contract.rows import Alternative, PlannedRow
+from kfp_placement_engine.contract.texts import ReasonCode, reason_text
 
 NEAR = frozenset({ReasonCode.LATENCY_BEST, ReasonCode.LATENCY_NEAR})
 FAR = frozenset({ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED})

@@ -14,9 +14,9 @@ from kfp_placement.live.exceptions import (
 from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject, items
 from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
-from kfp_placement_engine.contract.resources_policy import POLICY_NAME
+from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.required_hosts import is_barred
+from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
 
 MAX_ROUNDS = 20
 """Times the pods are listed: admission learns of a pause a moment later, and gates until then."""

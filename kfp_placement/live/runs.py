@@ -13,15 +13,10 @@ from kfp_placement_engine.contract.keys import (
     RUN_ID_LABEL,
     RUN_NAME_ANNOTATION,
 )
-from kfp_placement_engine.contract.reason_texts import waiting_text
+from kfp_placement_engine.contract.placement import ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
-from kfp_placement_engine.contract.resources_placement import ConditionType, Phase
-from kfp_placement_engine.contract.resources_rows import (
-    PlannedRow,
-    StateRow,
-    StepState,
-    Waiting,
-)
+from kfp_placement_engine.contract.rows import PlannedRow, StateRow, StepState, Waiting
+from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
 
 FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})

@@ -12,8 +12,8 @@ from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
 from kfp_placement.live.runs import RunView
 from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.fields import as_mapping, as_text
-from kfp_placement_engine.readers.workflow_nodes import read_nodes
 
 PLANNED_AFTER_SECONDS = 30.0
 """A planner that works has planned a new run by then."""

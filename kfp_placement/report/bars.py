@@ -7,7 +7,7 @@ from kfp_placement.report import summary, values
 from kfp_placement.report.labels import fit, short_name, text_width
 from kfp_placement.report.markup import Markup, tag, text
 from kfp_placement.report.timeline import Interval
-from kfp_placement_engine.plan import PlannedStep
+from kfp_placement_engine.model.plan import PlannedStep
 
 WIDTH = 1100.0
 LEFT = 176.0

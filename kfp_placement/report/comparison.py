@@ -3,7 +3,7 @@
 from kfp_placement.report import summary, values
 from kfp_placement.report.markup import NOTHING, Markup, name, number, tag, text
 from kfp_placement.report.summary import ScheduleSummary
-from kfp_placement_engine.plan import Plan
+from kfp_placement_engine.model.plan import Plan
 
 _BAR_WIDTH = 100.0
 

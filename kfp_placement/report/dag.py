@@ -15,7 +15,7 @@ from kfp_placement.report.layering import (
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, number, tag, text
 from kfp_placement.report.palette import NodeColours
-from kfp_placement_engine.plan import Plan, PlannedStep
+from kfp_placement_engine.model.plan import Plan, PlannedStep
 
 _BOX_WIDTH = 190.0
 _BOX_HEIGHT = 42.0

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.quantities import format_resources
-from kfp_placement_engine.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.model.quantities import format_resources
 
 SECONDS_DIGITS = 6
 """Digits kept after the point: microseconds; what lies beyond is noise of the arithmetic."""

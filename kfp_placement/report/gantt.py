@@ -10,7 +10,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import Markup, name, number, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.timeline import Interval, lanes, load, ticks
-from kfp_placement_engine.plan import Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
 
 _TOP = 30.0
 _BOTTOM = 26.0

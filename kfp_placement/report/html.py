@@ -12,7 +12,7 @@ from kfp_placement.report.limits import NOTEBOOK, REPORT, Limits
 from kfp_placement.report.markup import Markup, tag, text
 from kfp_placement.report.palette import NodeColours, colour_rules
 from kfp_placement.report.summary import steps_by_node
-from kfp_placement_engine.plan import Plan
+from kfp_placement_engine.model.plan import Plan
 
 SCOPE = "kfp-placement"
 """Class of the element that holds everything; each selector of the style sheet starts with it."""

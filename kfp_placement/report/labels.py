@@ -3,7 +3,7 @@
 import re
 
 from kfp_placement.report.visible import clip, shown, width
-from kfp_placement_engine.plan import PlannedStep
+from kfp_placement_engine.model.plan import PlannedStep
 
 _CONTROL_FLOW = re.compile(
     r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"

@@ -11,7 +11,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.steps_table import steps_table
-from kfp_placement_engine.plan import Plan
+from kfp_placement_engine.model.plan import Plan
 
 _SOURCES = {
     "kfp-package": "a KFP package",

@@ -5,7 +5,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, name, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.visible import visible
-from kfp_placement_engine.plan import Plan, PlannedStep
+from kfp_placement_engine.model.plan import Plan, PlannedStep
 
 
 def steps_table(plan: Plan, colours: NodeColours, limits: Limits) -> Markup:

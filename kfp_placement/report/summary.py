@@ -12,10 +12,10 @@ from kfp_placement.report.labels import short_name
 from kfp_placement.report.values import NONE, counted, duration, finite, latency
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.quantities import format_resources
-from kfp_placement_engine.plan import Figures, Plan, PlannedStep
-from kfp_placement_engine.run_graph import DurationSource
-from kfp_placement_engine.step_names import listed
+from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
+from kfp_placement_engine.model.quantities import format_resources
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.model.step_names import listed
 
 PLAN_NAME = "this plan"
 

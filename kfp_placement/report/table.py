@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kfp_placement.report import summary, values
 from kfp_placement.report.columns import Column, layout, natural_width
 from kfp_placement.report.visible import visible, width
-from kfp_placement_engine.plan import Plan, PlannedStep
+from kfp_placement_engine.model.plan import Plan, PlannedStep
 
 _MIN_NAME = 12
 _MIN_WORD = 8

@@ -2,7 +2,7 @@
 
 import math
 
-from kfp_placement_engine.contract.quantities import format_duration
+from kfp_placement_engine.model.quantities import format_duration
 
 NONE = "-"
 """Stands where there is no figure."""

@@ -17,9 +17,9 @@ from kfp_placement.bench.wfinstances_origin import ORIGIN
 from kfp_placement.bench.wfinstances_report import Outcome
 from kfp_placement_engine import BASELINES
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.plan import Bound
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.model.plan import Bound
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.data import data_path
 
 SMALL = ("bacass-dirt02-001", "fetchngs-dirt02-001", "helloworld-forkjoin-10-chameleon")

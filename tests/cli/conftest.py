@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kfp_placement.cli import cli
-from kfp_placement_engine.plan import Plan
+from kfp_placement_engine.model.plan import Plan
 from tests.support import recording
 from tests.support.plans import taxi_plan
 
@@ -44,7 +44,7 @@ class Planner:
 @pytest.fixture
 def planner(monkeypatch):
     stand_in = Planner()
-    monkeypatch.setattr("kfp_placement_engine.policy_options.plan_run", stand_in)
+    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", stand_in)
     return stand_in
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from kfp import compiler
 
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
-from kfp_placement_engine.contract.reason_texts import reason_text
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.readers.executor_names import step_of_executor
+from kfp_placement_engine.contract.texts import reason_text
+from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError

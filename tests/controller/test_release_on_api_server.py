@@ -9,7 +9,7 @@ from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.kinds import PODS, POLICIES
 from kfp_placement_controller.kube.transport import Transport
 from kfp_placement_controller.main import main
-from kfp_placement_controller.release import release
+from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from tests.controlplane import objects

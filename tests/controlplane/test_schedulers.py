@@ -6,8 +6,8 @@ import pytest
 
 from kfp_placement_engine.kube_scheduler.model import Decision, KubeScheduler
 from kfp_placement_engine.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.readers.node_objects import read_node
-from kfp_placement_engine.readers.pod_objects import read_pod
+from kfp_placement_engine.readers.kubernetes.nodes import read_node
+from kfp_placement_engine.readers.kubernetes.pods import read_pod
 from tests.controlplane import objects
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ProcessEndedError

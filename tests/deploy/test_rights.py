@@ -9,7 +9,7 @@ import pytest
 from kfp_placement_controller import extend_process, plan_process
 from kfp_placement_controller.kube.access import check_access
 from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.release import release
+from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import (
     ExtendSettings,
     PlanSettings,

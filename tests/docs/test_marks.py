@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.contract import keys
-from kfp_placement_engine.contract.codec import MAX_ANNOTATION_CHARACTERS
 from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.hints_codec import MAX_ANNOTATION_CHARACTERS
+from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
-from kfp_placement_engine.readers.node_objects import MAX_SPEED, NOT_A_LOCATION
+from kfp_placement_engine.readers.kubernetes.nodes import MAX_SPEED, NOT_A_LOCATION
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MARKS = (DOCS / "reference/marks.md").read_text("utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kfp_placement import place, placed_pipeline
-from kfp_placement_engine.contract import type_guessing
+from kfp_placement_engine.contract import types
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/marking-steps.md"
 
@@ -22,7 +22,7 @@ def listed(heading: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("heading", "table"),
-    [("Commands", type_guessing._COMMANDS), ("Activities", type_guessing._ACTIVITIES)],
+    [("Commands", types._COMMANDS), ("Activities", types._ACTIVITIES)],
 )
 def test_words_are_those_of_the_code(heading, table):
     assert listed(heading) == {kind: words.split() for kind, words in table.items()}
@@ -34,13 +34,13 @@ def test_phrases_are_those_of_the_code():
         for kind, phrases in listed("Phrases").items()
         for phrase in phrases
     ]
-    assert sorted(told) == sorted(type_guessing._PHRASES.items())
+    assert sorted(told) == sorted(types._PHRASES.items())
 
 
 def test_pairs_are_those_of_the_code():
     pairs = listed("Pairs set aside")
-    assert set(pairs["purposes"]) == type_guessing._PURPOSES
-    assert set(pairs["things"]) == type_guessing._THINGS
+    assert set(pairs["purposes"]) == types._PURPOSES
+    assert set(pairs["things"]) == types._THINGS
 
 
 def test_every_option_is_described():

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.overrides import with_cached, with_durations
-from kfp_placement_engine.readers.durations import read_durations, read_durations_file
-from kfp_placement_engine.run_graph import DurationSource, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph, Step, StepKind
+from kfp_placement_engine.planning.overrides import with_cached, with_durations
+from kfp_placement_engine.readers.durations_file import read_durations, read_durations_file
 
 GRAPH = RunGraph(
     name="run",

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
-from kfp_placement_engine.planning import PlanOptions
-from kfp_placement_engine.policy_options import (
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.planning.policy_options import (
     followed,
     options_on,
     plan_on,
     policy_options,
     with_type_defaults,
 )
-from kfp_placement_engine.run_graph import DurationSource
+from kfp_placement_engine.search.genetic import GeneticParams
 from tests.support.builders import a_cluster, a_run, a_step, nodes
 
 

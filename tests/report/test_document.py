@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kfp_placement.report.document import plan_document, plan_json, plan_yaml
 from kfp_placement.schemas import schema
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
-from kfp_placement_engine.plan import Bound, Figures
-from kfp_placement_engine.run_graph import DurationSource, Notice
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.plan import Bound, Figures
+from kfp_placement_engine.model.run_graph import DurationSource, Notice
 from tests.support.json_schemas import closed
 from tests.support.plans import (
     a_plan,

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from kfp_placement.report.html import SCOPE, notebook_html, plan_html
 from kfp_placement.report.limits import NOTEBOOK
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
-from kfp_placement_engine.plan import Figures, PlannedDriver
-from kfp_placement_engine.run_graph import Notice
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.plan import Figures, PlannedDriver
+from kfp_placement_engine.model.run_graph import Notice
 from tests.support.html_pages import parse_page, selectors
 from tests.support.plans import (
     a_plan,

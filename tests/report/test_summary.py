@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement.report import summary, values
-from kfp_placement_engine.plan import Bound, Figures
-from kfp_placement_engine.run_graph import DurationSource
+from kfp_placement_engine.model.plan import Bound, Figures
+from kfp_placement_engine.model.run_graph import DurationSource
 from tests.support.plans import a_plan, a_step, unplaced_step
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle, plan_table
 from kfp_placement.report.visible import width
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
-from kfp_placement_engine.plan import Figures
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.plan import Figures
 from tests.support.plans import (
     a_plan,
     a_step,

@@ -4,8 +4,8 @@ import pytest
 
 from kfp_placement.check_rules import check_run
 from kfp_placement.findings import Level
-from kfp_placement_engine.cluster import Cluster, Node
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.run_graph import (
     DataInput,
     DurationSource,
     Group,

@@ -19,9 +19,9 @@ from kfp_placement import (
     place,
     preview,
 )
-from kfp_placement_engine.assumptions import Assumptions
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers import read_cluster, read_run
-from kfp_placement_engine.step_names import task_of
 from tests.support.pipelines import documents, one_step, work
 from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
 from tests.support.samples import SAMPLES, load_sample
@@ -294,7 +294,7 @@ def test_the_namespace_says_whose_claims_are_meant(monkeypatch):
         graphs.append(graph)
         return a_plan()
 
-    monkeypatch.setattr("kfp_placement_engine.policy_options.plan_run", planned)
+    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", planned)
     preview(one_step(place), CLUSTER, namespace="team-a")
     assert graphs[0].namespace == "team-a"
     with pytest.raises(RunError, match="'Team A' cannot be the name of a namespace"):

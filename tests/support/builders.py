@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster, Node
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
-from kfp_placement_engine.problem import PlacementProblem
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     DataInput,
     Group,
@@ -17,6 +16,7 @@ from kfp_placement_engine.run_graph import (
     RunGraph,
     Step,
 )
+from kfp_placement_engine.problem.problem import PlacementProblem
 
 GIBIBYTE = 2**30
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.cluster import Node, Taint
-from kfp_placement_engine.kube_scheduler.pod import Pod
+from kfp_placement_engine.model.cluster import Node, Taint
+from kfp_placement_engine.model.pod import Pod
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30

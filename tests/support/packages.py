@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers import ReadOptions, read_run
-from kfp_placement_engine.run_graph import RunGraph
 from tests.support.kfp_workflow_emitter import emit_workflow
 
 Fields = dict[str, Any]

@@ -4,8 +4,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_engine.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
-from kfp_placement_engine.run_graph import DurationSource, Notice, StepKind
+from kfp_placement_engine.model.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
 
 EDGE_NODES = ("nitos-cloud-node", "nitlab-edge-node", "home-edge-node")
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from kfp_placement_engine.active_runs import ActiveRun, ProgressState, StepProgress
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster, Node
-from kfp_placement_engine.constraints import matches_any_term, why_not
-from kfp_placement_engine.kube_scheduler import pod as kube
 from kfp_placement_engine.kube_scheduler.model import KubeScheduler
 from kfp_placement_engine.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.run_graph import GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.model import pod as kube
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.constraints import matches_any_term, why_not
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
 
 MEBIBYTE = 2**20
 NO_REQUEST = {"cpu": 100, "memory": 200 * MEBIBYTE}

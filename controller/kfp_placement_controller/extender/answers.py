@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.admission import mutations, read_review, review_answer
-from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
 from kfp_placement_controller.extender.contention import (
     MAX_PAUSE_SECONDS,
     SETTLE_SECONDS,
@@ -28,6 +27,7 @@ from kfp_placement_controller.extender.decisions import (
     taken_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest, read_asked_pod
 from kfp_placement_controller.extender.wire import (
     FilterResult,
     priorities_json,
@@ -44,7 +44,7 @@ DEFECT = "defect"
 YIELDED = "yielded"
 """Pods of another scheduler go first; the same question is answered a moment later."""
 
-Decided = Callable[[Knowledge, AskedPod, Decision], None]
+Decided = Callable[[Knowledge, SchedulingRequest, Decision], None]
 """Takes what was known, the pod and the decision."""
 
 
@@ -149,7 +149,7 @@ class Answers:
                 return Answer(b"", YIELDED, pause_seconds=pause)
         return self._sent(known, pod, decision)
 
-    def _sent(self, known: Knowledge, pod: AskedPod, decision: Decision) -> Answer:
+    def _sent(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> Answer:
         self._decided(known, pod, decision)
         return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.ground)
 

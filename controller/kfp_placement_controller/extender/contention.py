@@ -9,10 +9,10 @@ nobody is waited for twice, and room that nobody else wants is given at once.
 
 from collections.abc import Iterable, Sequence
 
-from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod, shifted
-from kfp_placement_engine.constraints import lacking
-from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
+from kfp_placement_engine.model.constraints import lacking
+from kfp_placement_engine.model.quantities import Resources
 
 SETTLE_SECONDS = 0.15
 """In this time another scheduler has placed a pod that it can place, and we have seen it: on two
@@ -27,7 +27,7 @@ for one pod after the other, so whoever makes us pause keeps all our pods waitin
 
 
 def settling_seconds(
-    known: Knowledge, pod: AskedPod, names: Sequence[str], now: float
+    known: Knowledge, pod: SchedulingRequest, names: Sequence[str], now: float
 ) -> dict[str, float]:
     """Nodes whose room others may be about to take, and how long that may still last.
 
@@ -88,7 +88,7 @@ class PauseBudget:
 
 
 def without_taken(
-    known: Knowledge, pod: AskedPod, names: Sequence[str], since: float
+    known: Knowledge, pod: SchedulingRequest, names: Sequence[str], since: float
 ) -> tuple[str, ...]:
     """The nodes but for those whose room somebody has taken while the pod was being placed.
 

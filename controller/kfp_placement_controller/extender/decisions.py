@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.preferences import (
     band_ms,
@@ -20,8 +19,9 @@ from kfp_placement_controller.extender.preferences import (
     ranked,
     volume_nodes,
 )
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
-from kfp_placement_engine.contract.resources_fields import latency_text
+from kfp_placement_engine.contract.fields import latency_text
 
 CANDIDATES = 4
 """Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""
@@ -72,7 +72,7 @@ class Decision:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-def filter_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Decision:
+def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> Decision:
     """Which of the offered nodes a pod may go to.
 
     Args:
@@ -100,14 +100,16 @@ def filter_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Dec
     return Decision(tuple(each.name for each in best), ground, planned)
 
 
-def taken_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Decision:
+def taken_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> Decision:
     """The answer where no offered node has room any more: the pod is tried again when one has."""
     step = known.planned_step(pod.observed)
     reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
     return Decision((), Ground.TAKEN, None if step is None else step.node, reasons)
 
 
-def prioritize_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> list[HostPriority]:
+def prioritize_nodes(
+    known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]
+) -> list[HostPriority]:
     """Points of the offered nodes: the best have 10, the next best 9, and so on; equals are equal.
 
     One point outweighs all of kube-scheduler's own scores, so only the order counts.
@@ -143,7 +145,9 @@ def _ground(
     return Ground.LATENCY if is_ruled else Ground.NOTHING_KNOWN
 
 
-def _within_limit(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Sequence[str]:
+def _within_limit(
+    known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]
+) -> Sequence[str]:
     """Nodes within the hard limit; only if there are none, those we have not seen yet."""
     limit = limit_ms(known, pod)
     if limit is None:
@@ -152,7 +156,7 @@ def _within_limit(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> Se
     return within or [name for name in offered if name not in known.nodes]
 
 
-def _too_far(known: Knowledge, pod: AskedPod, name: str) -> str:
+def _too_far(known: Knowledge, pod: SchedulingRequest, name: str) -> str:
     """One of two sentences: kube-scheduler counts nodes by sentence."""
     place = pod.observed.location
     if math.isinf(latency_ms(known, pod, name)):

@@ -1,12 +1,12 @@
 """Why a pod does not go to its planned node, in one sentence for people."""
 
-from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.decisions import Decision, Ground
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.kube.elsewhere import NODE_GONE, why_left_out
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
+from kfp_placement_controller.observed.deviations import NODE_GONE, why_left_out
 
 
-def why_elsewhere(known: Knowledge, pod: AskedPod, decision: Decision) -> str:
+def why_elsewhere(known: Knowledge, pod: SchedulingRequest, decision: Decision) -> str:
     """Why the planned node is not the answer; "" where it is, or where nothing is planned."""
     planned, location = decision.planned, pod.observed.location
     if planned is None:
@@ -24,7 +24,7 @@ def why_elsewhere(known: Knowledge, pod: AskedPod, decision: Decision) -> str:
             return ""
 
 
-def _why_not_offered(known: Knowledge, pod: AskedPod, name: str) -> str:
+def _why_not_offered(known: Knowledge, pod: SchedulingRequest, name: str) -> str:
     """Why kube-scheduler left a node out, as far as we can see."""
     node = known.nodes.get(name)
     if node is None:

@@ -6,13 +6,13 @@ Nothing here takes locks or asks anybody; `memory` makes a new one for every cha
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
-from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
-from kfp_placement_engine.readers.claim_objects import ClaimKey
-from kfp_placement_engine.readers.executor_names import step_of_executor
+from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 
 _DEFAULT_RULES = PlacementPolicySpec()
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from kfp_placement_engine.cluster import Node
 from kfp_placement_engine.contract.resources import Location
-from kfp_placement_engine.readers.node_objects import latencies_from_labels
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.readers.kubernetes.nodes import latencies_from_labels
 
 
-class LocationBook:
+class LocationIndex:
     """The Locations of the cluster, by the names that steps use for them, in any case."""
 
     def __init__(self) -> None:

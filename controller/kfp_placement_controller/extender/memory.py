@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.extender.knowledge import (
     Grant,
     Knowledge,
@@ -20,22 +21,21 @@ from kfp_placement_controller.extender.knowledge import (
     known_plan,
     shifted,
 )
-from kfp_placement_controller.extender.latencies import LocationBook
-from kfp_placement_controller.kube.claims import ObservedClaim
-from kfp_placement_controller.kube.nodes import observe_node
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_controller.kube.policies import show_policy
+from kfp_placement_controller.extender.latencies import LocationIndex
 from kfp_placement_controller.kube.watch import Change
-from kfp_placement_engine.cluster import Node
-from kfp_placement_engine.constraints import is_away
+from kfp_placement_controller.observed.claims import ObservedClaim
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import (
     Location,
     PipelinePlacement,
     PlacementPolicy,
     read_resource,
 )
-from kfp_placement_engine.contract.resources_policy import POLICY_NAME
-from kfp_placement_engine.readers.claim_objects import ClaimKey
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.constraints import is_away
+from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes with which several nodes may mount a claim at a time."""
@@ -103,7 +103,7 @@ class Memory:
         self.known = Knowledge()
         self._clock = clock
         self._lock = threading.Lock()
-        self._locations = LocationBook()
+        self._locations = LocationIndex()
         self._stating: Counter[str] = Counter()
         self._mounts: dict[ClaimKey, Counter[str]] = {}
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kfp_placement_controller.extender.asked_pod import AskedPod
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
-from kfp_placement_controller.kube import latency_limits
-from kfp_placement_engine.contract.quantities import Resources
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
+from kfp_placement_controller.observed import latency_limits
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.quantities import Resources
 
 _UNKNOWN_NODE = KnownNode()
 _NOTHING: Resources = {}
@@ -48,17 +48,17 @@ class Ranked(NamedTuple):
     name: str
 
 
-def limit_ms(known: Knowledge, pod: AskedPod) -> float | None:
+def limit_ms(known: Knowledge, pod: SchedulingRequest) -> float | None:
     """The hard limit of the round trip; None = none, or nobody knows where the place is."""
     return latency_limits.limit_ms(pod.observed, known.rules) if pod.place in known.places else None
 
 
-def latency_ms(known: Knowledge, pod: AskedPod, name: str) -> float:
+def latency_ms(known: Knowledge, pod: SchedulingRequest, name: str) -> float:
     """Round trip between a node and the pod's place; infinite = unknown."""
     return known.nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(pod.place, math.inf)
 
 
-def band_ms(known: Knowledge, pod: AskedPod, pool: Sequence[str]) -> float | None:
+def band_ms(known: Knowledge, pod: SchedulingRequest, pool: Sequence[str]) -> float | None:
     """The largest round trip that counts as best for a ruled step; None = no rule applies."""
     rules = known.rules.latency_rules
     if pod.place not in known.places:
@@ -71,7 +71,7 @@ def band_ms(known: Knowledge, pod: AskedPod, pool: Sequence[str]) -> float | Non
     return LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100).limit_ms(best_ms)
 
 
-def volume_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> list[str]:
+def volume_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> list[str]:
     """Offered nodes where running pods mount a claim that one node at a time may mount."""
     holders: set[str] = set()
     for name in pod.observed.claims:
@@ -83,7 +83,7 @@ def volume_nodes(known: Knowledge, pod: AskedPod, offered: Sequence[str]) -> lis
 
 def ranked(
     known: Knowledge,
-    pod: AskedPod,
+    pod: SchedulingRequest,
     step: PlannedStep | None,
     names: Iterable[str],
     band: float | None,
@@ -133,7 +133,7 @@ def _speed(known: Knowledge, name: str) -> float:
     return known.nodes.get(name, _UNKNOWN_NODE).speed
 
 
-def _room(known: Knowledge, pod: AskedPod) -> Callable[[str], tuple[bool, float]]:
+def _room(known: Knowledge, pod: SchedulingRequest) -> Callable[[str], tuple[bool, float]]:
     """Of a node with the pod on it: whether it is tight, and the fuller of CPU and memory.
 
     Of a node not seen yet: not tight, and full.

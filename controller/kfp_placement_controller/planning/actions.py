@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kfp_placement_controller.kube.elsewhere import Elsewhere
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_controller.kube.policies import Finding
+from kfp_placement_controller.actuators.policies import Finding
+from kfp_placement_controller.observed.deviations import Elsewhere
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.planning.tracked_run import RunKey

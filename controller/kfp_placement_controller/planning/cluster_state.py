@@ -3,13 +3,13 @@
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kfp_placement_controller.kube.claims import ObservedClaim, ObservedVolume
-from kfp_placement_controller.kube.nodes import ObservedNode
+from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
+from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.load import Load, NodeLoad, Owner
-from kfp_placement_engine.cluster import Claim, Cluster, Node
 from kfp_placement_engine.contract.resources import Location
-from kfp_placement_engine.readers.node_objects import latencies_from_labels
-from kfp_placement_engine.readers.placement_objects import with_locations
+from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine.readers.kubernetes.nodes import latencies_from_labels
+from kfp_placement_engine.readers.kubernetes.placement_objects import with_locations
 
 ClaimKey = tuple[str, str]
 

@@ -5,13 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.contract.resources_placement import (
-    ConditionReason,
-    ConditionType,
-    Phase,
-)
-from kfp_placement_engine.contract.resources_rows import StepState
+from kfp_placement_engine.contract.rows import StepState
 
 MAX_NAMED_STEPS = 5
 MAX_MESSAGE_CHARACTERS = 2000

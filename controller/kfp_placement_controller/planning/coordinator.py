@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from kfp_placement_controller.kube.attach_failures import AttachFailure
+from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
     EVENTS,
@@ -26,10 +26,9 @@ from kfp_placement_controller.kube.kinds import (
     Kind,
 )
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_controller.kube.policies import show_policy
 from kfp_placement_controller.kube.watch import Change
-from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.observed.attach_failures import AttachFailure
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import (
     Action,
     ForgetRun,
@@ -39,26 +38,27 @@ from kfp_placement_controller.planning.actions import (
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.elsewhere import ElsewhereWatch
+from kfp_placement_controller.planning.deviations import ElsewhereWatch
 from kfp_placement_controller.planning.first_plans import FirstPlans
-from kfp_placement_controller.planning.gate_keeper import GateKeeper
+from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.placement_desk import PlacementDesk
+from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.reactions import Reactions, keep
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
-from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
-from kfp_placement_engine.contract.resources_policy import (
+from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_engine.contract.policy import (
     POLICY_NAME,
     PlacementPolicySpec,
     PlacementPolicyStatus,
 )
+from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,13 +88,13 @@ class Coordinator:
     def __post_init__(self) -> None:
         """Make the parts."""
         self.cluster = ClusterState()
-        self.book = RunBook(lambda: self.policy, self.own_namespace, self.opt_in)
+        self.book = RunRegistry(lambda: self.policy, self.own_namespace, self.opt_in)
         self.planner = Planner(self.book, self.cluster, self.learned, self.params)
         self.reactions = Reactions(self.book, self.cluster, self.planner)
         self.first_plans = FirstPlans(self.planner, self.params.look_seconds)
-        self.gates = GateKeeper(self.book, self.cluster, self.params.retry_seconds)
+        self.gates = GateController(self.book, self.cluster, self.params.retry_seconds)
         self.elsewhere = ElsewhereWatch(self.book, self.cluster)
-        self.desk = PlacementDesk(self.params)
+        self.desk = PlacementPublisher(self.params)
         self.guard = Guard(self.params.retry_seconds, self.may_gate)
         self._looked_at: datetime | None = None
         self._gone: list[RunKey] = []

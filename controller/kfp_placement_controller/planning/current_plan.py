@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kfp_placement_engine.active_runs import ProgressState
 from kfp_placement_engine.contract.reason_nodes import renumbered_row
-from kfp_placement_engine.contract.reason_texts import ReasonCode
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.contract.resources_rows import PlannedRow
-from kfp_placement_engine.plan import Plan, PlannedStep
+from kfp_placement_engine.contract.rows import PlannedRow
+from kfp_placement_engine.contract.texts import ReasonCode
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.plan import Plan, PlannedStep
 
 _MISSED = (ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED)
 

@@ -14,11 +14,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from kfp_placement_controller.kube.gates import is_overdue
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_engine.cluster import Node
+from kfp_placement_controller.actuators.gates import is_overdue
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.quantities import Resources
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.quantities import Resources
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.kube.liveness import (
+from kfp_placement_controller.observed.liveness import (
     LeaseWatch,
     gates_finding,
     scheduler_finding,
     unsaid,
 )
-from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
-from kfp_placement_engine.contract.resources_policy import (
-    PlacementPolicySpec,
-    PlacementPolicyStatus,
-)
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 
 
 def stranded_pods(

@@ -13,7 +13,7 @@ from statistics import median
 
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_engine.run_graph import Group, RunGraph, Step
+from kfp_placement_engine.model.run_graph import Group, RunGraph, Step
 
 MAX_OVERHEAD_SECONDS = 600.0
 """A driver that took longer waited for something; such values are not learned from."""

@@ -6,8 +6,8 @@ Pods of runs that are being planned are no load: the plan has them as its own st
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_engine.contract.quantities import MAX_QUANTITY
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.model.quantities import MAX_QUANTITY
 
 Owner = tuple[str, str]
 """Namespace and name of a pod's Workflow; the name is "" for pods of none."""

@@ -7,16 +7,16 @@ from datetime import datetime
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL, RUN_NAME_ANNOTATION
-from kfp_placement_engine.contract.reason_texts import ObjectionCode, ReasonCode
-from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
-from kfp_placement_engine.contract.resources_fields import OwnerReference
-from kfp_placement_engine.contract.resources_placement import (
+from kfp_placement_engine.contract.placement import (
     PipelinePlacementSpec,
     PipelinePlacementStatus,
     StepCounts,
 )
-from kfp_placement_engine.contract.resources_rows import (
+from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, fit_rows, json_bytes
+from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
+from kfp_placement_engine.contract.rows import (
     ENDED_STATES,
     Argument,
     PlannedRow,
@@ -28,11 +28,7 @@ from kfp_placement_engine.contract.resources_rows import (
     state_counts,
     state_row,
 )
-from kfp_placement_engine.contract.resources_size import (
-    HARD_LIMIT_BYTES,
-    fit_rows,
-    json_bytes,
-)
+from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode
 
 OTHER_BYTES = 30_000
 """Room for what is neither rows nor node names: metadata, conditions, counts."""

@@ -16,14 +16,14 @@ from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
-from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun, key_text
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.plan import Plan
-from kfp_placement_engine.planning import PlanOptions
-from kfp_placement_engine.policy_options import policy_options
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.planning.policy_options import policy_options
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Planner:
         problems: what there is to say of a run's planning, by run.
     """
 
-    book: RunBook
+    book: RunRegistry
     cluster: ClusterState
     learned: LearnedOverheads
     params: PlanningParams

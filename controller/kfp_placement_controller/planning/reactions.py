@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from kfp_placement_controller.kube.claims import ObservedClaim
-from kfp_placement_controller.kube.nodes import ObservedNode
 from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.claims import ObservedClaim
+from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.run_book import RunBook
+from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.triggers import Trigger
 
 K = TypeVar("K")
@@ -26,7 +26,7 @@ class Reactions:
         planner: plans them.
     """
 
-    book: RunBook
+    book: RunRegistry
     cluster: ClusterState
     planner: Planner
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.active_runs import ActiveRun, ReservedRun
-from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.plan import Plan
-from kfp_placement_engine.planning import PlanOptions
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.planning.plan_runs import PlanOptions
 
 WarmStart = Mapping[tuple[str, str], str | None]
 """(run key, step name) -> node name."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_engine.readers.pod_identity import PodIdentity, PodIndex, PodRole
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.readers.argo.pod_identity import PodIdentity, PodIndex, PodRole
 
 _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPod, RunPods
 from kfp_placement_controller.planning.waiting import WaitsFor, waits_for
-from kfp_placement_engine.active_runs import ProgressState, StepProgress
-from kfp_placement_engine.contract.resources_rows import ENDED_STATES, StepState
-from kfp_placement_engine.readers.workflow_outcomes import RunOutcome, StepOutcome
-from kfp_placement_engine.run_graph import RunGraph, Step
+from kfp_placement_engine.contract.rows import ENDED_STATES, StepState
+from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.readers.argo.workflow_outcomes import RunOutcome, StepOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
-from kfp_placement_controller.planning.run_reading import new_widths, read_graph
 from kfp_placement_controller.planning.step_states import (
     RunSituation,
     StepStatus,
@@ -20,15 +17,18 @@ from kfp_placement_controller.planning.step_states import (
     step_statuses,
 )
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
-from kfp_placement_engine.active_runs import ActiveRun, ReservedRoom, ReservedRun
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_controller.sources.holds import HoldWatch
+from kfp_placement_controller.sources.run_reading import new_widths, read_graph
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
-from kfp_placement_engine.policy_options import with_type_defaults
-from kfp_placement_engine.readers.pod_identity import PodIndex, PodRole
-from kfp_placement_engine.readers.workflow_outcomes import OutcomeReader, RunOutcome
-from kfp_placement_engine.run_graph import RunGraph
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.policy_options import with_type_defaults
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex, PodRole
+from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader, RunOutcome
 
 RunKey = tuple[str, str]
 """Namespace and name of a Workflow."""

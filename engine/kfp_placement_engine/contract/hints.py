@@ -5,12 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from kfp_placement_engine.contract.quantities import (
-    parse_duration,
-    parse_latency_ms,
-    parse_quantity,
-)
 from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.quantities import parse_duration, parse_latency_ms, parse_quantity
 
 CURRENT_VERSION = 1
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from kfp_placement_engine.contract.reason_texts import REASON_TEXTS
-from kfp_placement_engine.contract.resources_rows import Argument, PlannedRow, Reason
+from kfp_placement_engine.contract.rows import Argument, PlannedRow, Reason
+from kfp_placement_engine.contract.texts import REASON_TEXTS
 
 _NODE = re.compile(r"\{([0-9]):(?:node|other)\}")
 

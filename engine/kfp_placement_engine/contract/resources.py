@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from kfp_placement_engine.contract.resources_fields import Condition, ObjectMetadata, Resource
-from kfp_placement_engine.contract.resources_location import Location
-from kfp_placement_engine.contract.resources_placement import PipelinePlacement
-from kfp_placement_engine.contract.resources_policy import PlacementPolicy
+from kfp_placement_engine.contract.fields import Condition, ObjectMetadata, Resource
+from kfp_placement_engine.contract.location import Location
+from kfp_placement_engine.contract.placement import PipelinePlacement
+from kfp_placement_engine.contract.policy import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 
 __all__ = [

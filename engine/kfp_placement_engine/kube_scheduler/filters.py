@@ -6,11 +6,11 @@ resource claims, which need objects that a recording or a cluster file does not 
 
 from collections.abc import Iterable
 
-from kfp_placement_engine.constraints import lacking, why_not
 from kfp_placement_engine.kube_scheduler.inter_pod import InterPodFilter
-from kfp_placement_engine.kube_scheduler.pod import ANY_ADDRESS, HostPort, Pod
 from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.kube_scheduler.topology_spread import SpreadFilter
+from kfp_placement_engine.model.constraints import lacking, why_not
+from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
 
 
 class PodFilter:

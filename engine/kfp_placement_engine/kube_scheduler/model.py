@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kfp_placement_engine.kube_scheduler.filters import PodFilter, named_nodes
-from kfp_placement_engine.kube_scheduler.pod import Pod
 from kfp_placement_engine.kube_scheduler.scores import weighted_scores
 from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
+from kfp_placement_engine.model.pod import Pod
 
 TIES = ("heap", "first", "random")
 

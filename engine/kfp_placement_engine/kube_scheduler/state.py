@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from kfp_placement_engine.cluster import Node
-from kfp_placement_engine.image_names import scaled_sizes
-from kfp_placement_engine.kube_scheduler.pod import HostPort, Pod
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.images import scaled_sizes
+from kfp_placement_engine.model.pod import HostPort, Pod
 
 # The old name wins where a node has both (`component-helpers/node/topology`).
 _ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")

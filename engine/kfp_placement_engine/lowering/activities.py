@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kfp_placement_engine.active_runs import StepProgress
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.problem import Booleans, Integers
-from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.model.active_runs import StepProgress
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.problem.problem import Booleans, Integers
 
 ROOT_NAME = "root"
 """How the root group's driver is called in plans."""

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kfp_placement_engine.active_runs import ActiveRun
-from kfp_placement_engine.cluster import Cluster
 from kfp_placement_engine.lowering.activities import (
     Activity,
     edge_arrays,
@@ -32,8 +30,10 @@ from kfp_placement_engine.lowering.tables import (
 )
 from kfp_placement_engine.lowering.volumes import VolumeRules, volume_rules
 from kfp_placement_engine.lowering.work import image_table, transfer_edges, work_of
-from kfp_placement_engine.problem import Integers, PlacementProblem, ProblemArrays
-from kfp_placement_engine.run_graph import Notice, RunGraph, StepKind
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
+from kfp_placement_engine.problem.problem import Integers, PlacementProblem, ProblemArrays
 
 
 def lower(graph: RunGraph, cluster: Cluster, options: LoweringOptions | None = None) -> Lowered:

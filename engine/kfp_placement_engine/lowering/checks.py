@@ -4,10 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kfp_placement_engine.active_runs import ActiveRun
-from kfp_placement_engine.cluster import Cluster, Node
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.run_graph import RunGraph
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.run_graph import RunGraph
 
 
 def check_problem(runs: Sequence[ActiveRun], cluster: Cluster) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from kfp_placement_engine.lowering.activities import Activity, needs_pod
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups, common_nodes
-from kfp_placement_engine.problem import Booleans, Integers
-from kfp_placement_engine.run_graph import Notice
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.problem.problem import Booleans, Integers
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
-from kfp_placement_engine.problem import Booleans, Floats
-from kfp_placement_engine.run_graph import Notice, Step
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.run_graph import Notice, Step
+from kfp_placement_engine.problem.problem import Booleans, Floats
 
 UNKNOWN_EXCESS_MS = 1e6
 """What a node of unknown latency is charged: more than any latency a cluster can state."""

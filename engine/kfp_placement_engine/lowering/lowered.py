@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kfp_placement_engine.active_runs import ActiveRun
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules
-from kfp_placement_engine.problem import PlacementProblem
-from kfp_placement_engine.run_graph import Notice
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.problem.problem import PlacementProblem
 
 
 @dataclass(frozen=True)

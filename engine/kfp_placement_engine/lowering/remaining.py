@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kfp_placement_engine.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.lowering.activities import Activity, activities_of
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 
 _WAITING = StepProgress()
 _DONE = StepProgress(ProgressState.DONE)

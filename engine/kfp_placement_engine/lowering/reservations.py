@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from kfp_placement_engine.active_runs import ReservedRun
 from kfp_placement_engine.lowering.tables import amounts
-from kfp_placement_engine.problem import PlacementProblem, ProblemArrays
+from kfp_placement_engine.model.active_runs import ReservedRun
+from kfp_placement_engine.problem.problem import PlacementProblem, ProblemArrays
 
 
 def with_reservations(

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kfp_placement_engine.assumptions import Assumptions
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.tables import NodeTables
 from kfp_placement_engine.lowering.work import Images, Work
-from kfp_placement_engine.problem import Booleans, Floats, Integers
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)

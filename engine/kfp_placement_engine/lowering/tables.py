@@ -5,22 +5,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.constraints import (
-    objection,
-    preferred_weight,
-    untolerated_preferred_taints,
-)
-from kfp_placement_engine.image_names import canonical, held_sizes
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.latency import (
     beyond_ms,
     excess_ms,
     round_trips,
 )
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
-from kfp_placement_engine.problem import Booleans, Floats, Integers
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.constraints import (
+    objection,
+    preferred_weight,
+    untolerated_preferred_taints,
+)
+from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)

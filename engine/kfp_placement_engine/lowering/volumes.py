@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kfp_placement_engine.active_runs import ActiveRun, ProgressState
-from kfp_placement_engine.cluster import Claim, Cluster
-from kfp_placement_engine.constraints import matches_any_term
-from kfp_placement_engine.problem import Booleans
-from kfp_placement_engine.run_graph import Notice, RunClaim, RunGraph
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.model.cluster import Claim, Cluster
+from kfp_placement_engine.model.constraints import matches_any_term
+from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
+from kfp_placement_engine.problem.problem import Booleans
 
 _SHARED_MODES = ("ReadWriteMany", "ReadOnlyMany")
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.image_names import canonical, held_sizes
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.pods import PodShape
-from kfp_placement_engine.problem import Booleans, Floats, Integers
-from kfp_placement_engine.run_graph import RunGraph, Step, StepKind
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kfp_placement_engine.cluster import Claim, Cluster, Node
-from kfp_placement_engine.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.contract.keys import (
     API_GROUP,
     API_VERSION,
@@ -20,7 +18,10 @@ from kfp_placement_engine.contract.keys import (
     STORE_BANDWIDTH_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.image_names import normalised
+from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
+from kfp_placement_engine.model.images import normalised
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.readers.cluster_model import (
     ASSUMPTION_FIELDS,
     KIND,
@@ -29,14 +30,7 @@ from kfp_placement_engine.readers.cluster_model import (
     ClusterEntry,
     NodeEntry,
 )
-from kfp_placement_engine.readers.documents import (
-    CLUSTER_MAX_BYTES,
-    Progress,
-    load_documents,
-    read_file,
-)
-from kfp_placement_engine.readers.kubernetes_objects import UNUSED_KEYS, read_objects
-from kfp_placement_engine.readers.node_objects import (
+from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     from_label,
     latencies_from_labels,
@@ -45,7 +39,13 @@ from kfp_placement_engine.readers.node_objects import (
     room,
     without_zeros,
 )
-from kfp_placement_engine.run_graph import NodeSelectorTerm, Notice, Requirement
+from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
+from kfp_placement_engine.readers.text.documents import (
+    CLUSTER_MAX_BYTES,
+    Progress,
+    load_documents,
+    read_file,
+)
 
 _SHOWN_PROBLEMS = 5
 _PLAIN_MESSAGES = {

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from kfp_placement_engine.cluster import Taint
-from kfp_placement_engine.contract.quantities import (
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.quantities import (
     parse_cpu,
     parse_duration,
     parse_latency_ms,
     parse_quantity,
     parse_resources,
 )
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
-from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_mapping, as_text, as_text_mapping
-from kfp_placement_engine.readers.kubernetes_fields import read_terms
-from kfp_placement_engine.readers.node_objects import EFFECTS, read_rate, read_speed
+from kfp_placement_engine.readers.kubernetes.constraints import read_terms
+from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
 
 KIND = "Cluster"
 

@@ -6,24 +6,24 @@ from typing import Any
 
 import yaml
 
-from kfp_placement_engine.cluster import Claim, Cluster, Node, Taint
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
     PULL_RATE_LABEL,
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.contract.quantities import Resources, format_resource
-from kfp_placement_engine.contract.resources_policy import PLANNED_BY, PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PLANNED_BY, PlacementPolicySpec
+from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.quantities import Resources, format_resource
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
-from kfp_placement_engine.readers.node_objects import (
+from kfp_placement_engine.readers.kubernetes.nodes import (
     from_label,
     latencies_from_labels,
     read_rate,
     read_speed,
 )
-from kfp_placement_engine.readers.yaml_events import parse_scalar
-from kfp_placement_engine.run_graph import NodeSelectorTerm
+from kfp_placement_engine.readers.text.yaml_events import parse_scalar
 
 _DEFAULT_PODS = 110
 _ASTRAL = 0x10000

@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.argo_workflow import is_workflow, read_workflow
-from kfp_placement_engine.readers.documents import (
+from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.readers.argo.workflow import is_workflow, read_workflow
+from kfp_placement_engine.readers.fields import as_list, as_mapping, kind_of
+from kfp_placement_engine.readers.kfp.package import is_package, package_tree
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.text.documents import (
     RUN_MAX_BYTES,
     Progress,
     load_documents,
     read_file,
 )
-from kfp_placement_engine.readers.expansion import expand
-from kfp_placement_engine.readers.fields import as_list, as_mapping, kind_of
-from kfp_placement_engine.readers.kfp_package import is_package, package_tree
-from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.expansion import expand
 from kfp_placement_engine.readers.wfformat import is_wfformat, read_wfformat
-from kfp_placement_engine.run_graph import Notice, RunGraph
 
 _EXPECTED = (
     "give a KFP pipeline package (IR YAML), an Argo Workflow, or a wfformat workflow instance"

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.quantities import MAX_DURATION_SECONDS
 from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
+from kfp_placement_engine.model.quantities import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
 from kfp_placement_engine.readers.fields import (
     as_list,
     as_mapping,
@@ -19,7 +20,6 @@ from kfp_placement_engine.readers.fields import (
     as_texts,
 )
 from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
 
 SOURCE = "wfformat"
 

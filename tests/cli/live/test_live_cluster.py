@@ -10,10 +10,10 @@ from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources_policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.planning import assumptions_of
-from kfp_placement_engine.policy_options import policy_options
+from kfp_placement_engine.planning.plan_runs import assumptions_of
+from kfp_placement_engine.planning.policy_options import policy_options
 from kfp_placement_engine.readers import read_cluster
 from tests.cli.conftest import RUN
 from tests.support.fake_cluster import FakeCluster

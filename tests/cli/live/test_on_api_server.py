@@ -13,14 +13,11 @@ import pytest
 
 from kfp_placement._cluster import LiveCluster
 from kfp_placement.live.kinds import PLACEMENTS
+from kfp_placement_engine.contract.fields import Condition, ObjectMetadata
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from kfp_placement_engine.contract.placement import PipelinePlacementSpec, PipelinePlacementStatus
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.contract.resources_fields import Condition, ObjectMetadata
-from kfp_placement_engine.contract.resources_placement import (
-    PipelinePlacementSpec,
-    PipelinePlacementStatus,
-)
-from kfp_placement_engine.contract.resources_rows import (
+from kfp_placement_engine.contract.rows import (
     PlannedRow,
     Reason,
     StateRow,

@@ -4,12 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kfp_placement_engine.active_runs import ActiveRun
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.lower_bound import lower_bound
+from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
-from kfp_placement_engine.planning import PlanOptions, plan_runs
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_runs
 from kfp_placement_engine.readers import read_cluster, read_run
 from tests.controller.cluster_bench.runs import JsonObject
 from tests.controller.cluster_bench.scenarios import Drawn

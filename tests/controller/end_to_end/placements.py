@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kfp_placement_engine.contract.resources_rows import StateRow
+from kfp_placement_engine.contract.rows import StateRow
 from tests.support.installation import Installation
 
 

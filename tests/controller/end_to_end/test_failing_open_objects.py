@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources_placement import ConditionReason, Phase
+from kfp_placement_engine.contract.placement import ConditionReason, Phase
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject
 from tests.controlplane import housekeeping

@@ -10,8 +10,8 @@ import pytest
 from kfp import dsl, kubernetes
 
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.resources_placement import ConditionReason, ConditionType
-from kfp_placement_engine.contract.resources_rows import StateRow, WaitingFor
+from kfp_placement_engine.contract.placement import ConditionReason, ConditionType
+from kfp_placement_engine.contract.rows import StateRow, WaitingFor
 from tests.controller.end_to_end.placements import planned_nodes, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.taxi_runs import JsonObject, bound

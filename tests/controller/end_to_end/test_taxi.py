@@ -9,7 +9,7 @@ from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     LOCATION_LABEL,
 )
-from kfp_placement_engine.contract.resources_placement import PipelinePlacementStatus
+from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from tests.controller.end_to_end.history import History
 from tests.controller.end_to_end.placements import why_elsewhere
 from tests.controller.end_to_end.taxi_runs import (

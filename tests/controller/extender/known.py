@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kfp_placement_controller.extender import admission, answers, decisions
-from kfp_placement_controller.extender.asked_pod import AskedPod, read_asked_pod
 from kfp_placement_controller.extender.knowledge import KnownPlan
 from kfp_placement_controller.extender.memory import (
     Memory,
@@ -13,9 +12,10 @@ from kfp_placement_controller.extender.memory import (
     read_plan,
     read_policy,
 )
-from kfp_placement_controller.kube.claims import observe_claim
-from kfp_placement_controller.kube.pods import ObservedPod, observe_pod
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest, read_asked_pod
 from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.claims import observe_claim
+from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
 from tests.support import recording
 
 JsonObject = dict[str, Any]
@@ -79,12 +79,12 @@ def _conditions(refused: str) -> list[JsonObject]:
     return [{**row, "message": refused}]
 
 
-def asked(step: str = "train", **given: Any) -> AskedPod:
+def asked(step: str = "train", **given: Any) -> SchedulingRequest:
     """A pod that kube-scheduler asks about."""
     return read_asked_pod(pod_object(step, **given))
 
 
-def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> AskedPod:
+def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> SchedulingRequest:
     """A step that follows the latency rule."""
     labels = {"typeOfComponent": "Predict", "OurLocation": location}
     return asked("predict", labels=labels, hints=hints, **given)
@@ -146,7 +146,7 @@ class Answers(answers.Answers):
         return found
 
 
-def filter_nodes(known: Any, pod: AskedPod, names: Sequence[str]) -> decisions.Decision:
+def filter_nodes(known: Any, pod: SchedulingRequest, names: Sequence[str]) -> decisions.Decision:
     """As in the product; what is asked and answered is kept."""
     found = decisions.filter_nodes(known, pod, names)
     answer = [found.nodes, found.ground, found.planned, dict(found.reasons)]
@@ -154,7 +154,7 @@ def filter_nodes(known: Any, pod: AskedPod, names: Sequence[str]) -> decisions.D
     return found
 
 
-def prioritize_nodes(known: Any, pod: AskedPod, names: Sequence[str]) -> list[Any]:
+def prioritize_nodes(known: Any, pod: SchedulingRequest, names: Sequence[str]) -> list[Any]:
     """As in the product; what is asked and answered is kept."""
     found = decisions.prioritize_nodes(known, pod, names)
     points = [[each.host, each.score] for each in found]

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.admission import read_review, review_answer
-from kfp_placement_engine.constraints import holds
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.run_graph import Requirement
+from kfp_placement_engine.model.constraints import holds
+from kfp_placement_engine.model.run_graph import Requirement
 from tests.controller.admission_cases import CASES, MARK, READY, AdmissionCase
 from tests.controller.extender.known import mutations
 

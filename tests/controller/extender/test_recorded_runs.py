@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from kfp_placement_controller.extender.asked_pod import read_asked_pod
 from kfp_placement_controller.extender.decisions import Ground
 from kfp_placement_controller.extender.memory import read_plan
+from kfp_placement_controller.extender.scheduling_request import read_asked_pod
 from kfp_placement_controller.kube.watch import Change
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.readers import read_run_file

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement_controller.exceptions import UnreachableError
-from kfp_placement_controller.kube.attach_failures import (
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.kinds import EVENTS, PODS, WORKFLOWS, Kind
+from kfp_placement_controller.kube.transport import Transport
+from kfp_placement_controller.kube.watch import Watcher, WatchParams
+from kfp_placement_controller.observed.attach_failures import (
     ATTACH_FAILED,
     ATTACH_FAILED_SELECTOR,
     AttachFailure,
     observe_attach_failure,
 )
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import EVENTS, PODS, WORKFLOWS, Kind
-from kfp_placement_controller.kube.pods import observe_pod
-from kfp_placement_controller.kube.transport import Transport
-from kfp_placement_controller.kube.watch import Watcher, WatchParams
+from kfp_placement_controller.observed.pods import observe_pod
 from tests.controlplane import objects
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.housekeeping import temporary_namespace

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.kube.pods import ObservedPod
-from kfp_placement_controller.kube.workflows import ObservedWorkflow
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.run_pods import RunPod
+from kfp_placement_controller.sources.argo import ObservedWorkflow
 from kfp_placement_engine.contract.resources import PlacementPolicy
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

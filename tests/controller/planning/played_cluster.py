@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kfp_placement_controller.kube.kinds import NODES, PLACEMENT_METADATA, PODS, WORKFLOWS, Kind
-from kfp_placement_controller.kube.nodes import observe_node
-from kfp_placement_controller.kube.pods import observe_pod
 from kfp_placement_controller.kube.watch import Change
-from kfp_placement_controller.kube.workflows import observe_workflow
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
@@ -26,6 +25,7 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.sources.argo import observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from tests.controlplane.argo.memory import MemoryCluster

@@ -2,14 +2,11 @@
 
 import pytest
 
-from kfp_placement_controller.kube.liveness import LeaseWatch
+from kfp_placement_controller.observed.liveness import LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_controller.planning.guard import Guard, stranded_pods
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.contract.resources_policy import (
-    PlacementPolicySpec,
-    PlacementPolicyStatus,
-)
 from tests.controller.planning.builders import a_pod, a_policy, after
 
 POLICY = PlacementPolicySpec()

@@ -3,9 +3,9 @@
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_engine.contract.resources_rows import StepState
-from kfp_placement_engine.readers.pod_identity import PodIndex
-from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from tests.controller.planning.builders import START, a_pod, after
 
 GRAPH = RunGraph(

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.kube.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.load import Load
 from tests.controller.planning.builders import a_pod
 

@@ -16,7 +16,7 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.first_plans import PLANS_PER_LOOK
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
-from kfp_placement_controller.planning.placement_desk import PlacementDesk
+from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
@@ -471,7 +471,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     submit(cluster, a_chain("going-on", a_step(seconds=3600)))
     cluster.run(started(cluster, run="going-on"))
     looked_at: list[str] = []
-    due, active = PlacementDesk.due, vars(TrackedRun)["active"].fget
+    due, active = PlacementPublisher.due, vars(TrackedRun)["active"].fget
 
     def noted_due(desk, run, *arguments):
         looked_at.append(run.key[1])
@@ -481,7 +481,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
         looked_at.append(run.key[1])
         return active(run)
 
-    monkeypatch.setattr(PlacementDesk, "due", noted_due)
+    monkeypatch.setattr(PlacementPublisher, "due", noted_due)
     monkeypatch.setattr(TrackedRun, "active", property(noted_active))
     for _ in range(5):
         cluster.step()

@@ -2,19 +2,19 @@
 
 import pytest
 
-from kfp_placement_controller.kube.attach_failures import AttachFailure
-from kfp_placement_controller.kube.pods import Said
 from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.attach_failures import AttachFailure
+from kfp_placement_controller.observed.pods import Said
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
 from kfp_placement_controller.planning.waiting import BARRED, waits_for
-from kfp_placement_engine.active_runs import ProgressState
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.resources_rows import StepState, WaitingFor
-from kfp_placement_engine.readers.pod_identity import PodIndex
-from kfp_placement_engine.readers.workflow_outcomes import RunOutcome, StepOutcome
-from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.contract.rows import StepState, WaitingFor
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.argo.workflow_outcomes import RunOutcome, StepOutcome
 from tests.controller.planning.builders import START, a_pod, a_run_pod, after
 
 GRAPH = RunGraph(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.constraints import (
+from kfp_placement_engine.model.constraints import (
     matches_affinity,
     matches_any_term,
     matches_node_selector,
@@ -10,7 +10,7 @@ from kfp_placement_engine.constraints import (
     preferred_weight,
     why_not,
 )
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
     PreferredTerm,

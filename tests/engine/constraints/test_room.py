@@ -1,6 +1,6 @@
 """Room on a node (noderesources/fit.go, fitsRequest)."""
 
-from kfp_placement_engine.constraints import lacking
+from kfp_placement_engine.model.constraints import lacking
 
 
 def test_what_is_requested_and_not_free_is_named():

@@ -2,14 +2,14 @@
 
 import pytest
 
-from kfp_placement_engine.constraints import (
+from kfp_placement_engine.model.constraints import (
     taint_text,
     tolerates,
     untolerated_preferred_taints,
     untolerated_taint,
     why_not,
 )
-from kfp_placement_engine.run_graph import NodeAffinity, Toleration
+from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
 from tests.support.kubernetes import a_node, a_taint
 
 

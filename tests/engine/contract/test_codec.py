@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.codec import (
+from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.hints_codec import (
     MAX_ANNOTATION_CHARACTERS,
     decode_hints,
     encode_hints,
 )
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.quantities import MAX_DURATION_SECONDS, MAX_LATENCY_MS
 from kfp_placement_engine.exceptions import HintsError
+from kfp_placement_engine.model.quantities import MAX_DURATION_SECONDS, MAX_LATENCY_MS
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 sizes = st.dictionaries(texts, st.integers(0, 2**62), max_size=4)

@@ -1,8 +1,8 @@
 """Nodes in rows keep their meaning when the plan's list of nodes is rewritten."""
 
 from kfp_placement_engine.contract.reason_nodes import renumbered_reason, renumbered_row
-from kfp_placement_engine.contract.reason_texts import reason_text
-from kfp_placement_engine.contract.resources_rows import Alternative, PlannedRow, Reason
+from kfp_placement_engine.contract.rows import Alternative, PlannedRow, Reason
+from kfp_placement_engine.contract.texts import reason_text
 
 OLD = ("a", "b", "c")
 NEW = ("c", "x", "a", "b")

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement_engine.contract.fields import duration_text, latency_text
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.quantities import parse_duration, parse_latency_ms
+from kfp_placement_engine.contract.policy import Actuator, Objective, Search
 from kfp_placement_engine.contract.resources import (
     KINDS,
     Location,
@@ -15,12 +16,11 @@ from kfp_placement_engine.contract.resources import (
     PlacementPolicy,
     read_resource,
 )
-from kfp_placement_engine.contract.resources_fields import duration_text, latency_text
-from kfp_placement_engine.contract.resources_policy import Actuator, Objective, Search
-from kfp_placement_engine.contract.resources_rows import PlannedRow, Reason, StateRow
+from kfp_placement_engine.contract.rows import PlannedRow, Reason, StateRow
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.fitness import OBJECTIVES
-from kfp_placement_engine.genetic import GeneticParams
+from kfp_placement_engine.model.quantities import parse_duration, parse_latency_ms
+from kfp_placement_engine.search.fitness import OBJECTIVES
+from kfp_placement_engine.search.genetic import GeneticParams
 from tests.support.structural_schemas import MANIFESTS, documents
 
 

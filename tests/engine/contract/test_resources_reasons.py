@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.reason_texts import (
+from kfp_placement_engine.contract.rows import PlannedRow, Reason, Waiting, planned_row
+from kfp_placement_engine.contract.rows_reading import read_planned_row
+from kfp_placement_engine.contract.texts import (
     OBJECTION_TEXTS,
     REASON_TEXTS,
     ObjectionCode,
@@ -14,9 +16,7 @@ from kfp_placement_engine.contract.reason_texts import (
     reason_text,
     waiting_text,
 )
-from kfp_placement_engine.contract.resources_rows import PlannedRow, Reason, Waiting, planned_row
-from kfp_placement_engine.contract.resources_rows_reading import read_planned_row
-from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
 from tests.engine.planner.random_runs import cases
 from tests.support.structural_schemas import ROOT

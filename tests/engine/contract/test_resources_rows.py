@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.resources_rows import (
+from kfp_placement_engine.contract.rows import (
     MAX_ROWS,
     Alternative,
     PlannedRow,
@@ -20,7 +20,7 @@ from kfp_placement_engine.contract.resources_rows import (
     state_counts,
     state_row,
 )
-from kfp_placement_engine.contract.resources_rows_reading import (
+from kfp_placement_engine.contract.rows_reading import (
     MAX_PROBLEMS,
     read_planned_row,
     read_planned_rows,

@@ -6,13 +6,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kfp_placement_engine.contract.reason_texts import ReasonCode
-from kfp_placement_engine.contract.resources_placement import (
+from kfp_placement_engine.contract.placement import (
     PipelinePlacement,
     PipelinePlacementSpec,
     PipelinePlacementStatus,
 )
-from kfp_placement_engine.contract.resources_rows import (
+from kfp_placement_engine.contract.placement_size import (
+    HARD_LIMIT_BYTES,
+    fit_rows,
+    json_bytes,
+    rows_bytes,
+)
+from kfp_placement_engine.contract.rows import (
     Alternative,
     PlannedRow,
     Reason,
@@ -21,12 +26,7 @@ from kfp_placement_engine.contract.resources_rows import (
     planned_row,
     state_row,
 )
-from kfp_placement_engine.contract.resources_size import (
-    HARD_LIMIT_BYTES,
-    fit_rows,
-    json_bytes,
-    rows_bytes,
-)
+from kfp_placement_engine.contract.texts import ReasonCode
 from kfp_placement_engine.exceptions import LimitError
 
 CLUSTER = 200

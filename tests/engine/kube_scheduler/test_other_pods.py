@@ -5,15 +5,15 @@ import math
 import pytest
 
 from kfp_placement_engine.kube_scheduler.model import KubeScheduler
-from kfp_placement_engine.kube_scheduler.pod import (
+from kfp_placement_engine.kube_scheduler.state import SchedulerState
+from kfp_placement_engine.model.pod import (
     LabelSelector,
     PodAffinity,
     PodAffinityTerm,
     SpreadConstraint,
     WeightedTerm,
 )
-from kfp_placement_engine.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.run_graph import NodeAffinity, NodeSelectorTerm, Requirement
+from kfp_placement_engine.model.run_graph import NodeAffinity, NodeSelectorTerm, Requirement
 from tests.support.kubernetes import a_node, a_pod, a_taint
 
 SCHEDULER = KubeScheduler()

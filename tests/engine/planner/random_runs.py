@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from kfp_placement_engine.cluster import Claim, Cluster, Node, Taint
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     DataInput,
     Group,

@@ -13,17 +13,21 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import native
-from kfp_placement_engine.active_runs import ActiveRun, ReservedRoom, ReservedRun
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.baselines.brute_force import count_plans
-from kfp_placement_engine.genetic import GeneticParams, seeds_of
-from kfp_placement_engine.kube_scores import balanced_allocation, image_locality, least_allocated
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
-from kfp_placement_engine.problem import PlacementProblem
-from kfp_placement_engine.simulation import simulate_planned
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.kube_scores import (
+    balanced_allocation,
+    image_locality,
+    least_allocated,
+)
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.baselines.brute_force import count_plans
+from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.simulation import simulate_planned
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.begun_runs import begun_cases
 from tests.engine.planner.random_runs import Case, cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import native
-from kfp_placement_engine.active_runs import (
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
+from kfp_placement_engine.model.active_runs import (
     ActiveRun,
     ProgressState,
     ReservedRoom,
     ReservedRun,
     StepProgress,
 )
-from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.lowering import LoweringOptions, lower_runs, with_reservations
-from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.plan import reserved_run
-from kfp_placement_engine.planning import PlanOptions, plan_run, plan_runs
-from kfp_placement_engine.run_graph import RunClaim
-from kfp_placement_engine.simulation import simulate, simulate_policy
+from kfp_placement_engine.model.plan import reserved_run
+from kfp_placement_engine.model.run_graph import RunClaim
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run, plan_runs
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.search.simulation import simulate, simulate_policy
 from tests.engine.planner.begun_runs import DONE, OVERRUN, RUNNING, begun_cases
 from tests.engine.planner.test_reference import differences
 from tests.support.builders import (
@@ -492,7 +492,7 @@ def test_at_most_three_are_named_and_volume_sharers_have_none():
 
 
 def test_where_trying_would_take_too_long_losses_are_estimated(monkeypatch):
-    monkeypatch.setattr("kfp_placement_engine.next_best.WHAT_IF_WORK", 0)
+    monkeypatch.setattr("kfp_placement_engine.planning.next_best.WHAT_IF_WORK", 0)
     cluster = a_cluster(a_node("best", speed=2), a_node("plain"))
     plan = planned(a_run(a_step("a")), cluster, replace(OPTIONS, alternatives=True))
     assert [(each.node, each.loss_seconds) for each in plan.step("a").alternatives] == [(1, 5)]

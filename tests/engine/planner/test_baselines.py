@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kfp_placement_engine import native
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.baselines.heft import heft_placement
-from kfp_placement_engine.cluster import Taint
+from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.kube_scheduler.model import KubeScheduler
 from kfp_placement_engine.kube_scheduler.state import SchedulerState
-from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.simulation import simulate
+from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.baselines.heft import heft_placement
+from kfp_placement_engine.search.simulation import simulate
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,

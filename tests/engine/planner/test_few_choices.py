@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement_engine import MaxRuntime, PlanOptions, plan_run, solve
-from kfp_placement_engine.run_graph import ClaimUse, RunClaim
+from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, nodes
 from tests.support.effort import cpu_seconds
 

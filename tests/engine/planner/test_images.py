@@ -2,9 +2,9 @@
 
 import pytest
 
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.image_names import canonical
-from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.search.baselines import BASELINES
 from tests.support.builders import (
     GIBIBYTE,
     ROUND_NUMBERS,

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.baselines.brute_force import count_plans
+from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.plan_parts import figures_of
-from kfp_placement_engine.planning import PlanOptions, plan_run
-from kfp_placement_engine.priorities import priority_rules
-from kfp_placement_engine.run_graph import Group, GroupKind
-from kfp_placement_engine.simulation import simulate_list, simulate_planned
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.run_graph import Group, GroupKind
+from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.baselines.brute_force import count_plans
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.priorities import priority_rules
+from kfp_placement_engine.search.simulation import simulate_list, simulate_planned
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.invariants import Checker
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import a_cluster, a_kfp_run, a_node, a_problem, a_run, a_step, lowered

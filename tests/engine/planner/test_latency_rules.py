@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kfp_placement.report.table import plan_table
-from kfp_placement_engine.latency_tolerance import LatencyTolerance
 from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
-from kfp_placement_engine.planning import PlanOptions, plan_run
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.run_graph import RunClaim
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
-from kfp_placement_engine.run_graph import RunClaim
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
 
 TAXI = Path(__file__).parents[3] / "samples" / "06_taxi"

@@ -5,8 +5,8 @@ import importlib
 import pytest
 
 from kfp_placement_engine import lower_bound
-from kfp_placement_engine.baselines import heft, kube_default
-from kfp_placement_engine.run_graph import Group, GroupKind
+from kfp_placement_engine.model.run_graph import Group, GroupKind
+from kfp_placement_engine.search.baselines import heft, kube_default
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,
@@ -117,7 +117,7 @@ def test_an_image_that_nobody_else_needs_must_be_pulled():
 
 
 def test_large_runs_are_looked_at_in_blocks(monkeypatch):
-    module = importlib.import_module("kfp_placement_engine.lower_bound")
+    module = importlib.import_module("kfp_placement_engine.bounds.lower_bound")
     run = a_run(*(a_step(f"s{n}", seconds=1 + n, image=f"i{n % 5}") for n in range(20)))
     problem = a_problem(run, a_cluster(*nodes(3)))
     whole = lower_bound(problem)

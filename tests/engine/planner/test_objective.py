@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.baselines import BASELINES, schedules_of
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.fitness import better
-from kfp_placement_engine.genetic import GeneticParams, seeds_of
-from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.plan_parts import figures_of
-from kfp_placement_engine.planning import PlanOptions
-from kfp_placement_engine.simulation import simulate
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.search.baselines import BASELINES, schedules_of
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.simulation import simulate
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     a_cluster,

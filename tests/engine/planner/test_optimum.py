@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.cluster import Cluster
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.problem import PlacementProblem
-from kfp_placement_engine.run_graph import RunGraph
-from kfp_placement_engine.simulation import Schedule
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxRuntime
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxRuntime
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,

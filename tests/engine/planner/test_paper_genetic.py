@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.paper_genetic import (
+from kfp_placement_engine.model.run_graph import RunClaim
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.paper_genetic import (
     PaperSearch,
     exchange,
     gene_values,
     is_constant,
     swap_node_lists,
 )
-from kfp_placement_engine.run_graph import RunClaim
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.builders import (
     GIBIBYTE,
     a_cluster,

@@ -6,19 +6,19 @@ import itertools
 import numpy as np
 import pytest
 
-from kfp_placement_engine.baselines import heft, kube_default
-from kfp_placement_engine.pattern_bound import (
+from kfp_placement_engine.bounds.pattern_bound import (
     MAX_GROUPS,
     node_types,
     pattern_bound_seconds,
     step_groups,
 )
+from kfp_placement_engine.search.baselines import heft, kube_default
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, nodes
 
 highspy = pytest.importorskip("highspy", reason="needs the extra `bounds`")
 
 # The package exports a function of the module's name.
-usable_nodes = importlib.import_module("kfp_placement_engine.lower_bound").usable_nodes
+usable_nodes = importlib.import_module("kfp_placement_engine.bounds.lower_bound").usable_nodes
 
 
 def steps_of(*kinds: tuple[int, float, float, float]):

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Taint
-from kfp_placement_engine.contract.reason_texts import REASON_TEXTS
+from kfp_placement_engine.contract.texts import REASON_TEXTS
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.planning import PlanOptions, assumptions_of, plan_run
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.run_graph import (
     DurationSource,
     Group,
     GroupKind,
@@ -25,6 +23,8 @@ from kfp_placement_engine.run_graph import (
     Requirement,
     StepKind,
 )
+from kfp_placement_engine.planning.plan_runs import PlanOptions, assumptions_of, plan_run
+from kfp_placement_engine.search.genetic import GeneticParams
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     GIBIBYTE,

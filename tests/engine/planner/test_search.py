@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine import native
-from kfp_placement_engine.baselines import BASELINES
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.fitness import better
-from kfp_placement_engine.genetic import GeneticParams, seeds_of, trials_per_generation
-from kfp_placement_engine.placement import Placement
-from kfp_placement_engine.simulation import simulate
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import GeneticParams, seeds_of, trials_per_generation
+from kfp_placement_engine.search.simulation import simulate
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     a_cluster,
@@ -91,8 +91,8 @@ def test_the_same_seed_and_generations_give_the_same_plan_on_any_number_of_threa
 
 PRINT_PLAN = """
 import json
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.test_search import SEARCH, a_wide_problem, told
 print(json.dumps(told(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=2))))
 """

@@ -3,12 +3,12 @@
 import pytest
 
 from kfp_placement.bench.seed_experiment import DURATIONS, MIXES, Draw, draw_problem
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.paper_genetic import is_constant
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations, MaxRuntime
+from kfp_placement_engine.bounds.lower_bound import lower_bound
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.paper_genetic import is_constant
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime
 
 WITHIN = {"equal": 0.003, "proportional": 0.003, "lognormal": 0.006}
 """How far above the bound our search may end."""

@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from hypothesis import given, settings
 
-from kfp_placement_engine.baselines import schedules_of
-from kfp_placement_engine.baselines.tie_breaks import MOST_TIE_BREAKS, TIE_BREAK_WORK, tie_breaks
-from kfp_placement_engine.fitness import better
-from kfp_placement_engine.genetic import GeneticParams, seeds_of
-from kfp_placement_engine.plan_parts import mean_figures
-from kfp_placement_engine.planning import PlanOptions, plan_run
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.planning.plan_parts import mean_figures
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.search.baselines import schedules_of
+from kfp_placement_engine.search.baselines.tie_breaks import (
+    MOST_TIE_BREAKS,
+    TIE_BREAK_WORK,
+    tie_breaks,
+)
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
 
 if TYPE_CHECKING:
-    from kfp_placement_engine.problem import PlacementProblem
+    from kfp_placement_engine.problem.problem import PlacementProblem
 
 
 def unequal(count: int):

@@ -2,18 +2,13 @@
 
 import pytest
 
-from kfp_placement_engine.baselines import BASELINES
-from kfp_placement_engine.cluster import Claim
-from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.planning import PlanOptions, plan_run
-from kfp_placement_engine.run_graph import (
-    NodeSelectorTerm,
-    Requirement,
-    RunClaim,
-    StepKind,
-)
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.bounds.lower_bound import lower_bound
+from kfp_placement_engine.model.cluster import Claim
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement, RunClaim, StepKind
+from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.search.baselines import BASELINES
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,

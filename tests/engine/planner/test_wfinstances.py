@@ -13,12 +13,12 @@ import pytest
 
 from kfp_placement.bench.wfinstances import CLUSTERS, SlotCluster, slot_problem, slot_run
 from kfp_placement.bench.wfinstances_origin import ORIGIN
-from kfp_placement_engine.baselines import BASELINES, schedules_of
-from kfp_placement_engine.fitness import better
-from kfp_placement_engine.genetic import GeneticParams
-from kfp_placement_engine.lower_bound import lower_bound
-from kfp_placement_engine.solve import solve
-from kfp_placement_engine.stop import MaxGenerations
+from kfp_placement_engine.bounds.lower_bound import lower_bound
+from kfp_placement_engine.search.baselines import BASELINES, schedules_of
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.data import data_path
 
 NAMES = sorted(ORIGIN["3x2"])

@@ -7,7 +7,7 @@ import pytest
 
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.readers import read_run, read_run_file
-from kfp_placement_engine.readers.documents import RUN_MAX_BYTES
+from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
 from tests.support.packages import (
     a_dag,
     a_loop,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_engine.run_graph import RunClaim
+from kfp_placement_engine.model.run_graph import RunClaim
 from tests.support.packages import (
     a_dag,
     a_loop,

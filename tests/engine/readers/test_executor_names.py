@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.readers import read_run_file
-from kfp_placement_engine.readers.executor_names import (
+from kfp_placement_engine.readers.argo.executor_names import (
     MAX_NODE_NAME_CHARACTERS,
     step_of_executor,
 )
-from kfp_placement_engine.readers.pod_identity import PodIndex, PodRole
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex, PodRole
 from tests.support.data import data_path
 
 NODE_NAME = "workflows.argoproj.io/node-name"

@@ -3,8 +3,8 @@
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, LimitError, UnknownLoopError
+from kfp_placement_engine.model.run_graph import GroupKind, StepKind
 from kfp_placement_engine.readers import ReadOptions
-from kfp_placement_engine.run_graph import GroupKind, StepKind
 from tests.support.effort import cpu_seconds
 from tests.support.packages import (
     a_dag,

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from kfp_placement_engine.contract.keys import LOCATION_LABEL, SCHEDULER_LABEL, TYPE_LABEL
+from kfp_placement_engine.model.run_graph import DurationSource, GroupKind, RunGraph, Step
 from kfp_placement_engine.readers import read_run
-from kfp_placement_engine.run_graph import DurationSource, GroupKind, RunGraph, Step
 from tests.support.generated_pipelines import GeneratedPipeline, TrueTask, generate
 from tests.support.true_graphs import must_precede, true_steps
 

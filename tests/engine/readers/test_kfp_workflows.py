@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.run_graph import Toleration
 from kfp_placement_engine.readers import read_run
-from kfp_placement_engine.run_graph import Toleration
 from tests.support.kfp_workflow_emitter import emit_workflow
 from tests.support.packages import a_dag, a_loop, a_package, a_task, input_of_dag, inputs
 

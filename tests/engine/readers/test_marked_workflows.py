@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
+from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.readers import read_run_file
-from kfp_placement_engine.run_graph import Step, StepKind
 from tests.support.run_data import data_files
 from tests.support.workflow_marks import Mark, with_marks
 

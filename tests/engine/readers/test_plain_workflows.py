@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers import ReadOptions, read_run
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.run_graph import (
     NodeSelectorTerm,
     Requirement,
     RunClaim,
     RunGraph,
     Toleration,
 )
+from kfp_placement_engine.readers import ReadOptions, read_run
 
 WORK: dict[str, Any] = {"name": "work", "container": {"image": "work:1"}}
 

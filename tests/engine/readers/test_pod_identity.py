@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from kfp_placement_engine.readers import read_run, read_run_file
-from kfp_placement_engine.readers.pod_identity import (
+from kfp_placement_engine.readers.argo.pod_identity import (
     PodIdentity,
     PodIndex,
     PodRole,

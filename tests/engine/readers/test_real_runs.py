@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kfp_placement_engine.contract.quantities import parse_cpu, parse_quantity
+from kfp_placement_engine.model.quantities import parse_cpu, parse_quantity
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
 from kfp_placement_engine.readers import ReadOptions, read_run_file
-from kfp_placement_engine.run_graph import GroupKind, RunGraph, StepKind
 from tests.support.data import data_path
 from tests.support.run_data import data_files
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
-from kfp_placement_engine.run_graph import (
+from kfp_placement_engine.model.run_graph import (
     DurationSource,
     NodeAffinity,
     NodeSelectorTerm,

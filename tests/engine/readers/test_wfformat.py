@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.model.run_graph import DurationSource, RunGraph
 from kfp_placement_engine.readers import ReadOptions, read_run, read_run_file
-from kfp_placement_engine.run_graph import DurationSource, RunGraph
 from tests.support.data import data_path
 from tests.support.run_data import data_files
 

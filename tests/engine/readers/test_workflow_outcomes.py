@@ -8,19 +8,24 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.resources_rows import StepState
+from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.argo_workflow import read_workflow
-from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.pod_identity import PodIndex
-from kfp_placement_engine.readers.workflow_nodes import MAX_NODES, ArgoNode, read_moment, read_nodes
-from kfp_placement_engine.readers.workflow_outcomes import (
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.argo.workflow import read_workflow
+from kfp_placement_engine.readers.argo.workflow_nodes import (
+    MAX_NODES,
+    ArgoNode,
+    read_moment,
+    read_nodes,
+)
+from kfp_placement_engine.readers.argo.workflow_outcomes import (
     OutcomeReader,
     RunOutcome,
     enclosing,
     loop_indexes,
 )
-from kfp_placement_engine.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.readers.options import ReadOptions
 from tests.support.data import data_path
 
 FOLDERS = [("argo-4.0.5", "kfp-2.17.0/workflows"), ("labelled/recordings", "labelled/workflows")]

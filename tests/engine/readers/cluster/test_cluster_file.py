@@ -6,9 +6,10 @@ import json
 import pytest
 from pydantic.alias_generators import to_camel
 
-from kfp_placement_engine.assumptions import Assumptions
-from kfp_placement_engine.cluster import Claim, Cluster, Taint
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Claim, Cluster, Taint
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster, read_cluster_file
 from kfp_placement_engine.readers.cluster_model import (
     ClaimEntry,
@@ -17,8 +18,7 @@ from kfp_placement_engine.readers.cluster_model import (
     NodeEntry,
 )
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
-from kfp_placement_engine.readers.kubernetes_objects import read_objects
-from kfp_placement_engine.run_graph import NodeSelectorTerm, Requirement
+from kfp_placement_engine.readers.kubernetes.objects import read_objects
 from tests.support.kubernetes import GIBIBYTE, a_node, container, node_object, pod_object
 from tests.support.samples import SAMPLES
 

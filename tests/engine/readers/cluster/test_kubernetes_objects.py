@@ -5,11 +5,11 @@ import json
 import pytest
 import yaml
 
-from kfp_placement_engine.cluster import Taint
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster
-from kfp_placement_engine.readers.kubernetes_objects import UNUSED_KEYS, read_objects
-from kfp_placement_engine.run_graph import NodeSelectorTerm, Requirement
+from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_list, container, node_object, pod_object
 
 

@@ -1,0 +1,1 @@
+"""What writes: plans, gates, releases, the status of the policy, events."""

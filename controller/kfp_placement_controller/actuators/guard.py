@@ -1,0 +1,136 @@
+"""What `extend` looks after when others are dead: our scheduler, the planner, overdue gates.
+
+It says so in the policy's status, which admission asks for, and takes overdue gates off, whatever
+the planner does. A hard latency limit holds all the same.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+
+from kfp_placement_controller.actuators.gates import Pin, is_overdue, open_gate
+from kfp_placement_controller.actuators.policies import Finding, write_findings
+from kfp_placement_controller.exceptions import ControllerError
+from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.leases import ObservedLease
+from kfp_placement_controller.kube.watch import Change, Key
+from kfp_placement_controller.metrics import GATES_OVERDUE
+from kfp_placement_controller.observed.latency_limits import hard_limit
+from kfp_placement_controller.observed.liveness import (
+    LeaseWatch,
+    gates_finding,
+    scheduler_finding,
+    unsaid,
+)
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.exceptions import EngineError
+
+_LOG = logging.getLogger(__name__)
+
+
+class Guard:
+    """Decides and writes; `tick` is called about once a second."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        known: Callable[[], Knowledge],
+        *,
+        scheduler_lease: str,
+        planner_lease: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Know nothing yet.
+
+        Args:
+            client: the API server.
+            known: the state of the cluster at this moment.
+            scheduler_lease: name of our scheduler's Lease.
+            planner_lease: name of the planner's.
+            clock: the time.
+        """
+        self._client = client
+        self._known = known
+        self._scheduler_lease = scheduler_lease
+        self._planner_lease = planner_lease
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._leases = {scheduler_lease: LeaseWatch(), planner_lease: LeaseWatch()}
+        self._gated: dict[Key, ObservedPod] = {}
+
+    def lease_changed(self, change: Change[ObservedLease]) -> None:
+        """A Lease of our namespace."""
+        watch, lease = self._leases.get(change.key[1]), change.new
+        if watch is not None:
+            held = lease is not None and bool(lease.holder)
+            with self._lock:
+                watch.observe(lease if held else None, self._clock())
+
+    def pod_changed(self, change: Change[ObservedPod]) -> None:
+        """A pod, which may bear our gate."""
+        with self._lock:
+            if change.new is not None and PLAN_GATE in change.new.gates:
+                self._gated[change.key] = change.new
+            else:
+                self._gated.pop(change.key, None)
+
+    def tick(self) -> None:
+        """Write what has to be written now; what does not work is tried again with the next."""
+        now = self._clock()
+        findings = self.findings(now)
+        if findings:
+            self._tried("the policy's status", partial(write_findings, self._client, findings, now))
+        for pod in self.overdue(now):
+            self._tried(f"the gate of pod {pod.namespace}/{pod.name}", partial(self._open, pod))
+
+    def findings(self, now: datetime) -> list[Finding]:
+        """What the policy's status does not say yet.
+
+        That a planner is alive is for itself to say.
+        """
+        known = self._known()
+        with self._lock:
+            alive = scheduler_finding(self._leases[self._scheduler_lease], known.rules, now)
+            planner = self._leases[self._planner_lease]
+            planner_age_seconds = planner.age_seconds(now)
+        found = [] if alive is None else [alive]
+        stale_seconds = known.rules.scheduler_stale_after_seconds
+        if not planner.held or planner_age_seconds > stale_seconds:
+            found.append(gates_finding(leads=False))
+        return unsaid(found, None if known.policy is None else known.policy.status)
+
+    def overdue(self, now: datetime) -> list[ObservedPod]:
+        """Pods whose gate should have come off."""
+        deadline_seconds = self._known().rules.gate_deadline_seconds
+        with self._lock:
+            gated = list(self._gated.values())
+        return [pod for pod in gated if is_overdue(pod, now, deadline_seconds)]
+
+    def _open(self, pod: ObservedPod) -> None:
+        pin = _pin(self._known(), pod)
+        if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
+            GATES_OVERDUE.inc()
+            _LOG.warning("took the gate off pod %s/%s: past its deadline", pod.namespace, pod.name)
+
+    def _tried(self, what: str, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except (ControllerError, EngineError) as error:
+            _LOG.warning("%s: %s", what, error)
+
+
+def _pin(known: Knowledge, pod: ObservedPod) -> Pin | None:
+    """The nodes within the pod's hard limit; None = it has none."""
+    place = pod.location.lower()
+    trips = {
+        name: node.latencies_ms[place]
+        for name, node in known.nodes.items()
+        if place in node.latencies_ms
+    }
+    labels = {name: node.labels for name, node in known.nodes.items()}
+    limit = hard_limit(pod, known.rules, trips, labels)
+    return None if limit is None else Pin(hosts=limit.required)

@@ -1,0 +1,61 @@
+"""When the process `plan` begins to lead, and with which epoch."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.exceptions import KubernetesError
+from kfp_placement_controller.kube.leases import LeaderElection
+from kfp_placement_controller.planning.coordinator import Coordinator
+
+_LOG = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0
+"""Between two tries to lead: as often as the election asks for its Lease, and each lists plans."""
+
+
+class Leading:
+    """Lets the coordinator lead while the Lease is ours.
+
+    A higher epoch is never overwritten. That of a Lease which somebody has deleted counts from
+    zero, while plans of earlier leaders are still there: then ours is raised above theirs first.
+    """
+
+    def __init__(
+        self, election: LeaderElection, runner: ActionRunner, clock: Callable[[], datetime]
+    ) -> None:
+        """Lead nothing yet.
+
+        Args:
+            election: for the Lease.
+            runner: reads the plans that there are.
+            clock: the time.
+        """
+        self._election = election
+        self._runner = runner
+        self._clock = clock
+        self._led: int | None = None
+        self._not_before: datetime | None = None
+
+    def follow_election(self, coordinator: Coordinator) -> None:
+        """Begin to lead, or cease, as the election says now."""
+        epoch, now = self._election.epoch, self._clock()
+        if epoch == coordinator.epoch:
+            return
+        coordinator.follow()
+        if epoch is None or (self._not_before is not None and now < self._not_before):
+            return
+        self._not_before = now + timedelta(seconds=RETRY_SECONDS)
+        try:
+            placements = self._runner.read_placements()
+        except KubernetesError as error:
+            _LOG.warning("cannot lead yet: %s", error)
+            return
+        highest = self._runner.highest_epoch
+        if highest > epoch or (highest == epoch and epoch != self._led):
+            _LOG.warning("plans of epoch %d are there, ours is %d: it is raised", highest, epoch)
+            self._election.raise_epoch(highest + 1)
+            return
+        self._led = epoch
+        coordinator.lead(epoch, placements, now)

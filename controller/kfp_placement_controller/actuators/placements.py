@@ -1,0 +1,247 @@
+"""PipelinePlacements: written by the leading planner alone, and never over a later one's.
+
+The rule holds by itself: every write names the version that it goes out from, whose epoch has been
+looked at. The API server refuses lower epochs once more.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from kfp_placement_controller.exceptions import (
+    ConflictError,
+    KubernetesError,
+    NotFoundError,
+    SupersededError,
+)
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.kinds import PLACEMENTS
+from kfp_placement_controller.kube.requests import JsonObject
+from kfp_placement_engine.contract.fields import ResourceModel
+from kfp_placement_engine.contract.placement import PipelinePlacementStatus
+from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, json_bytes
+from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
+
+_LOG = logging.getLogger(__name__)
+
+MAX_TRIES = 5
+"""Others write only what is not theirs to write; this is for them."""
+
+MOST_EPOCH = 1_000_000
+"""Leaders do not change so often: a higher epoch is nobody's, and must not stop anybody.
+
+Far below 2**31, to which a Lease counts: it never ends, whatever epoch somebody makes up.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """What the next write goes out from.
+
+    Attributes:
+        uid: of the object.
+        resource_version: of the object.
+        workflow_uid: of the run that it speaks of.
+        epoch: of the planner that wrote it.
+    """
+
+    uid: str
+    resource_version: str
+    workflow_uid: str
+    epoch: int
+
+
+def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
+    """Read a placement's version, whatever else it holds.
+
+    Raises:
+        InputError: it has another form.
+    """
+    metadata = as_mapping(raw.get("metadata"), "placement: metadata")
+    spec = as_mapping(raw.get("spec"), "placement: spec")
+    return StoredVersion(
+        as_text(metadata.get("uid"), "placement: uid"),
+        as_text(metadata.get("resourceVersion"), "placement: resourceVersion"),
+        as_text(spec.get("workflowUID"), "placement: workflowUID"),
+        as_count(spec.get("epoch"), "placement: epoch", maximum=2**53),
+    )
+
+
+def observe_existence(raw: Mapping[str, Any]) -> str:
+    """Of a placement, or its metadata alone, the uid.
+
+    Raises:
+        InputError: it has another form.
+    """
+    metadata = as_mapping(raw.get("metadata"), "placement: metadata")
+    return as_text(metadata.get("uid"), "placement: uid")
+
+
+class PlacementWriter:
+    """Writes the placements of the leading planner."""
+
+    def __init__(self, client: KubeClient) -> None:
+        """Write nothing yet."""
+        self._client = client
+
+    def write_plan(
+        self, placement: PipelinePlacement, known: StoredVersion | None
+    ) -> StoredVersion:
+        """Write the plan; the status stays as it is.
+
+        Args:
+            placement: whole: name, namespace and owner count when it is new.
+            known: what was last seen of it; None = nothing.
+
+        Raises:
+            LimitError: it would be too large.
+            SupersededError: a planner of a higher epoch has written.
+            KubernetesError: refused, or no answer.
+        """
+        written = placement.to_object()
+        _check_size(written)
+        patch = {"spec": _merge(placement.spec)}
+
+        def create() -> StoredVersion:
+            return self._created(written)
+
+        try:
+            return self._write(placement, known, patch, create)
+        except KubernetesError as error:
+            # What the server's rules forbid, be it for what is stored already.
+            if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                raise
+            return self._made_anew(placement, create)
+
+    def write_status(self, placement: PipelinePlacement, known: StoredVersion) -> StoredVersion:
+        """Write what became of the run; the plan stays as it is.
+
+        Args:
+            placement: whole, with its status.
+            known: what was last seen of it.
+
+        Raises:
+            LimitError: it would be too large.
+            NotFoundError: there is none: write the plan first.
+            SupersededError: a planner of a higher epoch has written.
+            KubernetesError: refused, or no answer.
+        """
+        _check_size(placement.to_object())
+        status = placement.status or PipelinePlacementStatus()
+        return self._write(placement, known, {"status": _merge(status)}, None)
+
+    def _write(
+        self,
+        placement: PipelinePlacement,
+        known: StoredVersion | None,
+        patch: JsonObject,
+        create: Callable[[], StoredVersion] | None,
+    ) -> StoredVersion:
+        name, namespace = _name_of(placement)
+        if known is not None and not _goes_on_from(placement, known):
+            known = self._current(placement)
+        for tries_left in reversed(range(MAX_TRIES)):
+            try:
+                if known is None:
+                    if create is None:
+                        raise NotFoundError(404, "NotFound", f"no placement {namespace}/{name}")
+                    return create()
+                _check_epoch(placement, known)
+                versioned = {"metadata": {"resourceVersion": known.resource_version}, **patch}
+                part = "status" if create is None else ""
+                return stored_version(
+                    self._client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
+                )
+            except ConflictError:
+                if not tries_left:
+                    raise
+            except NotFoundError:
+                if create is None or not tries_left:
+                    raise
+            known = self._current(placement)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
+        """What there is now; what no write can go on from is removed."""
+        name, namespace = _name_of(placement)
+        raw = self._client.get(PLACEMENTS, name, namespace)
+        if raw is None:
+            return None
+        try:
+            current = stored_version(raw)
+        except InputError as error:
+            _LOG.warning("placement %s/%s is removed: %s", namespace, name, error)
+        else:
+            if _goes_on_from(placement, current):
+                return current
+            _LOG.info("placement %s/%s is of an earlier run, or nobody's", namespace, name)
+        self._client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
+        return None
+
+    def _made_anew(
+        self, placement: PipelinePlacement, create: Callable[[], StoredVersion]
+    ) -> StoredVersion:
+        """Put a plan into the place of one that the server holds against it.
+
+        A new object is refused for what it says before it is refused for its name; so what is
+        there is removed only if the plan itself is well.
+        """
+        try:
+            return create()
+        except ConflictError:
+            current = self._current(placement)
+        if current is not None:
+            _check_epoch(placement, current)
+            name, namespace = _name_of(placement)
+            _LOG.warning("placement %s/%s cannot be changed into ours: made anew", namespace, name)
+            self._client.delete(PLACEMENTS, name, namespace, uid=current.uid)
+        return create()
+
+    def _created(self, written: JsonObject) -> StoredVersion:
+        body = {key: value for key, value in written.items() if key != "status"}
+        return stored_version(self._client.create(PLACEMENTS, body))
+
+
+def _name_of(placement: PipelinePlacement) -> tuple[str, str]:
+    return placement.metadata.name or "", placement.metadata.namespace or ""
+
+
+def _goes_on_from(placement: PipelinePlacement, stored: StoredVersion) -> bool:
+    """Whether both are of one run, and planners may have written what is stored.
+
+    Up to our own epoch nothing stands in the way of a write, however high ours has become.
+    """
+    most = max(MOST_EPOCH, placement.spec.epoch)
+    return stored.workflow_uid == placement.spec.workflow_uid and stored.epoch <= most
+
+
+def _check_epoch(placement: PipelinePlacement, known: StoredVersion) -> None:
+    if known.epoch > placement.spec.epoch:
+        name, namespace = _name_of(placement)
+        raise SupersededError(
+            409,
+            "Superseded",
+            f"placement {namespace}/{name} was written in epoch {known.epoch}, ours is"
+            f" {placement.spec.epoch}: another planner leads",
+        )
+
+
+def _check_size(written: JsonObject) -> None:
+    size = json_bytes(written)
+    if size > HARD_LIMIT_BYTES:
+        raise LimitError(
+            f"a PipelinePlacement of {size} bytes is too large, at most {HARD_LIMIT_BYTES}:"
+            " fit its rows first"
+        )
+
+
+def _merge(part: ResourceModel) -> JsonObject:
+    """As a merge patch: a field that is no longer set is removed."""
+    unset: JsonObject = {
+        field.alias or name: None for name, field in type(part).model_fields.items()
+    }
+    return unset | part.model_dump(mode="json", by_alias=True, exclude_none=True)

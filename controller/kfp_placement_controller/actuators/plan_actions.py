@@ -1,0 +1,155 @@
+"""Carries out what the coordinator of `plan` has decided; a failure of one stops no other."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from kfp_placement_controller.actuators.gates import Pin, open_gate
+from kfp_placement_controller.actuators.placements import (
+    MOST_EPOCH,
+    PlacementWriter,
+    StoredVersion,
+    stored_version,
+)
+from kfp_placement_controller.actuators.policies import write_findings
+from kfp_placement_controller.actuators.unbound_pods import delete_unbound
+from kfp_placement_controller.exceptions import KubernetesError, NotFoundError, SupersededError
+from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.kube.events import EventRecorder, Regarding
+from kfp_placement_controller.kube.kinds import PLACEMENTS, WORKFLOWS
+from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
+from kfp_placement_controller.observed.deviations import tell_elsewhere
+from kfp_placement_controller.planning.actions import (
+    Action,
+    Announce,
+    DeletePod,
+    ForgetRun,
+    OpenGate,
+    SayFindings,
+    StartRound,
+    TellElsewhere,
+    WritePlacement,
+)
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.search_worker import SearchWorker
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.exceptions import InputError
+
+_LOG = logging.getLogger(__name__)
+
+
+class ActionRunner:
+    """Writes to the API server, in the coordinator's thread."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        events: EventRecorder,
+        worker: SearchWorker,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Write nothing yet.
+
+        Args:
+            client: the API server.
+            events: where events go.
+            worker: where rounds go.
+            clock: the time.
+        """
+        self._client = client
+        self._events = events
+        self._worker = worker
+        self._clock = clock
+        self._placements = PlacementWriter(client)
+        self._known: dict[tuple[str, str], StoredVersion] = {}
+
+    @property
+    def highest_epoch(self) -> int:
+        """Of all placements as last read or written; -1 = there are none."""
+        epochs = (each.epoch for each in self._known.values() if each.epoch <= MOST_EPOCH)
+        return max(epochs, default=-1)
+
+    def read_placements(self) -> list[PipelinePlacement]:
+        """All placements as they are now; what cannot be read is left out, to be written anew.
+
+        Raises:
+            KubernetesError: refused, or no answer.
+        """
+        self._known.clear()
+        found: list[PipelinePlacement] = []
+        for raw in self._client.list(PLACEMENTS).items:
+            metadata = raw["metadata"]
+            try:
+                self._known[metadata["namespace"], metadata["name"]] = stored_version(raw)
+                found.append(read_resource(PipelinePlacement, raw))
+            except InputError as error:
+                _LOG.warning(
+                    "placement %s/%s is not read: %.300s",
+                    metadata["namespace"],
+                    metadata["name"],
+                    error,
+                )
+        return found
+
+    def run(self, action: Action, coordinator: Coordinator) -> None:
+        """Carry out one action."""
+        match action:
+            case StartRound():
+                self._worker.submit(action.round)
+            case Announce():
+                regarding = Regarding(WORKFLOWS, action.key[1], action.key[0], action.uid)
+                self._events.record(
+                    regarding, action.reason, action.note, type=action.type, action="Planning"
+                )
+            case TellElsewhere():
+                tell_elsewhere(self._events, action.found)
+            case WritePlacement():
+                self._write(action, coordinator)
+            case ForgetRun():
+                self._known.pop(action.key, None)
+            case OpenGate() | DeletePod() | SayFindings():
+                self._attempt(action)
+
+    def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
+        known = self._known.get(write.key)
+        try:
+            if write.plan or known is None:
+                known = self._placements.write_plan(write.placement, known)
+                self._known[write.key] = known
+            self._known[write.key] = self._placements.write_status(write.placement, known)
+        except SupersededError as error:
+            _LOG.warning("%s", error)
+            coordinator.follow()
+        except NotFoundError as error:
+            # The Workflow is gone, or somebody has deleted the object: then it is made anew.
+            self._known.pop(write.key, None)
+            coordinator.write_failed(write, str(error), self._clock())
+        except (KubernetesError, InputError) as error:
+            coordinator.write_failed(write, str(error), self._clock())
+        else:
+            coordinator.written(write, self._clock())
+
+    def _attempt(self, action: OpenGate | DeletePod | SayFindings) -> None:
+        """Write; what fails is decided anew with the next look."""
+        try:
+            match action:
+                case OpenGate():
+                    self._open(action)
+                case DeletePod():
+                    pod = action.pod
+                    _LOG.warning(
+                        "pod %s/%s waits for a dead scheduler: deleted", pod.namespace, pod.name
+                    )
+                    if delete_unbound(self._client, pod.namespace, pod.name, pod.uid):
+                        STRANDED_PODS_DELETED.inc()
+                case SayFindings():
+                    write_findings(self._client, action.findings, self._clock())
+        except (KubernetesError, InputError) as error:
+            _LOG.warning("%s: %s", type(action).__name__, error)
+
+    def _open(self, action: OpenGate) -> None:
+        release = action.release
+        pod = release.pod
+        pin = Pin(release.node, release.hosts) if release.node or release.hosts else None
+        if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
+            GATES_OPENED.labels(str(release.cause)).inc()

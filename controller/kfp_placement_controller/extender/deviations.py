@@ -1,0 +1,67 @@
+"""Tells people that a pod is not where its plan wanted it, once it is bound and off the request.
+
+What `filter` answers is no placement yet: the attempt may fail, or be one of several. So the reason
+is only noted there, and told when the pod is seen on another node.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kfp_placement_controller.extender.decisions import Decision
+from kfp_placement_controller.extender.explanations import why_elsewhere
+from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.deviations import Elsewhere
+from kfp_placement_controller.observed.pods import ObservedPod
+
+MAX_NOTES = 10_000
+"""Pods that are waited for; the oldest are forgotten."""
+
+Tell = Callable[[Elsewhere], None]
+"""Returns at once."""
+
+
+class _Note(NamedTuple):
+    planned: str
+    ground: str
+    why: str
+
+
+class ElsewhereNotes:
+    """Notes between the answer to a question and the pod's binding."""
+
+    def __init__(self, tell: Tell, max_notes: int = MAX_NOTES) -> None:
+        """Note nothing yet.
+
+        Args:
+            tell: told of every pod that is not where its plan wanted it.
+            max_notes: pods that are waited for.
+        """
+        self._tell = tell
+        self._max_notes = max_notes
+        self._notes: OrderedDict[str, _Note] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def decided(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> None:
+        """Note what was answered for a pod."""
+        why, uid = why_elsewhere(known, pod, decision), pod.observed.uid
+        with self._lock:
+            self._notes.pop(uid, None)
+            if why and decision.planned is not None and uid:
+                self._notes[uid] = _Note(decision.planned, decision.ground, why)
+                if len(self._notes) > self._max_notes:
+                    self._notes.popitem(last=False)
+
+    def pod_changed(self, change: Change[ObservedPod]) -> None:
+        """Tell, if the pod has been bound to another node than the planned one."""
+        pod = change.new if change.new is not None else change.old
+        if pod is None or (change.new is not None and not pod.node_name):
+            return
+        with self._lock:
+            note = self._notes.pop(pod.uid, None)
+        if note is None or change.new is None or pod.node_name == note.planned:
+            return
+        self._tell(Elsewhere(pod, note.planned, note.ground, note.why))

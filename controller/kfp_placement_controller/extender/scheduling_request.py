@@ -1,0 +1,32 @@
+"""The pod that kube-scheduler asks about, with what matters to an answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingRequest:
+    """A pod to be placed.
+
+    Attributes:
+        observed: the pod as we see all pods.
+        step_type: the step's type, lower case, or "".
+        place: its location, lower case, or "".
+    """
+
+    observed: ObservedPod
+    step_type: str
+    place: str
+
+
+def read_asked_pod(raw: Mapping[str, Any]) -> SchedulingRequest:
+    """Read a pod as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    observed = observe_pod(raw)
+    return SchedulingRequest(observed, observed.step_type.lower(), observed.location.lower())

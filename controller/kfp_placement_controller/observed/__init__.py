@@ -1,0 +1,1 @@
+"""What is kept of pods, nodes and claims; pure."""

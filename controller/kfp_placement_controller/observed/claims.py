@@ -1,0 +1,70 @@
+"""What is kept of claims and volumes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kfp_placement_engine.model.cluster import Claim
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm
+from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.kubernetes.claims import read_claim, read_volume
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedVolume:
+    """A volume.
+
+    Attributes:
+        name: its name.
+        required_terms: which nodes reach it; None = all.
+    """
+
+    name: str
+    required_terms: tuple[NodeSelectorTerm, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedClaim:
+    """A claim.
+
+    Attributes:
+        claim: as the planner sees it, before its volume and its users are known.
+        volume_name: volume that it is bound to; "" = none yet.
+    """
+
+    claim: Claim
+    volume_name: str
+
+    def known_with(self, volumes: Mapping[str, ObservedVolume], used_on: Iterable[str]) -> Claim:
+        """The claim with what its volume and its users say.
+
+        Args:
+            volumes: by name.
+            used_on: nodes on which running pods mount it.
+        """
+        volume = volumes.get(self.volume_name)
+        return replace(
+            self.claim,
+            required_terms=volume.required_terms if volume is not None else None,
+            used_on=tuple(sorted(set(used_on))),
+        )
+
+
+def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:
+    """Keep what matters of a claim as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    claim = read_claim(raw, "claim", {}, {})
+    spec = as_mapping(raw.get("spec"), "claim: spec")
+    return ObservedClaim(claim, as_text(spec.get("volumeName"), "claim: spec.volumeName"))
+
+
+def observe_volume(raw: Mapping[str, Any]) -> ObservedVolume:
+    """Keep what matters of a volume as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    return ObservedVolume(*read_volume(raw, "volume"))

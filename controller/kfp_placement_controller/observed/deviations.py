@@ -1,0 +1,70 @@
+"""A pod that is not where its plan wants it: what is said of it, whoever has noticed."""
+
+from dataclasses import dataclass
+
+from kfp_placement_controller.kube.events import EventRecorder, Regarding
+from kfp_placement_controller.kube.kinds import PODS
+from kfp_placement_controller.metrics import PLACED_ELSEWHERE as COUNTED
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
+from kfp_placement_engine.model.constraints import lacking
+from kfp_placement_engine.model.quantities import Resources
+
+NODE_GONE = "it is gone"
+"""Why the planned node is not taken where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A pod that has been bound to another node than the planned one.
+
+    Attributes:
+        pod: as bound.
+        planned: the node that its plan names.
+        ground: what decided, in one word.
+        why: the same for people; "it" is the planned node.
+    """
+
+    pod: ObservedPod
+    planned: str
+    ground: str
+    why: str
+
+    @property
+    def message(self) -> str:
+        """For people."""
+        return f"planned on {self.planned}, placed on {self.pod.node_name}: {self.why}"
+
+
+def tell_elsewhere(events: EventRecorder, found: Elsewhere) -> None:
+    """Say it in an event on the pod, and count it; returns at once."""
+    COUNTED.labels(found.ground).inc()
+    pod = found.pod
+    regarding = Regarding(PODS, pod.name, pod.namespace, pod.uid)
+    events.record(regarding, PLACED_ELSEWHERE, found.message, once=True)
+
+
+def why_left_out(
+    requests: Resources,
+    allocatable: Resources,
+    used: Resources,
+    *,
+    is_away: bool,
+    is_cordoned: bool,
+) -> str:
+    """Why a node does not take a pod, as far as we can see; "" = nothing speaks against it.
+
+    Args:
+        requests: of the pod.
+        allocatable: what the node has for pods.
+        used: what those that are bound to it request.
+        is_away: whether its kubelet is not ready, or is not heard of.
+        is_cordoned: whether new pods are kept off it.
+    """
+    if is_away:
+        return "it is not ready"
+    if is_cordoned:
+        return "it is cordoned"
+    free = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
+    short = lacking(requests, free)
+    return f"not enough {', '.join(short)} free" if short else ""

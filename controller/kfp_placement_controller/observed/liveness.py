@@ -1,0 +1,104 @@
+"""Whether our scheduler and the planner are alive, by their Leases, and how the policy says so."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kfp_placement_controller.actuators.policies import Finding
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
+
+SCHEDULER_READY = "SchedulerReady"
+GATES_READY = "GatesReady"
+"""Conditions of the PlacementPolicy."""
+
+
+@dataclass
+class LeaseWatch:
+    """How old a Lease of others is, by our own clock: since it was last seen to change.
+
+    The holder's clock may be off by minutes; a Lease that has not changed for long is stale.
+
+    Attributes:
+        held: somebody has it.
+        has_renewed: its holder has been seen to renew it. Until then it may be a dead one's.
+    """
+
+    held: bool = False
+    has_renewed: bool = False
+    _seen: object = None
+    _changed_at: datetime | None = None
+
+    def observe(self, renewed: object, now: datetime) -> None:
+        """What the Lease says of its renewal now; None = there is none, or nobody holds it."""
+        self.held = renewed is not None
+        if renewed is None:
+            # A renewal until now is none of the next holder's; but it is not long ago.
+            self.has_renewed, self._seen = False, None
+        elif renewed != self._seen:
+            self.has_renewed = self._seen is not None
+            self._seen, self._changed_at = renewed, now
+
+    def age_seconds(self, now: datetime) -> float:
+        """Seconds since it was seen to be renewed, be it given back or gone by now.
+
+        One never seen counts from when it is first asked for: its holder may be about to come.
+        """
+        if self._changed_at is None:
+            self._changed_at = now
+        return (now - self._changed_at).total_seconds()
+
+
+def unsaid(findings: Iterable[Finding], status: PlacementPolicyStatus | None) -> list[Finding]:
+    """Findings whose flag or reason the policy's status does not show yet; None = it has none."""
+    said = status or PlacementPolicyStatus()
+    flags = {"schedulerReady": said.scheduler_ready, "gatesReady": said.gates_ready}
+    reasons = {each.type: each.reason for each in said.conditions}
+    return [
+        each
+        for each in findings
+        if (flags[each.flag], reasons.get(each.condition)) != (each.holds, each.reason)
+    ]
+
+
+def scheduler_finding(
+    lease: LeaseWatch, policy: PlacementPolicySpec, now: datetime
+) -> Finding | None:
+    """Whether marked pods may be given to our scheduler; None = that is not known yet.
+
+    A Lease that nobody holds says no at once: new pods need not wait for whoever takes it next.
+
+    Args:
+        lease: the scheduler's.
+        policy: in force.
+        now: the time.
+    """
+    age_seconds, limit = lease.age_seconds(now), policy.scheduler_stale_after_seconds
+    if not lease.held:
+        return _not_ready("NoLease", "nobody holds the scheduler's Lease")
+    if age_seconds > limit:
+        return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")
+    if not lease.has_renewed:
+        return None
+    return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
+
+
+def gates_finding(*, leads: bool, installed: bool = True) -> Finding:
+    """Whether new pods may be gated; only a planner that leads, and may open gates, says yes.
+
+    Args:
+        leads: a planner does.
+        installed: that planner may open gates.
+    """
+    if not leads:
+        return _no_gates("NoPlanner", "no planner leads, so nobody would open gates")
+    if not installed:
+        return _no_gates("NotInstalled", "a planner leads; features/gates is not installed")
+    return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
+
+
+def _no_gates(reason: str, message: str) -> Finding:
+    return Finding(GATES_READY, False, reason, message, "gatesReady")
+
+
+def _not_ready(reason: str, message: str) -> Finding:
+    return Finding(SCHEDULER_READY, False, reason, message, "schedulerReady")

@@ -1,0 +1,151 @@
+"""Notices pods that another scheduler than ours has put elsewhere than planned, and why.
+
+Under gates the stock scheduler binds: it weighs the node that we prefer against its own scores, and
+many gates come off without a preference. Pods of our own scheduler are told of by the extender.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.actuators.gates import is_overdue
+from kfp_placement_controller.observed.deviations import NODE_GONE, Elsewhere, why_left_out
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.gates import Cause, Release
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.constraints import is_away
+
+_WITHOUT_NODE = {
+    Cause.OVERDUE: "the deadline of the pod's gate had passed",
+    Cause.PAUSED: "placement was paused",
+    Cause.NOT_PLANNED: "no plan had a node for the step when the pod's gate came off",
+    Cause.NODE_GONE: "the node planned until then had gone",
+    Cause.BY_OTHERS: "somebody other than this planner took the pod's gate off",
+}
+"""Why a gate came off without a node to prefer."""
+
+
+@dataclass
+class ElsewhereWatch:
+    """Remembers how gates came off until their pods are bound.
+
+    Attributes:
+        book: the runs.
+        cluster: where they run.
+    """
+
+    book: RunRegistry
+    cluster: ClusterState
+    _gates: dict[str, Release | None] = field(default_factory=dict)
+    _found: list[Elsewhere] = field(default_factory=list)
+
+    def released(self, releases: Iterable[Release]) -> None:
+        """These gates come off by our own decision."""
+        for release in releases:
+            self._gates[release.pod.uid] = release
+
+    def pod_changed(
+        self,
+        old: ObservedPod | None,
+        new: ObservedPod | None,
+        policy: PlacementPolicySpec,
+        now: datetime,
+        *,
+        leads: bool,
+    ) -> None:
+        """A pod is new, has changed or is gone.
+
+        Args:
+            old: before; None = it was not there.
+            new: now; None = it is gone.
+            policy: in force.
+            now: the time.
+            leads: whether plans are ours to explain; gates are remembered in any case.
+        """
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gates.pop(old.uid, None)
+            old = None
+        if new is None:
+            return
+        if PLAN_GATE in new.gates:
+            self._gates.setdefault(new.uid, None)
+            return
+        if new.uid in self._gates and self._gates[new.uid] is None:
+            self._gates[new.uid] = Release(new, _cause_of_others(new, policy, now))
+        if new.node_name:
+            release = self._gates.pop(new.uid, None)
+            if leads and (old is None or not old.node_name):
+                self._bound(new, release)
+
+    def look_back(self, run: TrackedRun) -> None:
+        """Pods of a run that were bound before we led."""
+        for each in run.pods:
+            planned = self._missed(each.pod) if each.pod.holds_room else None
+            if planned is not None:
+                why = f"{each.pod.scheduler_name} placed it before this planner led"
+                self._found.append(Elsewhere(each.pod, planned, "not-seen", why))
+
+    def found(self) -> list[Elsewhere]:
+        """What has been noticed since the last call."""
+        found, self._found = self._found, []
+        return found
+
+    def _bound(self, pod: ObservedPod, release: Release | None) -> None:
+        planned = self._missed(pod)
+        if planned is not None:
+            ground, why = self._why(pod, planned, release)
+            self._found.append(Elsewhere(pod, planned, ground, why))
+
+    def _missed(self, pod: ObservedPod) -> str | None:
+        """The node that the plan names for a bound pod of ours to tell of; None = it is there."""
+        if not pod.scheduler_mark or pod.scheduler_mark == pod.scheduler_name:
+            return None
+        run = self.book.runs.get((pod.namespace, pod.workflow))
+        if run is None or run.plan is None:
+            return None
+        planned = run.plan.node_of(run.planned_step(pod))
+        return None if planned == pod.node_name else planned
+
+    def _why(self, pod: ObservedPod, planned: str, release: Release | None) -> tuple[str, str]:
+        """In one word, and for people."""
+        objection = self._objection(pod, planned)
+        if release is None:
+            told = f"{pod.scheduler_name} placed it, and this planner saw no gate on the pod"
+            return "no-gate", _joined(told, objection or "it had room")
+        if release.cause is not Cause.TURN:
+            return str(release.cause), _joined(_WITHOUT_NODE[release.cause], objection)
+        if release.node != planned:
+            return "replanned", f"the pod's gate came off for {release.node}, then the plan changed"
+        if objection:
+            return "left-out", objection
+        chose = f"{pod.scheduler_name} preferred another by its own rules and scores"
+        return "scores", f"it had room; {chose}"
+
+    def _objection(self, pod: ObservedPod, name: str) -> str:
+        """What speaks against a node beside those that were bound before; "" = nothing we see."""
+        if name not in self.cluster.nodes:
+            return NODE_GONE
+        node = self.cluster.with_load(name, self.cluster.load.by_node())
+        return why_left_out(
+            pod.requests,
+            node.allocatable,
+            node.used,
+            is_away=is_away(node),
+            is_cordoned=node.unschedulable,
+        )
+
+
+def _cause_of_others(pod: ObservedPod, policy: PlacementPolicySpec, now: datetime) -> Cause:
+    """Why a gate is off that we have not taken off: others hold to the same rules, or do not."""
+    if policy.paused:
+        return Cause.PAUSED
+    overdue = is_overdue(pod, now, policy.gate_deadline_seconds)
+    return Cause.OVERDUE if overdue else Cause.BY_OTHERS
+
+
+def _joined(told: str, objection: str) -> str:
+    return f"{told}; {objection}" if objection else told

@@ -1,0 +1,165 @@
+"""Gated pods and the turns of planned runs, out of the book; remembers what is being opened."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.actuators.gates import is_overdue
+from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.gates import (
+    Busy,
+    Cause,
+    GatedPod,
+    Release,
+    Turn,
+    releases,
+)
+from kfp_placement_controller.planning.round_trips import RoundTrips
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.lowering.pods import requests_of
+
+
+@dataclass
+class GateController:
+    """Decides which gates come off.
+
+    Attributes:
+        book: the runs.
+        cluster: where they run.
+        retry_seconds: after this an opening that was not seen to work is tried again.
+    """
+
+    book: RunRegistry
+    cluster: ClusterState
+    retry_seconds: float = 2.0
+    _opened_at: dict[str, datetime] = field(default_factory=dict)
+    _gated: dict[str, ObservedPod] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read no round trips before a pod asks for them."""
+        self._round_trips = RoundTrips(self.cluster)
+
+    def pod_changed(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        """A pod is new, has changed or is gone."""
+        if new is not None and PLAN_GATE in new.gates:
+            self._gated[new.uid] = new
+            return
+        for pod in (old, new):
+            if pod is not None:
+                self._gated.pop(pod.uid, None)
+                self._opened_at.pop(pod.uid, None)
+
+    def overdue(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
+        """Gates past their deadline: every replica takes them off, whoever leads."""
+        deadline = policy.gate_deadline_seconds
+        late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
+        found = [Release(pod, Cause.OVERDUE) for pod in late]
+        return self._new(self._limited(found, policy), now)
+
+    def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
+        """Gates that come off now; while the policy is paused all of them, and no limit holds."""
+        if not self._gated:
+            return []
+        if policy.paused:
+            return self._new((Release(pod, Cause.PAUSED) for pod in self._gated.values()), now)
+        runs = [run for run in self.book.active() if run.plan is not None]
+        used = self.cluster.load.by_node()
+        nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
+        gated = [self._identified(pod) for pod in self._gated.values()]
+        turns = [turn for run in runs for turn in _turns(run)]
+        busy = [each for run in runs for each in _busy(run)]
+        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, busy)
+        return self._new(self._limited(found, policy), now)
+
+    def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
+        """When the next gate is overdue."""
+        created = [pod.created_at for pod in self._gated.values() if pod.created_at is not None]
+        if not created:
+            return None
+        return min(created) + timedelta(seconds=policy.gate_deadline_seconds)
+
+    def _limited(self, found: Iterable[Release], policy: PlacementPolicySpec) -> Iterator[Release]:
+        """The same, with the nodes that hard latency limits leave.
+
+        A pod that no node is left for keeps its gate until its deadline: a node may come yet, and
+        what a pod requires cannot be changed later.
+        """
+        for release in found:
+            limit = None
+            if limit_ms(release.pod, policy) is not None:
+                trips = self._round_trips.to(release.pod.location)
+                labels = self._round_trips.labels
+                limit = hard_limit(release.pod, policy, trips, labels, release.node)
+            if limit is None:
+                yield release
+            elif limit.hosts or release.cause is Cause.OVERDUE:
+                yield replace(release, hosts=limit.required)
+
+    def _new(self, found: Iterable[Release], now: datetime) -> list[Release]:
+        """Those that are not being opened already."""
+        retry = timedelta(seconds=self.retry_seconds)
+        due = [
+            release
+            for release in found
+            if (opened_at := self._opened_at.get(release.pod.uid)) is None
+            or now - opened_at >= retry
+        ]
+        for release in due:
+            self._opened_at[release.pod.uid] = now
+        return due
+
+    def _identified(self, pod: ObservedPod) -> GatedPod:
+        key = (pod.namespace, pod.workflow)
+        run = self.book.runs.get(key)
+        return GatedPod(pod, key, run.planned_step(pod) if run is not None and run.active else "")
+
+
+def _turns(run: TrackedRun) -> Iterable[Turn]:
+    """Steps of a run that are not bound yet and can be, in seconds of one clock for all runs."""
+    assert run.plan is not None
+    assert run.graph is not None
+    submitted = run.workflow.created_at.timestamp()
+    for step in run.graph.steps:
+        status = run.statuses.get(step.name)
+        node, start = run.plan.node_of(step.name), run.plan.start_of(step.name)
+        begun = status is not None and (status.ended or status.started_at is not None)
+        if begun or node is None or start is None or run.awaits_argo(step.name):
+            continue
+        pod = run.pods.executor(step.name)
+        yield Turn(
+            run.key,
+            step.name,
+            node,
+            submitted + start,
+            requests_of(run.graph, step),
+            seconds=_planned_seconds(run.plan, step.name),
+            goes=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
+        )
+
+
+def _busy(run: TrackedRun) -> Iterable[Busy]:
+    """Steps of a run that take room now, with their ends as the plan expects them."""
+    assert run.plan is not None
+    assert run.graph is not None
+    for step in run.graph.steps:
+        status = run.statuses.get(step.name)
+        if status is None or not status.bound or status.started_at is None:
+            continue
+        started, finish = status.started_at.timestamp(), run.plan.finish_of(step.name)
+        if finish is not None and status.started_at < run.plan.planned_at:
+            end = run.workflow.created_at.timestamp() + finish
+        else:
+            end = started + _planned_seconds(run.plan, step.name)
+        yield Busy(status.node, end, requests_of(run.graph, step))
+
+
+def _planned_seconds(plan: CurrentPlan, step: str) -> float:
+    start, finish = plan.start_of(step), plan.finish_of(step)
+    return math.inf if start is None or finish is None else finish - start

@@ -1,0 +1,151 @@
+"""All runs that carry our mark, and the pods of all Workflows, whoever comes first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.planning.attach_failures import AttachFailures
+from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
+from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+
+NEVER_PLANNED = frozenset({"kube-system"})
+"""Namespaces whose pods are never ours; the controller's own is another."""
+
+
+@dataclass
+class OpenRuns:
+    """Runs of which something may be left to plan or to say, oldest first.
+
+    Workflows stay for days after their end: only what is in here is looked at all the time.
+    """
+
+    _runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    _ordered: tuple[TrackedRun, ...] | None = ()
+
+    def add(self, run: TrackedRun) -> None:
+        """A run is new, or something about it is."""
+        if self._runs.get(run.key) is not run:
+            self._runs[run.key] = run
+            self._ordered = None
+
+    def discard(self, key: RunKey) -> None:
+        """A run is gone, or nothing is left to do about it."""
+        if self._runs.pop(key, None) is not None:
+            self._ordered = None
+
+    def ordered(self) -> Sequence[TrackedRun]:
+        """All of them, as they are now."""
+        if self._ordered is None:
+            self._ordered = tuple(
+                sorted(self._runs.values(), key=lambda run: (run.workflow.created_at, run.key))
+            )
+        return self._ordered
+
+
+@dataclass
+class RunRegistry:
+    """The runs.
+
+    Attributes:
+        runs: by namespace and name.
+        open: those that are not over and done with.
+        own_namespace: the controller's.
+        opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
+        enabled: what namespaces say of that by their label; "" = nothing.
+        policy: says what is assumed of loops; asked whenever a run is read.
+        attach_failures: volumes that could not be attached.
+    """
+
+    policy: Callable[[], PlacementPolicySpec]
+    own_namespace: str = ""
+    opt_in: bool = False
+    runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
+    open: OpenRuns = field(default_factory=OpenRuns)
+    enabled: dict[str, str] = field(default_factory=dict)
+    attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
+
+    def workflow_changed(
+        self, change: Change[ObservedWorkflow], now: datetime
+    ) -> TrackedRun | None:
+        """A Workflow with our mark is new, has changed or is gone; returns the run if it is new."""
+        workflow = change.new
+        if workflow is None:
+            self._drop(change.key)
+            return None
+        run = self.runs.get(change.key)
+        if run is not None and run.workflow.uid == workflow.uid:
+            run.observe(workflow)
+            self.open.add(run)
+            return None
+        if self._excluded(workflow.namespace):
+            return None
+        run = TrackedRun(workflow, attach_failures=self.attach_failures)
+        for pod in self._pods.get(change.key, {}).values():
+            if _belongs(pod, workflow):
+                run.observe_pod(None, pod, now)
+        if not run.read(self.policy()):
+            return None
+        self.runs[change.key] = run
+        self.open.add(run)
+        return run
+
+    def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
+        """A pod is new, has changed or is gone."""
+        for pod in (change.old, change.new):
+            if pod is not None and pod.workflow:
+                self._shelve(pod, change.new)
+        pod = change.new or change.old
+        run = self.runs.get((pod.namespace, pod.workflow)) if pod is not None else None
+        if run is not None and pod is not None and _belongs(pod, run.workflow):
+            run.observe_pod(change.old, change.new, now)
+            self.open.add(run)
+
+    def open_all(self) -> None:
+        """What has been said of runs counts no longer."""
+        for run in self.runs.values():
+            self.open.add(run)
+
+    def leave_alone(self) -> None:
+        """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
+        for run in self.open.ordered():
+            if run.plan is None and self._excluded(run.key[0]):
+                self._drop(run.key)
+
+    def active(self) -> Iterator[TrackedRun]:
+        """Runs in which something is left to plan, oldest first."""
+        return (run for run in self.open.ordered() if run.active)
+
+    def workflow_pods(self) -> Iterator[ObservedPod]:
+        """The pods of all Workflows, marked or not."""
+        for pods in self._pods.values():
+            yield from pods.values()
+
+    def _drop(self, key: RunKey) -> None:
+        self.runs.pop(key, None)
+        self.open.discard(key)
+
+    def _shelve(self, pod: ObservedPod, now: ObservedPod | None) -> None:
+        key = (pod.namespace, pod.workflow)
+        pods = self._pods.setdefault(key, {})
+        if now is not None and now.uid == pod.uid:
+            pods[pod.uid] = now
+        else:
+            pods.pop(pod.uid, None)
+        if not pods:
+            del self._pods[key]
+
+    def _excluded(self, namespace: str) -> bool:
+        if namespace in NEVER_PLANNED or namespace == self.own_namespace:
+            return True
+        # One not seen yet takes part: what it says comes soon, and `leave_alone` then.
+        said = self.enabled.get(namespace)
+        return said is not None and (said != "true" if self.opt_in else said == "false")
+
+
+def _belongs(pod: ObservedPod, workflow: ObservedWorkflow) -> bool:
+    """Whether a pod is of this Workflow, and not of an earlier one of the same name."""
+    return not pod.workflow_uid or pod.workflow_uid == workflow.uid

@@ -1,0 +1,1 @@
+"""Where runs come from: the objects of a workflow engine, read as runs."""

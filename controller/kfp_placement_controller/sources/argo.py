@@ -1,0 +1,179 @@
+"""Workflows that carry our mark, slimmed: the text to read their graph from, and their nodes."""
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from kfp_placement_engine.contract.keys import (
+    MAX_RUN_NAME_CHARACTERS,
+    RUN_NAME_ANNOTATION,
+    SCHEDULER_LABEL,
+)
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_moment, read_nodes
+
+MAX_NODES_BYTES = 32 * 2**20
+"""Of a Workflow's nodes once decompressed; Argo writes at most 1 MB of them, of ten times that."""
+
+MAX_NODES_VALUES = 2_000_000
+"""In those nodes. Argo's take 24 bytes of text each; made of empty lists, they would be ten times
+as many and need 2 GB."""
+
+MAX_DOCUMENT_BYTES = 8 * 2**20
+"""Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
+
+ENDED_PHASES = frozenset({"Succeeded", "Failed", "Error"})
+
+_GZIP = 16 + zlib.MAX_WBITS
+_METADATA = ("name", "namespace", "uid", "labels", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedWorkflow:
+    """A Workflow with our mark.
+
+    Attributes:
+        namespace, name, uid: of the object.
+        created_at: time zero of its run.
+        phase: `""`, `Pending`, `Running`, `Succeeded`, `Failed` or `Error`.
+        started_at: when Argo began it, suspended or not; None = it has not.
+        finished_at: None = it goes on.
+        suspended: held by `spec.suspend`.
+        run_name: KFP's name of the run; "" = it has none.
+        document: JSON that the run graph is read from; it does not change while the run goes on.
+        nodes: what Argo knows of its steps.
+        nodes_problem: why that cannot be read, or "".
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    created_at: datetime
+    phase: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    suspended: bool = False
+    run_name: str = ""
+    document: bytes = b""
+    nodes: tuple[ArgoNode, ...] = ()
+    nodes_problem: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    @property
+    def ended(self) -> bool:
+        """Whether Argo is done with it."""
+        return self.phase in ENDED_PHASES
+
+
+def observe_workflow(raw: Mapping[str, Any]) -> ObservedWorkflow | None:
+    """Slim a Workflow; None = it carries no mark of ours.
+
+    Raises:
+        InputError: it has no name, no uid, no time of creation, or is too large.
+    """
+    spec, status = _mapping(raw.get("spec")), _mapping(raw.get("status"))
+    stored = status.get("storedWorkflowTemplateSpec")
+    document = _dumped(raw, spec, stored)
+    if SCHEDULER_LABEL.encode() not in document:
+        return None
+    metadata = _mapping(raw.get("metadata"))
+    namespace, name, uid = (_text(metadata.get(key)) for key in ("namespace", "name", "uid"))
+    created_at = read_moment(metadata.get("creationTimestamp"))
+    if not name or not uid or created_at is None:
+        raise InputError(f"Workflow {name!r:.80} has no name, uid or time of creation")
+    if len(document) > MAX_DOCUMENT_BYTES:
+        raise InputError(f"Workflow {name!r:.80} has {len(document)} bytes; it cannot be planned")
+    annotations = _mapping(metadata.get("annotations"))
+    nodes, problem = _nodes(status)
+    return ObservedWorkflow(
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        created_at=created_at,
+        phase=_text(status.get("phase")),
+        started_at=read_moment(status.get("startedAt")),
+        finished_at=read_moment(status.get("finishedAt")),
+        suspended=spec.get("suspend") is True,
+        run_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
+        document=document,
+        nodes=nodes,
+        nodes_problem=problem,
+    )
+
+
+def _dumped(raw: Mapping[str, Any], spec: Mapping[str, Any], stored: object) -> bytes:
+    """What the graph is read from, as JSON: a tenth of the memory that the objects take."""
+    metadata = _mapping(raw.get("metadata"))
+    document: dict[str, Any] = {
+        "apiVersion": raw.get("apiVersion", "argoproj.io/v1alpha1"),
+        "kind": "Workflow",
+        "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
+        "spec": spec,
+    }
+    if stored is not None:
+        document["status"] = {"storedWorkflowTemplateSpec": stored}
+    try:
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return _dumped_deep(document)
+
+
+def _dumped_deep(document: Mapping[str, Any]) -> bytes:
+    """The same where it is nested more than 254 deep, which orjson reads but does not write."""
+    try:
+        return json.dumps(document, separators=(",", ":")).encode()
+    except RecursionError as error:
+        raise InputError("a Workflow is nested too deep") from error
+
+
+def _nodes(status: Mapping[str, Any]) -> tuple[tuple[ArgoNode, ...], str]:
+    try:
+        if status.get("offloadNodeStatusVersion"):
+            return (), "Argo keeps this Workflow's nodes in its database; only its pods are seen"
+        packed = status.get("compressedNodes")
+        if isinstance(packed, str) and packed:
+            return read_nodes(orjson.loads(_unpacked(packed))), ""
+        return read_nodes(status.get("nodes")), ""
+    except (InputError, ValueError) as error:
+        return (), f"this Workflow's nodes cannot be read: {error!s:.200}"
+
+
+def _unpacked(packed: str) -> bytes:
+    """Decompress, but never to more than `MAX_NODES_BYTES` or `MAX_NODES_VALUES`.
+
+    Raises:
+        InputError: it is no gzip in base64, or too large.
+    """
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        text = unpacker.decompress(base64.b64decode(packed), MAX_NODES_BYTES)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise InputError(f"status.compressedNodes is malformed: {error}") from error
+    if unpacker.unconsumed_tail:
+        raise InputError(f"status.compressedNodes is larger than {MAX_NODES_BYTES} bytes")
+    # Commas within text count as well: no more than this can be in it, and counting takes no time.
+    values = sum(map(text.count, (b",", b"[", b"{")))
+    if values > MAX_NODES_VALUES:
+        raise InputError(
+            f"status.compressedNodes has {values} values; at most {MAX_NODES_VALUES} are read"
+        )
+    return text
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,163 @@
+"""A makespan no schedule can beat, and how it was found.
+
+The larger of three bounds, each by name:
+
+- `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
+  with the driver, transfer and pull time that cannot be avoided, and loops at their limit;
+- `area`: requested resources x time against the room of all nodes, and the time for which pods hold
+  a claim that only one may have, between what must come before and what must follow;
+- `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
+  the node's speed; where the extra `bounds` is installed and the sets are few enough.
+"""
+
+import numpy as np
+
+from kfp_placement_engine.bounds.critical_paths import Paths, paths_of
+from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
+from kfp_placement_engine.model.plan import Bound
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+
+MAX_HEADS = 64
+"""Starting times from which on the area is looked at; 10,000 steps may have that many."""
+
+BLOCK_CELLS = 1_000_000
+"""Activities x nodes looked at together: 10,000 steps on 1,000 nodes would fill memory."""
+
+
+def lower_bound(problem: PlacementProblem) -> Bound:
+    """The largest of the bounds; on a tie the one named first in the module's docstring wins."""
+    usable = usable_nodes(problem)
+    paths = paths_of(problem, shortest_seconds(problem, usable))
+    bounds = [
+        Bound(paths.critical_seconds, "critical-path"),
+        Bound(area_seconds(problem, usable, paths), "area"),
+    ]
+    pattern = pattern_bound_seconds(problem, usable)
+    if pattern is not None:
+        steps = problem.arrays.gene >= 0
+        around = float(paths.head[steps].min()) + float(paths.tail[steps].min())
+        bounds.append(Bound(pattern + around, "pattern-lp"))
+    # The bounds are compared with simulated times, which add up the same numbers in another order.
+    best = max(bounds, key=lambda bound: bound.seconds)
+    return Bound(best.seconds * (1 - 1e-12), best.kind)
+
+
+def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, ...]:
+    """For each of the first runs of the problem its critical path, cheap and blind to the others.
+
+    Args:
+        problem: the problem.
+        runs: how many.
+    """
+    paths = paths_of(problem, shortest_seconds(problem, usable_nodes(problem)))
+    longest = np.zeros(problem.arrays.run_weight.size)
+    np.maximum.at(longest, problem.arrays.run, paths.head + paths.shortest + paths.tail)
+    return tuple(Bound(float(seconds) * (1 - 1e-12), "critical-path") for seconds in longest[:runs])
+
+
+def usable_nodes(problem: PlacementProblem) -> Booleans:
+    """[A, N] nodes that Kubernetes lets each activity onto and on which it fits at all."""
+    arrays = problem.arrays
+    room = np.ones((problem.activities, problem.nodes), np.bool_)
+    for resource in range(arrays.requests.shape[1]):
+        request = arrays.requests[:, resource][:, None]
+        room &= (request == 0) | (request <= arrays.free[:, resource][None, :])
+    return np.asarray(arrays.feasible[arrays.class_of] & room)
+
+
+def shortest_seconds(problem: PlacementProblem, usable: Booleans) -> Floats:
+    """[A] least time from bind to end; for an activity without a node its reference run time."""
+    arrays = problem.arrays
+    least = np.full(problem.activities, np.inf)
+    step = max(1, BLOCK_CELLS // max(1, problem.nodes))
+    for first in range(0, problem.activities, step):
+        block = slice(first, first + step)
+        seconds = arrays.duration_seconds[block, None] / np.where(
+            arrays.scales[block, None], arrays.speed[None, :], 1.0
+        )
+        moved = arrays.download_bytes[block] + arrays.upload_bytes[block]
+        seconds += moved[:, None] / arrays.store_rate[None, :]
+        least[block] = np.where(usable[block], seconds, np.inf).min(axis=1)
+    for activity in _lone_pullers(problem):
+        least[activity] = _least_with_pull(problem, int(activity), usable[activity])
+    return np.where(arrays.virtual | np.isinf(least), arrays.duration_seconds, least)
+
+
+def _lone_pullers(problem: PlacementProblem) -> Integers:
+    """Activities whose image nobody else in the run could have brought to the node."""
+    images = problem.arrays.image
+    pulled = images >= 0
+    users = np.bincount(images[pulled], minlength=1)
+    return np.flatnonzero(pulled & (users[np.maximum(images, 0)] == 1))
+
+
+def _least_with_pull(problem: PlacementProblem, activity: int, usable: Booleans) -> float:
+    """As `shortest_seconds`, with the time to pull the image where it is missing."""
+    arrays = problem.arrays
+    image = arrays.image[activity]
+    speed = arrays.speed if arrays.scales[activity] else np.ones(problem.nodes)
+    moved = arrays.download_bytes[activity] + arrays.upload_bytes[activity]
+    pull = np.where(arrays.image_present[image], 0.0, arrays.image_bytes[image] / arrays.pull_rate)
+    seconds = arrays.duration_seconds[activity] / speed + moved / arrays.store_rate + pull
+    return float(np.where(usable, seconds, np.inf).min())
+
+
+def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> float:
+    """Requested amount x time of activities against the room of the nodes they may use.
+
+    Activities that all start late and are all followed by much have only the time between for their
+    work: every choice of "head at least this, tail at least that" gives a bound.
+    """
+    arrays = problem.arrays
+    # Running pods hold their room whatever is left: only what is still to be placed is counted.
+    placed = np.flatnonzero(~arrays.virtual & (arrays.fixed_node < 0) & usable.any(axis=1))
+    if not placed.size:
+        return 0.0
+    open_nodes = usable[placed].any(axis=0)
+    room = np.maximum(arrays.free[open_nodes], 0).astype(np.float64)
+    requests = arrays.requests[placed].astype(np.float64)
+    run = np.where(arrays.scales, arrays.duration_seconds, 0.0)[placed]
+    shares = np.concatenate(
+        [
+            _shares(requests * paths.shortest[placed, None], room.sum(axis=0)),
+            _shares(requests * run[:, None], arrays.speed[open_nodes] @ room),
+        ],
+        axis=1,
+    )
+    area = _windowed(shares, paths.head[placed], paths.tail[placed])
+    return max(area, _claims_seconds(problem, paths, placed))
+
+
+def _claims_seconds(problem: PlacementProblem, paths: Paths, placed: Integers) -> float:
+    """The same for claims that only one pod at a time may have: their users take turns."""
+    arrays = problem.arrays
+    mounting = np.repeat(np.arange(problem.activities), np.diff(arrays.claims_start))
+    counts = np.isin(mounting, placed) & arrays.exclusive[arrays.claims]
+    by_claim = np.argsort(arrays.claims[counts], kind="stable")
+    users, claims = mounting[counts][by_claim], arrays.claims[counts][by_claim]
+    best = 0.0
+    for group in np.split(users, np.flatnonzero(np.diff(claims)) + 1):
+        if group.size:
+            held = paths.shortest[group, None]
+            best = max(best, _windowed(held, paths.head[group], paths.tail[group]))
+    return best
+
+
+def _shares(work: Floats, room: Floats) -> Floats:
+    """[A, R] seconds that the work takes of all nodes together; 0 where there is no room at all."""
+    return np.divide(work, room, out=np.zeros_like(work), where=room > 0)
+
+
+def _windowed(shares: Floats, head: Floats, tail: Floats) -> float:
+    """The largest of head + work + tail over the sets of activities with at least these."""
+    by_tail = np.argsort(-tail, kind="stable")
+    shares, head, tail = shares[by_tail], head[by_tail], tail[by_tail]
+    heads = np.unique(head)
+    if heads.size > MAX_HEADS:
+        heads = heads[np.linspace(0, heads.size - 1, MAX_HEADS).astype(np.int64)]
+    best = 0.0
+    for least in heads:
+        inside = head >= least
+        work = np.cumsum(shares[inside], axis=0).max(axis=1)
+        best = max(best, float(least) + float((work + tail[inside]).max()))
+    return best

@@ -1,0 +1,308 @@
+"""The pattern linear program: a bound on packing that sees how pods fit together.
+
+Groups are steps with the same requests and the same usable nodes; a pattern is a set of pods that
+fit on one node together. Choose for each type of node how long it holds each pattern, so that every
+group gets its work done, and minimise the time T the busiest type needs (planning of cutting stock,
+Gilmore and Gomory 1961). Work is run time at speed 1, so patterns count by the node's speed.
+
+There may be millions of patterns; they are generated as they are needed. Whatever prices the
+program so far puts on the groups' work, no node does work of more value per second than its most
+valuable pattern, so (value of all work) / (what all nodes do per second) bounds T (Farley 1990).
+The bound needs no trust in the solver, whose prices are only good or bad choices, and holds
+whenever the generation stops.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+
+MAX_GROUPS = 200
+"""With more groups of steps or types of nodes the area bound is as good, and quicker."""
+
+MAX_WORK = 100_000_000
+"""Cells computed in all, about half a second; the best bound so far is taken then."""
+
+CALL_CELLS = 2_000
+"""Cells that are computed in the time that one operation on a table takes anyway."""
+
+MAX_CELLS = 20_000
+"""Size of one table: amounts of all resources that a pattern may take."""
+
+MIN_ROUNDS, MAX_ROUNDS = 5, 200
+"""Rounds of generation, each of which adds one pattern for each type of node."""
+
+TOLERANCE = 1e-6
+"""Relative precision of the bound where the generation ends by itself."""
+
+
+@dataclass(frozen=True)
+class StepGroups:
+    """Steps that are alike to every node; G groups, N nodes.
+
+    Attributes:
+        requests: [G, R].
+        usable: [G, N].
+        work_seconds: [G] sum of the run times at speed 1.
+        members: [G] number of steps.
+    """
+
+    requests: Integers
+    usable: Booleans
+    work_seconds: Floats
+    members: Integers
+
+
+@dataclass(frozen=True)
+class NodeType:
+    """Nodes that are alike to every group.
+
+    Attributes:
+        room: [R] what is free.
+        speed: of one node.
+        count: number of nodes.
+        most: [G] how many steps of each group one node takes, others absent.
+    """
+
+    room: Integers
+    speed: float
+    count: int
+    most: Integers
+
+
+def pattern_bound_seconds(problem: PlacementProblem, usable: Booleans) -> float | None:
+    """The bound, or None where the LP solver is missing or the program would be too large."""
+    try:
+        import highspy
+    except ImportError:
+        return None
+    groups = step_groups(problem, usable)
+    if not 0 < len(groups.members) <= MAX_GROUPS:
+        return None
+    types = node_types(problem, groups)
+    if not 0 < len(types) <= MAX_GROUPS:
+        return None
+    generation = _Generation(_Program(highspy, types, groups), types, groups)
+    return generation.bound_seconds() if generation.rounds >= MIN_ROUNDS else None
+
+
+def step_groups(problem: PlacementProblem, usable: Booleans) -> StepGroups:
+    """Group the steps that need time on a node."""
+    arrays = problem.arrays
+    steps = np.flatnonzero((arrays.gene >= 0) & (arrays.duration_seconds > 0) & arrays.scales)
+    # Whatever is alike within a class: one of its steps stands for all.
+    _, first, member = np.unique(arrays.class_of[steps], return_index=True, return_inverse=True)
+    number: dict[tuple[bytes, bytes], int] = {}
+    group_of_class = np.array(
+        [
+            number.setdefault((arrays.requests[s].tobytes(), usable[s].tobytes()), len(number))
+            for s in steps[first]
+        ],
+        np.int64,
+    )
+    leaders = steps[first][np.unique(group_of_class, return_index=True)[1]]
+    group = group_of_class[member.ravel()]
+    return StepGroups(
+        requests=arrays.requests[leaders],
+        usable=usable[leaders],
+        work_seconds=np.bincount(group, weights=arrays.duration_seconds[steps]).astype(np.float64),
+        members=np.bincount(group),
+    )
+
+
+def node_types(problem: PlacementProblem, groups: StepGroups) -> list[NodeType]:
+    """Distinct rooms, speeds and groups that may use them, of nodes that take any step."""
+    arrays = problem.arrays
+    alike: dict[tuple[bytes, float, bytes], list[int]] = {}
+    for node in np.flatnonzero(groups.usable.any(axis=0)):
+        key = (
+            arrays.free[node].tobytes(),
+            float(arrays.speed[node]),
+            groups.usable[:, node].tobytes(),
+        )
+        alike.setdefault(key, []).append(int(node))
+    types = []
+    for nodes in alike.values():
+        room, takes = arrays.free[nodes[0]], groups.usable[:, nodes[0]]
+        asked = np.maximum(groups.requests, 1)
+        fits = np.where(groups.requests > 0, room[None, :] // asked, groups.members[:, None])
+        most = np.where(takes, np.minimum(fits.min(axis=1), groups.members), 0)
+        types.append(NodeType(room, float(arrays.speed[nodes[0]]), len(nodes), most))
+    return types
+
+
+class _Program:
+    """The linear program over the patterns found so far."""
+
+    def __init__(self, highspy: object, types: list[NodeType], groups: StepGroups) -> None:
+        infinity = highspy.kHighsInf  # type: ignore[attr-defined]
+        self._infinity = infinity
+        self._solver = highspy.Highs()  # type: ignore[attr-defined]
+        self._solver.setOptionValue("output_flag", False)
+        self._solver.setOptionValue("threads", 1)
+        self._types = types
+        self._groups = len(groups.members)
+        none = np.zeros(0, np.int32)
+        for work in groups.work_seconds:
+            self._solver.addRow(float(work), infinity, 0, none, np.zeros(0))
+        for _ in types:
+            self._solver.addRow(0.0, infinity, 0, none, np.zeros(0))
+        rows = np.arange(self._groups, self._groups + len(types), dtype=np.int32)
+        counts = np.array([kind.count for kind in types], np.float64)
+        self._solver.addCol(1.0, 0.0, infinity, len(rows), rows, counts)
+
+    def add(self, kind: int, pattern: Integers) -> None:
+        """Let nodes of a type hold a pattern."""
+        held = np.flatnonzero(pattern)
+        rows = np.append(held, self._groups + kind).astype(np.int32)
+        rates = np.append(self._types[kind].speed * pattern[held], -1.0)
+        self._solver.addCol(0.0, 0.0, self._infinity, len(rows), rows, rates)
+
+    def solve(self) -> tuple[float, Floats]:
+        """The least T, and the price of a second's work of each group."""
+        self._solver.run()
+        duals = np.array(self._solver.getSolution().row_dual[: self._groups], np.float64)
+        return float(self._solver.getInfo().objective_function_value), np.maximum(duals, 0.0)
+
+
+class _Generation:
+    """Finds patterns worth having until none is, and keeps the best bound met on the way.
+
+    Attributes:
+        rounds: how many can be afforded.
+    """
+
+    def __init__(self, program: _Program, types: list[NodeType], groups: StepGroups) -> None:
+        self._program = program
+        self._types = types
+        self._groups = groups
+        self._by_load = _by_load(types, groups)
+        self._knapsacks = [_Knapsack(kind, groups.requests, self._by_load) for kind in types]
+        self.rounds = MAX_WORK // sum(knapsack.work for knapsack in self._knapsacks)
+        self._best = 0.0
+
+    def bound_seconds(self) -> float:
+        self._add_single_groups()
+        for resource in self._by_load[:2]:
+            self._add_patterns(self._groups.requests[:, resource].astype(np.float64))
+        for _ in range(min(MAX_ROUNDS, self.rounds)):
+            least, prices = self._program.solve()
+            if not self._add_patterns(prices) or self._best >= least * (1 - TOLERANCE):
+                break
+        # Sums of prices and capacities are rounded.
+        return self._best * (1 - 1e-9)
+
+    def _add_single_groups(self) -> None:
+        """One pattern for every group, so that the program has a solution."""
+        for group in range(len(self._groups.members)):
+            kind = max(range(len(self._types)), key=lambda k: int(self._types[k].most[group]))
+            pattern = np.zeros(len(self._groups.members), np.int64)
+            pattern[group] = self._types[kind].most[group]
+            self._program.add(kind, pattern)
+
+    def _add_patterns(self, prices: Floats) -> bool:
+        """Add each type's most valuable pattern; returns whether to go on."""
+        per_second = 0.0
+        for number, (kind, knapsack) in enumerate(zip(self._types, self._knapsacks, strict=True)):
+            value, pattern = knapsack.search(prices)
+            per_second += kind.count * kind.speed * value
+            self._program.add(number, pattern)
+        if per_second > 0.0:
+            self._best = max(self._best, float(prices @ self._groups.work_seconds) / per_second)
+        return per_second > 0.0
+
+
+def _by_load(types: list[NodeType], groups: StepGroups) -> list[int]:
+    """Resources, those first of which the work takes the largest share."""
+    room = sum(kind.count * np.maximum(kind.room, 0).astype(np.float64) for kind in types)
+    load = (groups.work_seconds @ groups.requests) / np.maximum(room, 1.0)
+    return [int(resource) for resource in np.argsort(-load, kind="stable")]
+
+
+class _Knapsack:
+    """The most valuable pattern of one type of node for given prices, by dynamic programming.
+
+    Room and requests are counted in units; where they do not divide, or would be too many, requests
+    are rounded down, which only allows more.
+
+    Attributes:
+        work: cells computed by one search.
+    """
+
+    def __init__(self, kind: NodeType, requests: Integers, by_load: list[int]) -> None:
+        groups = np.flatnonzero(kind.most > 0)
+        self._size = len(kind.most)
+        resources, units = _counted(kind.room, requests[groups], by_load)
+        self._shape = tuple(int(amount) + 1 for amount in kind.room[resources] // units)
+        # Up to `most` steps of a group as bundles of 1, 2, 4, ... and the rest.
+        self._bundles = [
+            (int(group), count, tuple(int(count * each) for each in row))
+            for group, row in zip(groups, requests[groups][:, resources] // units, strict=True)
+            for count in _doubling(int(kind.most[group]))
+        ]
+        self.work = (1 + len(self._bundles)) * (CALL_CELLS + math.prod(self._shape))
+
+    def search(self, prices: Floats) -> tuple[float, Integers]:
+        """The value of the most valuable pattern, and the pattern."""
+        tables = [np.zeros(self._shape)]
+        for group, count, amounts in self._bundles:
+            table = tables[-1].copy()
+            into = tuple(slice(amount, None) for amount in amounts)
+            rest = tuple(
+                slice(0, size - amount) for size, amount in zip(self._shape, amounts, strict=True)
+            )
+            table[into] = np.maximum(table[into], tables[-1][rest] + count * prices[group])
+            tables.append(table)
+        cell = tuple(size - 1 for size in self._shape)
+        pattern = np.zeros(self._size, np.int64)
+        for index in range(len(self._bundles) - 1, -1, -1):
+            if tables[index + 1][cell] != tables[index][cell]:
+                group, count, amounts = self._bundles[index]
+                pattern[group] += count
+                cell = tuple(at - amount for at, amount in zip(cell, amounts, strict=True))
+        return float(tables[-1][tuple(size - 1 for size in self._shape)]), pattern
+
+
+def _counted(room: Integers, requests: Integers, by_load: list[int]) -> tuple[list[int], Integers]:
+    """The resources whose amounts are counted, and in which units.
+
+    All that may run out, most wanted first, as long as the table stays small; what is left out only
+    allows more.
+    """
+    counted: list[int] = []
+    units: list[int] = []
+    cells = 1
+    for resource in by_load:
+        if not _may_run_out(resource, room, requests):
+            continue
+        unit = int(np.gcd.reduce(requests[:, resource]))
+        if not counted:
+            unit = max(unit, math.ceil(int(room[resource]) / MAX_CELLS))
+        if cells * (int(room[resource]) // unit + 1) <= MAX_CELLS + 1:
+            cells *= int(room[resource]) // unit + 1
+            counted.append(resource)
+            units.append(unit)
+    return counted, np.array(units, np.int64)
+
+
+def _may_run_out(resource: int, room: Integers, requests: Integers) -> bool:
+    """Whether steps that still fit by every other resource can ask for more than there is."""
+    most = int(requests[:, resource].max(initial=0))
+    steps = [
+        int(room[other] // requests[:, other].min())
+        for other in range(len(room))
+        if other != resource and len(requests) and requests[:, other].min() > 0
+    ]
+    return most > 0 and (not steps or most * min(steps) > room[resource])
+
+
+def _doubling(most: int) -> list[int]:
+    """Bundle sizes of which some make any number up to `most`."""
+    sizes, size = [], 1
+    while most > 0:
+        sizes.append(min(size, most))
+        most -= sizes[-1]
+        size *= 2
+    return sizes

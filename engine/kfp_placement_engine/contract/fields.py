@@ -1,0 +1,234 @@
+"""What our custom resources have in common: field types, metadata, conditions.
+
+Inside are canonical numbers, outside is Kubernetes' text. What a field type says of itself as JSON
+schema is what the CRDs in `deploy/crds` say of it; a test compares both.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
+from pydantic.alias_generators import to_camel
+
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.quantities import (
+    format_resource,
+    parse_cpu,
+    parse_duration,
+    parse_latency_ms,
+    parse_quantity,
+    plain_decimal,
+)
+
+MAX_VALUE_CHARACTERS = 32
+"""Longest text of a duration, latency or quantity in a resource."""
+
+_CEL_DURATION = r"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$"
+"""Durations in the form that CEL can compare."""
+
+_QUANTITY_SCHEMA = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+    "maxLength": MAX_VALUE_CHARACTERS,
+    "pattern": r"^([0-9]+([.][0-9]*)?|[.][0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?$",
+}
+
+
+def _text_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "maxLength": MAX_VALUE_CHARACTERS, "pattern": pattern})
+
+
+def _parsed(parse: Callable[[object], float]) -> BeforeValidator:
+    """Read text; a number that is canonical already stays."""
+
+    def validate(value: object) -> object:
+        try:
+            return parse(value)
+        except QuantityError as error:
+            raise ValueError(str(error)) from error
+
+    return BeforeValidator(validate)
+
+
+def duration_text(seconds: float) -> str:
+    """Write seconds to the nanosecond, as Go does: "0.5s", "90s", "22m5.203s", "48h"."""
+    exact = Decimal(repr(round(seconds, 9)))
+    if exact < 120:
+        return f"{_shortest(exact)}s"
+    minutes, rest = divmod(exact, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
+    return "".join(f"{_shortest(amount)}{unit}" for amount, unit in parts if amount)
+
+
+def _makespan_text(seconds: float) -> str:
+    return duration_text(round(seconds, 1))
+
+
+def latency_text(latency_ms: float) -> str:
+    """Write a round trip to the nanosecond, in milliseconds: "0.289ms"."""
+    return f"{plain_decimal(round(latency_ms, 6))}ms"
+
+
+def _shortest(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def _bytes_text(amount: int) -> str:
+    return format_resource("memory", amount)
+
+
+def _cpu_text(amount: int) -> str:
+    return format_resource("cpu", amount)
+
+
+Seconds = Annotated[
+    float,
+    _parsed(parse_duration),
+    PlainSerializer(duration_text, return_type=str),
+    _text_schema(r"^([0-9]+([.][0-9]+)?(ns|us|ms|s|m|h|d))+$"),
+]
+"""A duration; Go's form plus `d`."""
+
+Makespan = Annotated[Seconds, PlainSerializer(_makespan_text, return_type=str)]
+"""The same, written to a tenth of a second, as the rows are; `kubectl get` prints it as it is."""
+
+Budget = Annotated[
+    float,
+    _parsed(parse_duration),
+    Field(le=600),
+    PlainSerializer(duration_text, return_type=str),
+    _text_schema(_CEL_DURATION),
+]
+"""A duration up to ten minutes; a CEL rule checks the range."""
+
+Deadline = Annotated[
+    float,
+    _parsed(parse_duration),
+    Field(ge=1, le=3600),
+    PlainSerializer(duration_text, return_type=str),
+    _text_schema(_CEL_DURATION),
+]
+"""A duration from a second to an hour; a CEL rule checks the range."""
+
+Milliseconds = Annotated[
+    float,
+    _parsed(parse_latency_ms),
+    PlainSerializer(latency_text, return_type=str),
+    _text_schema(r"^[0-9]+([.][0-9]+)?(us|ms|s)$"),
+]
+"""A round trip; always with its unit."""
+
+Bytes = Annotated[
+    int,
+    _parsed(parse_quantity),
+    PlainSerializer(_bytes_text, return_type=str),
+    WithJsonSchema(_QUANTITY_SCHEMA),
+]
+"""A size, or bytes per second."""
+
+MilliCpu = Annotated[
+    int,
+    _parsed(parse_cpu),
+    PlainSerializer(_cpu_text, return_type=str),
+    WithJsonSchema(_QUANTITY_SCHEMA),
+]
+"""An amount of CPU."""
+
+
+def one_of(words: type[StrEnum]) -> WithJsonSchema:
+    """The schema of a field whose words we write, but that is read whatever it says.
+
+    A newer revision may know more words than we do; the API server checks them.
+    """
+    return WithJsonSchema({"type": "string", "enum": [str(word) for word in words]})
+
+
+class ResourceModel(BaseModel):
+    """Part of a resource: frozen; fields of a newer revision are passed over."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class OwnerReference(ResourceModel):
+    """Who owns an object; it is deleted with its owner."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMetadata(ResourceModel):
+    """The parts of Kubernetes' object metadata that we use."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    generation: int | None = None
+    resource_version: str | None = None
+    creation_timestamp: AwareDatetime | None = None
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class ConditionStatus(StrEnum):
+    """Kubernetes' three answers."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Condition(ResourceModel):
+    """A condition as `metav1.Condition` defines it."""
+
+    type: str = Field(min_length=1, max_length=316, pattern=r"^[A-Za-z][A-Za-z0-9./-]*$")
+    status: Annotated[str, one_of(ConditionStatus)]
+    reason: str = Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z][A-Za-z0-9_,:]*$")
+    message: str = Field(max_length=32768)
+    last_transition_time: AwareDatetime
+    observed_generation: int | None = Field(default=None, ge=0)
+
+
+Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
+
+
+class ResourceStatus(ResourceModel):
+    """What every status of ours says."""
+
+    observed_generation: int | None = Field(default=None, ge=0)
+    """Generation of the object that the status speaks of."""
+
+    conditions: Conditions = ()
+
+    def condition(self, name: str) -> Condition | None:
+        """The condition of that type, or None."""
+        return next((each for each in self.conditions if each.type == name), None)
+
+
+class Resource(ResourceModel):
+    """A custom resource of ours as the API serves it."""
+
+    api_version: str = ""
+    metadata: ObjectMetadata = ObjectMetadata()
+
+    def to_object(self) -> dict[str, Any]:
+        """The object for the API: Kubernetes' names and text, nothing that is unknown."""
+        written: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return written

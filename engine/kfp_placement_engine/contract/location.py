@@ -1,0 +1,66 @@
+"""Location: a place that people name in the location label, and how far it is from nodes."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from kfp_placement_engine.contract.fields import (
+    Milliseconds,
+    Resource,
+    ResourceModel,
+    ResourceStatus,
+)
+from kfp_placement_engine.contract.keys import API_VERSION, MAX_LABEL_VALUE_LENGTH
+
+_LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+_LABEL_KEY = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+
+
+class StaticLatency(ResourceModel):
+    """The round trip of all nodes with a label."""
+
+    topology_key: str = Field(min_length=1, max_length=317, pattern=_LABEL_KEY)
+    """Key of a node label, such as `topology.kubernetes.io/zone`."""
+
+    value: str = Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
+    """Its value."""
+
+    rtt_ms: Milliseconds = Field(alias="rtt")
+    """Round trip between such a node and the place."""
+
+
+class LocationSpec(ResourceModel):
+    """What people say of a place."""
+
+    name: str | None = Field(
+        default=None, min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE
+    )
+    """Name in the location label, in any case; without it, the object's name."""
+
+    display_name: str | None = Field(default=None, max_length=256)
+    """Name for people."""
+
+    static: tuple[StaticLatency, ...] = Field(default=(), max_length=256)
+    """Round trips by node label; the first entry that matches a node counts."""
+
+
+class Location(Resource):
+    """A place, cluster-wide; written by admins."""
+
+    api_version: str = API_VERSION
+    kind: Literal["Location"] = "Location"
+    spec: LocationSpec
+    status: ResourceStatus | None = None
+
+    @property
+    def place(self) -> str:
+        """The name to look it up by, lower case."""
+        return (self.spec.name or self.metadata.name or "").lower()
+
+    def latency_ms(self, node_labels: Mapping[str, str]) -> float | None:
+        """Round trip of a node with these labels; None = not said."""
+        for entry in self.spec.static:
+            if node_labels.get(entry.topology_key) == entry.value:
+                return entry.rtt_ms
+        return None

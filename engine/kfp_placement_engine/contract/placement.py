@@ -1,0 +1,196 @@
+"""PipelinePlacement: the plan of one run and what became of it; written by the planner alone.
+
+Anybody with the right to write one may have written it: what cannot be read is said, never raised
+but as `InputError`.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field
+
+from kfp_placement_engine.contract.fields import (
+    Makespan,
+    Resource,
+    ResourceModel,
+    ResourceStatus,
+    one_of,
+)
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
+from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
+
+Row = Annotated[tuple[Any, ...], Field(max_length=32)]
+"""One step in a list of values; see `resources_rows`."""
+
+NodeName = Annotated[str, Field(min_length=1, max_length=253)]
+
+
+class Dispatch(StrEnum):
+    """How ready pods get to their nodes; as in a plan."""
+
+    READY = "ready"
+    ORDERED = "ordered"
+
+
+class Phase(StrEnum):
+    """Where a run is."""
+
+    PLANNING = "Planning"
+    PLANNED = "Planned"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    REFUSED = "Refused"
+
+
+class ConditionType(StrEnum):
+    """Conditions of a PipelinePlacement; Kueue's words where the meaning is the same."""
+
+    PLANNED = "Planned"
+    """The run has a plan that is up to date."""
+
+    SCHEDULABLE = "Schedulable"
+    """Every step fits some node."""
+
+    LATENCY_SATISFIED = "LatencySatisfied"
+    """Every latency-ruled step is planned within its rule."""
+
+    ROWS_COMPLETE = "RowsComplete"
+    """Every step has its row, as Argo tells it; False = too large, or Argo cannot be read."""
+
+    FINISHED = "Finished"
+    """The run has ended."""
+
+
+class ConditionReason(StrEnum):
+    """Reasons of these conditions; the first eight are Kueue's words or ours modelled on them."""
+
+    PENDING_EVALUATION = "PendingEvaluation"
+    MISCONFIGURED = "Misconfigured"
+    SUSPENDED = "Suspended"
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    WAITING_FOR_PODS_READY = "WaitingForPodsReady"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    NO_MATCHING_NODE = "NoMatchingNode"
+    PLANNED = "Planned"
+    REPLANNED = "Replanned"
+    LATENCY_RULE_UNSATISFIED = "LatencyRuleUnsatisfied"
+    TOO_LARGE = "TooLarge"
+    COMPLETE = "Complete"
+    STATUS_UNREADABLE = "StatusUnreadable"
+    """Of RowsComplete: Argo's nodes cannot be read, rows follow pods alone."""
+    SEARCH_FAILED = "SearchFailed"
+    """Of Planned: a search ended abnormally; the plan is the one made at once."""
+
+
+class PipelinePlacementSpec(ResourceModel):
+    """The plan in force. Times in rows are seconds since `submittedAt`."""
+
+    workflow_uid: str = Field(alias="workflowUID", min_length=1, max_length=63)
+    """The Workflow that is planned; a new one of the same name is another run."""
+
+    revision: int = Field(ge=1, le=2**53)
+    """Counts the plans of this run."""
+
+    epoch: int = Field(default=0, ge=0, le=2**53)
+    """Transitions of the planner's Lease; a plan of a higher epoch is never overwritten."""
+
+    submitted_at: AwareDatetime
+    """Creation of the Workflow: time zero of all rows."""
+
+    planned_at: AwareDatetime
+    """When this revision was planned."""
+
+    dispatch: Annotated[str, one_of(Dispatch)] = "ready"
+    """How ready pods get to their nodes."""
+
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Of the random generator; with `generations` it replays the plan."""
+
+    generations: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Generations the search ran for."""
+
+    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    """End of the last step by this plan."""
+
+    first_makespan_seconds: Makespan | None = Field(default=None, alias="firstMakespan")
+    """The same by the run's first plan; what happened is compared with this."""
+
+    nodes: tuple[NodeName, ...] = Field(default=(), max_length=5000)
+    """Nodes that rows name by their index here."""
+
+    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
+    """Rows [name, node, start, finish, reason, alternatives]."""
+
+
+class StepCounts(ResourceModel):
+    """Steps by state, those without a row included."""
+
+    pending: int = Field(default=0, ge=0)
+    waiting: int = Field(default=0, ge=0)
+    running: int = Field(default=0, ge=0)
+    succeeded: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0)
+    cached: int = Field(default=0, ge=0)
+    skipped: int = Field(default=0, ge=0)
+
+
+class PipelinePlacementStatus(ResourceStatus):
+    """What has happened."""
+
+    phase: Annotated[str, one_of(Phase)] | None = None
+    """Where the run is."""
+
+    progress: str | None = Field(default=None, max_length=32)
+    """Steps that have ended, of all: `3/7`."""
+
+    counts: StepCounts | None = None
+    """Steps by state."""
+
+    folded_steps: int | None = Field(default=None, ge=0)
+    """Ended steps that are counted but have no row, because the object would be too large."""
+
+    revision: int | None = Field(default=None, ge=1, le=2**53)
+    """Revision of the plan whose steps the rows follow."""
+
+    makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
+    """End of the last step, once the run has ended."""
+
+    steps: tuple[Row, ...] = Field(default=(), max_length=MAX_ROWS)
+    """Rows [state, node, start, end, waiting for], in the order of the plan's."""
+
+
+class PipelinePlacement(Resource):
+    """The plan of one run; named like its Workflow, owned by it."""
+
+    api_version: str = API_VERSION
+    kind: Literal["PipelinePlacement"] = "PipelinePlacement"
+    spec: PipelinePlacementSpec
+    status: PipelinePlacementStatus | None = None
+
+    def planned_rows(self) -> ReadRows[PlannedRow]:
+        """The plan's rows; None where one cannot be read."""
+        return read_planned_rows(self.spec.steps, len(self.spec.nodes))
+
+    def state_rows(self) -> ReadRows[StateRow]:
+        """What became of the steps; empty while the status speaks of another revision."""
+        if self.status is None or self.status.revision != self.spec.revision:
+            return ReadRows()
+        return read_state_rows(self.status.steps, len(self.spec.nodes))
+
+    def node_name(self, index: int | None) -> str | None:
+        """The node of that index, or None."""
+        if index is None or not 0 <= index < len(self.spec.nodes):
+            return None
+        return self.spec.nodes[index]
+
+    def planned_nodes(self) -> Mapping[str, str]:
+        """The node of every step that has one, by the step's name: what the extender asks for."""
+        return {
+            row.name: self.spec.nodes[row.node]
+            for row in self.planned_rows().rows
+            if row is not None and row.node is not None
+        }

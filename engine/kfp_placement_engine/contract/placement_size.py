@@ -1,0 +1,116 @@
+"""Keeps a PipelinePlacement within what etcd takes: ended steps become counts."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kfp_placement_engine.contract.rows import (
+    ENDED_STATES,
+    PlannedRow,
+    StateRow,
+    StepState,
+    planned_row,
+    state_counts,
+    state_row,
+)
+from kfp_placement_engine.exceptions import LimitError
+
+HARD_LIMIT_BYTES = 1_000_000
+"""A PipelinePlacement is never larger; etcd refuses 1.5 MB."""
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """Rows that fit.
+
+    Attributes:
+        planned: of the steps that keep their row.
+        states: of the same steps, in the same order.
+        folded: the others by state; they have ended.
+        without_alternatives: alternatives were left out too.
+        json_bytes: size of all rows.
+    """
+
+    planned: tuple[PlannedRow, ...]
+    states: tuple[StateRow, ...]
+    folded: Mapping[StepState, int] = field(default_factory=dict)
+    without_alternatives: bool = False
+    json_bytes: int = 0
+
+    @property
+    def folded_steps(self) -> int:
+        """Steps without a row."""
+        return sum(self.folded.values())
+
+    @property
+    def message(self) -> str:
+        """For the condition `RowsComplete`; "" = complete."""
+        texts = []
+        if self.folded_steps:
+            texts.append(f"{self.folded_steps} ended steps are only counted")
+        if self.without_alternatives:
+            texts.append("alternatives are left out")
+        return f"the object would be too large: {', '.join(texts)}" if texts else ""
+
+
+def json_bytes(value: object) -> int:
+    """Size of a value as the compact JSON that etcd stores."""
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+
+
+def rows_bytes(planned: Sequence[PlannedRow], states: Sequence[StateRow]) -> int:
+    """Size of the rows of plan and status."""
+    return json_bytes([planned_row(row) for row in planned]) + json_bytes(
+        [state_row(row) for row in states]
+    )
+
+
+def fit_rows(
+    planned: Sequence[PlannedRow],
+    states: Sequence[StateRow],
+    limit_bytes: int = HARD_LIMIT_BYTES,
+) -> FittedRows:
+    """Make the rows fit: first ended steps lose theirs, then the others their alternatives.
+
+    Args:
+        planned: of all steps.
+        states: of the same steps, in the same order.
+        limit_bytes: what there is for the rows.
+
+    Raises:
+        LimitError: the steps that have not ended are too many.
+    """
+    rows = FittedRows(tuple(planned), tuple(states))
+    for step in (_whole, _folded, _without_alternatives):
+        rows = step(rows)
+        size = rows_bytes(rows.planned, rows.states)
+        if size <= limit_bytes:
+            return replace(rows, json_bytes=size)
+    raise LimitError(
+        f"{len(rows.planned)} steps that have not ended take {size} bytes; at most {limit_bytes} "
+        "fit into a PipelinePlacement: split the pipeline"
+    )
+
+
+def _whole(rows: FittedRows) -> FittedRows:
+    return rows
+
+
+def _folded(rows: FittedRows) -> FittedRows:
+    kept = [
+        (planned, state)
+        for planned, state in zip(rows.planned, rows.states, strict=True)
+        if state.state not in ENDED_STATES
+    ]
+    counts = state_counts(state for state in rows.states if state.state in ENDED_STATES)
+    return replace(
+        rows,
+        planned=tuple(planned for planned, _ in kept),
+        states=tuple(state for _, state in kept),
+        folded={state: number for state, number in counts.items() if number},
+    )
+
+
+def _without_alternatives(rows: FittedRows) -> FittedRows:
+    bare = tuple(replace(row, alternatives=()) for row in rows.planned)
+    return replace(rows, planned=bare, without_alternatives=True)

@@ -1,0 +1,217 @@
+"""PlacementPolicy: how the controller works; one object, `default`, written by admins."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from kfp_placement_engine.contract.fields import (
+    Budget,
+    Bytes,
+    Deadline,
+    MilliCpu,
+    Milliseconds,
+    Resource,
+    ResourceModel,
+    ResourceStatus,
+    Seconds,
+)
+from kfp_placement_engine.contract.keys import (
+    API_VERSION,
+    DEFAULT_SCHEDULER,
+    KUBERNETES_SCHEDULER,
+    LATENCY_RULED_TYPES,
+    MAX_LABEL_VALUE_LENGTH,
+)
+
+POLICY_NAME = "default"
+"""Name of the only PlacementPolicy."""
+
+_LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+_SCHEDULER = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+
+StepType = Annotated[
+    str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_LABEL_VALUE)
+]
+SchedulerName = Annotated[
+    str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
+]
+
+
+class Actuator(StrEnum):
+    """What brings pods to their planned nodes."""
+
+    EXTENDER = "extender"
+    GATES = "gates"
+
+
+class Objective(StrEnum):
+    """What a plan is best in."""
+
+    COMPLETION = "completion"
+    PAPER = "paper"
+    PACKING = "packing"
+
+
+class Search(StrEnum):
+    """Which search plans."""
+
+    MEMETIC = "memetic"
+    PAPER = "paper"
+
+
+class EngineSettings(ResourceModel):
+    """Parameters of the search."""
+
+    search: Search = Search.MEMETIC
+    """The default search, or the paper's algorithm."""
+
+    budget_seconds: Budget = Field(default=2.0, alias="budget")
+    """Time for one improvement of the plans, at most."""
+
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Of the random generator."""
+
+    population_size: int = Field(default=16, ge=2, le=1000)
+    """Plans on each island."""
+
+    islands: int = Field(default=2, ge=1, le=64)
+    """Populations that search by themselves and exchange their best."""
+
+
+class ReplanningSettings(ResourceModel):
+    """When plans of other runs are changed for a new one."""
+
+    gain_percent: int = Field(default=2, ge=0, le=100)
+    """Unstarted steps of other runs move only for a greater gain."""
+
+    runs_per_round: int = Field(default=5, ge=1, le=1000)
+    """Runs that are written anew at a time, at most."""
+
+
+class LatencyRules(ResourceModel):
+    """Which steps go to the node of least round trip to their location."""
+
+    step_types: Annotated[tuple[StepType, ...], Field(max_length=64)] = LATENCY_RULED_TYPES
+    """Step types that follow the rule, in any case; an empty list switches it off."""
+
+    tolerance_ms: Milliseconds = Field(default=0.5, alias="tolerance")
+    """Nodes within this of the best count as best."""
+
+    tolerance_percent: int = Field(default=5, ge=0, le=1000)
+    """The same relatively; the larger of both holds."""
+
+
+class TypeDefaults(ResourceModel):
+    """What is assumed of steps of one type that say nothing themselves."""
+
+    type: StepType
+    """The step type, in any case."""
+
+    duration_seconds: Seconds | None = Field(default=None, alias="duration")
+    """Run time on the reference node."""
+
+    output_bytes: Bytes | None = Field(default=None, alias="output")
+    """Size of each output."""
+
+    max_latency_ms: Milliseconds | None = Field(default=None, alias="maxLatency")
+    """Hard limit of the round trip to the step's location."""
+
+    priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
+    """Importance of the run among others planned at the same time."""
+
+
+class AssumedValues(ResourceModel):
+    """What is assumed where nobody says; keys as in a Cluster file. Without: the planner's own."""
+
+    duration_seconds: Seconds | None = Field(default=None, alias="duration")
+    output_bytes: Bytes | None = Field(default=None, alias="output")
+    image_bytes: Bytes | None = Field(default=None, alias="image")
+    store_bytes_per_second: Bytes | None = Field(default=None, alias="storeBandwidth")
+    pull_bytes_per_second: Bytes | None = Field(default=None, alias="pullRate")
+    driver_seconds: Seconds | None = Field(default=None, alias="driver")
+    loop_width: int | None = Field(default=None, ge=1, le=10_000)
+    by_type: Annotated[tuple[TypeDefaults, ...], Field(max_length=64)] = ()
+
+    def of_type(self, step_type: str) -> TypeDefaults | None:
+        """What is assumed of steps of that type, compared in any case."""
+        wanted = step_type.lower()
+        return next((each for each in self.by_type if each.type.lower() == wanted), None)
+
+    def values(self) -> Mapping[str, float | int]:
+        """The values given, by the planner's names."""
+        given: dict[str, float | int] = {
+            name: value for name, value in self if isinstance(value, int | float)
+        }
+        return given
+
+
+class Headroom(ResourceModel):
+    """Room left free on a node where there is a choice; by default for two driver pods."""
+
+    cpu_milli: MilliCpu = Field(default=200, alias="cpu")
+    memory_bytes: Bytes = Field(default=128 * 2**20, alias="memory")
+
+
+def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:
+    if KUBERNETES_SCHEDULER in names:
+        raise ValueError(f"{KUBERNETES_SCHEDULER} cannot be a scheduler of ours")
+    return names
+
+
+class PlacementPolicySpec(ResourceModel):
+    """What admins decide."""
+
+    paused: bool = False
+    """No new pods are marked or gated."""
+
+    actuator: Actuator = Actuator.EXTENDER
+    """A scheduler of our own that asks the extender, or gates on the pods."""
+
+    scheduler_names: Annotated[
+        tuple[SchedulerName, ...],
+        Field(min_length=1, max_length=16),
+        AfterValidator(_no_default_scheduler),
+    ] = (DEFAULT_SCHEDULER,)
+    """Schedulers that steps may ask for by their mark."""
+
+    objective: Objective = Objective.COMPLETION
+    engine: EngineSettings = EngineSettings()
+    replanning: ReplanningSettings = ReplanningSettings()
+    latency_rules: LatencyRules = LatencyRules()
+    defaults: AssumedValues = AssumedValues()
+
+    gate_deadline_seconds: Deadline = Field(default=60.0, alias="gateDeadline")
+    """A gate of ours comes off at the latest so long after the pod's creation."""
+
+    scheduler_stale_after_seconds: Deadline = Field(default=15.0, alias="schedulerStaleAfter")
+    """Our scheduler counts as dead when its Lease is older."""
+
+    unbound_deadline_seconds: Deadline = Field(default=60.0, alias="unboundDeadline")
+    """Pods unbound for longer under a dead scheduler are made again for the default one."""
+
+    headroom: Headroom = Headroom()
+
+
+PLANNED_BY = frozenset({"actuator", "objective", "engine", "latency_rules", "defaults"})
+"""What of a policy changes a plan, by field; the rest concerns the controller alone."""
+
+
+class PlacementPolicyStatus(ResourceStatus):
+    """What the controller found; admission asks for these flags."""
+
+    scheduler_ready: bool | None = None
+    """Our scheduler is alive: marked pods may be given to it."""
+
+    gates_ready: bool | None = None
+    """A planner is alive: new pods may be gated."""
+
+
+class PlacementPolicy(Resource):
+    """How the controller works, cluster-wide."""
+
+    api_version: str = API_VERSION
+    kind: Literal["PlacementPolicy"] = "PlacementPolicy"
+    spec: PlacementPolicySpec = PlacementPolicySpec()
+    status: PlacementPolicyStatus | None = None

@@ -1,0 +1,226 @@
+"""Reads rows of a PipelinePlacement, which anybody with the right to write one may have written.
+
+A row that cannot be used is refused with the reason; reading never fails.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kfp_placement_engine.contract.rows import (
+    MAX_ALTERNATIVES,
+    MAX_ROWS,
+    MAX_TEXT_CHARACTERS,
+    Alternative,
+    Argument,
+    PlannedRow,
+    Reason,
+    StateRow,
+    Waiting,
+)
+from kfp_placement_engine.exceptions import InputError
+
+MAX_ARGUMENTS = 16
+"""Arguments of a reason that are read, and entries of a list among them."""
+
+MAX_ARGUMENT = 2.0**63
+"""Largest number among the arguments."""
+
+MAX_SECONDS = 1e9
+"""Latest time in a row."""
+
+MAX_PROBLEMS = 10
+"""Rows that cannot be read and are described; the others are counted."""
+
+RowT = TypeVar("RowT")
+
+
+@dataclass(frozen=True)
+class ReadRows(Generic[RowT]):
+    """Rows that were read.
+
+    Attributes:
+        rows: in the order given; None where a row cannot be used.
+        problems: what is wrong with those, for people.
+    """
+
+    rows: tuple[RowT | None, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_planned_row(row: object, nodes: int) -> PlannedRow:
+    """Read a planned row of a plan with so many nodes.
+
+    Raises:
+        InputError: it cannot be used; the message says what is wrong.
+    """
+    entries = _list(row, "a row")
+    return PlannedRow(
+        name=_text(_entry(entries, 0), "a step's name"),
+        node=_node(_entry(entries, 1), nodes),
+        start_seconds=_time(_entry(entries, 2)),
+        finish_seconds=_time(_entry(entries, 3)),
+        reason=_reason(_entry(entries, 4)),
+        alternatives=_alternatives(_entry(entries, 5), nodes),
+    )
+
+
+def read_state_row(row: object, nodes: int) -> StateRow:
+    """Read what became of a step.
+
+    Raises:
+        InputError: it cannot be used; the message says what is wrong.
+    """
+    entries = _list(row, "a row")
+    return StateRow(
+        state=_text(_entry(entries, 0), "a state"),
+        node=_node(_entry(entries, 1), nodes),
+        start_seconds=_time(_entry(entries, 2)),
+        end_seconds=_time(_entry(entries, 3)),
+        waiting=_waiting(_entry(entries, 4)),
+    )
+
+
+def read_planned_rows(rows: Sequence[object], nodes: int) -> ReadRows[PlannedRow]:
+    """Read all rows of a plan; of two of the same name only the first counts."""
+    names: set[str] = set()
+
+    def read(row: object) -> PlannedRow:
+        planned = read_planned_row(row, nodes)
+        if planned.name in names:
+            raise InputError(f"step {planned.name!r:.120} has a row already")
+        names.add(planned.name)
+        return planned
+
+    return _read_all(rows, read)
+
+
+def read_state_rows(rows: Sequence[object], nodes: int) -> ReadRows[StateRow]:
+    """Read all rows of a status."""
+    return _read_all(rows, lambda row: read_state_row(row, nodes))
+
+
+def _read_all(rows: Sequence[object], read: Callable[[object], RowT]) -> ReadRows[RowT]:
+    result: list[RowT | None] = []
+    problems: list[str] = []
+    for number, row in enumerate(rows[:MAX_ROWS]):
+        try:
+            result.append(read(row))
+        except InputError as error:
+            result.append(None)
+            problems.append(f"steps[{number}]: {error}")
+    if len(rows) > MAX_ROWS:
+        problems.insert(0, f"{len(rows)} rows; only {MAX_ROWS} are read")
+    if len(problems) > MAX_PROBLEMS:
+        more = len(problems) - MAX_PROBLEMS
+        problems[MAX_PROBLEMS:] = [f"{more} more rows cannot be read"]
+    return ReadRows(tuple(result), tuple(problems))
+
+
+def _entry(entries: Sequence[object], position: int) -> object:
+    return entries[position] if position < len(entries) else None
+
+
+def _list(value: object, what: str) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise InputError(f"{what} must be a list, not {_kind(value)}")
+    return value
+
+
+def _text(value: object, what: str, empty: bool = False) -> str:
+    if not isinstance(value, str) or not (value or empty):
+        raise InputError(f"{what} must be a text, not {_kind(value)}")
+    if len(value) > MAX_TEXT_CHARACTERS or not value.isprintable():
+        raise InputError(
+            f"{what} must be at most {MAX_TEXT_CHARACTERS} printable characters: {value!r:.60}"
+        )
+    return value
+
+
+def _number(value: object, what: str, limit: float = MAX_SECONDS) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{what} must be a number, not {_kind(value)}")
+    if not abs(value) <= limit:  # also refuses NaN
+        raise InputError(f"{what} must be a number up to {limit:g}")
+    return value
+
+
+def _node(value: object, nodes: int) -> int | None:
+    if value is None:
+        return None
+    index = _number(value, "a node")
+    if index == -1:
+        return None
+    if index != int(index) or not 0 <= index < nodes:
+        raise InputError(f"node {index} is none of the {nodes} nodes of the plan")
+    return int(index)
+
+
+def _time(value: object) -> float | None:
+    if value is None:
+        return None
+    seconds = float(_number(value, "a time"))
+    return None if seconds < 0 else seconds
+
+
+def _reason(value: object) -> Reason | None:
+    if value is None:
+        return None
+    entries = _list(value, "a reason")
+    if not entries:
+        return None
+    return Reason(_text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0))
+
+
+def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:
+    if depth > 2:
+        raise InputError("a reason's arguments are nested too deep")
+    read: list[Argument] = []
+    for value in values[:MAX_ARGUMENTS]:
+        if isinstance(value, list | tuple):
+            read.append(_arguments(value, depth + 1))
+        elif isinstance(value, str):
+            read.append(_text(value, "an argument", empty=True))
+        else:
+            read.append(_number(value, "an argument", MAX_ARGUMENT))
+    return tuple(read)
+
+
+def _alternatives(value: object, nodes: int) -> tuple[Alternative, ...]:
+    if value is None:
+        return ()
+    result = []
+    for entry in _list(value, "the alternatives")[:MAX_ALTERNATIVES]:
+        parts = _list(entry, "an alternative")
+        node, loss = _node(_entry(parts, 0), nodes), _number(_entry(parts, 1), "a loss")
+        if node is None:
+            raise InputError("an alternative names no node")
+        result.append(Alternative(node, float(loss), _latency(_entry(parts, 2))))
+    return tuple(result)
+
+
+def _latency(value: object) -> float | None:
+    if value is None:
+        return None
+    latency_ms = float(_number(value, "a round trip"))
+    return None if latency_ms < 0 else latency_ms
+
+
+def _waiting(value: object) -> Waiting | None:
+    if value is None:
+        return None
+    entries = _list(value, "what a step waits for")
+    if not entries:
+        return None
+    detail = _entry(entries, 3)
+    return Waiting(
+        what=_text(entries[0], "what a step waits for"),
+        since_seconds=_time(_entry(entries, 1)) or 0.0,
+        until_seconds=_time(_entry(entries, 2)),
+        detail="" if detail is None else _text(detail, "a detail", empty=True),
+    )
+
+
+def _kind(value: object) -> str:
+    names: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text", bool: "a bool"}
+    return "nothing" if value is None else names.get(type(value), type(value).__name__)

@@ -1,0 +1,1 @@
+"""What everything else is about: runs, clusters, pods, plans, reasons."""

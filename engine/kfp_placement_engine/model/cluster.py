@@ -1,0 +1,91 @@
+"""The cluster as the planner sees it: nodes, the room taken on them, latencies, volume claims."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
+
+
+@dataclass(frozen=True)
+class Taint:
+    """A node's taint, as in Kubernetes."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node.
+
+    Attributes:
+        name: the node's name.
+        allocatable: what pods may request, canonical units, with `pods` for the number of pods.
+        used: what pods already bound to it request, same units, `pods` included.
+        scored_used: CPU and memory of the same pods as kube-scheduler's resource scores count them
+            (100m and 200 MiB for each container that requests none).
+        labels: node labels.
+        taints: node taints; those of a cordoned or not-ready node included.
+        unschedulable: cordoned.
+        speed: run times are divided by it (1 = the reference node).
+        images: sizes in bytes of the images it holds, by reference.
+        store_bytes_per_second: bandwidth to the object store; None = assumed.
+        pull_bytes_per_second: image pull rate; None = assumed.
+    """
+
+    name: str
+    allocatable: Resources
+    used: Resources = field(default_factory=dict)
+    scored_used: Resources = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    speed: float = 1.0
+    images: Mapping[str, int] = field(default_factory=dict)
+    store_bytes_per_second: float | None = None
+    pull_bytes_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A volume claim that exists in the cluster.
+
+    Attributes:
+        name: claim name.
+        namespace: its namespace, or "" in a Cluster file.
+        access_modes: as in Kubernetes.
+        required_terms: node affinity of the bound volume (any term must match), or None.
+        used_on: names of the nodes where running pods mount it.
+    """
+
+    name: str
+    namespace: str = ""
+    access_modes: tuple[str, ...] = ()
+    required_terms: tuple[NodeSelectorTerm, ...] | None = None
+    used_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A snapshot of a cluster.
+
+    Attributes:
+        nodes: the nodes, in the order in which the source lists them.
+        latencies: location (as written) -> node name -> round trip in milliseconds.
+        claims: existing volume claims.
+        notices: what the reader wants people to know.
+        source: what it was read from, for people.
+        defaults: assumptions that the source sets, by field of `Assumptions`.
+        policy: the cluster's PlacementPolicy; its plain assumptions stand in `defaults` as well.
+    """
+
+    nodes: tuple[Node, ...]
+    latencies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    source: str = ""
+    defaults: Mapping[str, float] = field(default_factory=dict)
+    policy: PlacementPolicySpec | None = None

@@ -1,0 +1,220 @@
+"""Where Kubernetes lets a pod go: node selector, node affinity, taints, cordon, room.
+
+The rules are kube-scheduler v1.36.3's filters NodeUnschedulable, TaintToleration, NodeAffinity and
+NodeResourcesFit (`pkg/scheduler/framework/plugins`), object by object. The planner lowers them to
+tables once per problem; messages and the scheduler model call them directly.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.contract.rows import Reason
+from kfp_placement_engine.contract.texts import ObjectionCode, objection_text
+from kfp_placement_engine.model.cluster import Node, Taint
+from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.run_graph import (
+    NodeAffinity,
+    NodeSelectorTerm,
+    Requirement,
+    Toleration,
+)
+
+UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""The taint of a cordoned node; who tolerates it is let onto the node (NodeUnschedulable)."""
+
+NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
+"""The taint of a node whose Ready condition is not True (set by the node lifecycle controller)."""
+
+AWAY_KEYS = frozenset({NOT_READY_TAINT.key, "node.kubernetes.io/unreachable"})
+"""Of the taints on a node whose kubelet is not ready, or is not heard of."""
+
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+_FILTERING_EFFECTS = ("NoSchedule", "NoExecute")
+
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether any of the tolerations matches the taint.
+
+    As `Toleration.ToleratesTaint` (k8s.io/api core/v1) with its comparison operators off, which is
+    the default: an operator other than Equal and Exists matches nothing.
+    """
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
+    """The first taint that keeps a pod away (NoSchedule, NoExecute) and is not tolerated."""
+    known = tuple(tolerations)
+    for taint in taints:
+        if taint.effect in _FILTERING_EFFECTS and not tolerates(known, taint):
+            return taint
+    return None
+
+
+def untolerated_preferred_taints(tolerations: Iterable[Toleration], node: Node) -> int:
+    """TaintToleration's raw score: PreferNoSchedule taints that are not tolerated."""
+    known = tuple(tolerations)
+    return sum(
+        taint.effect == PREFER_NO_SCHEDULE and not tolerates(known, taint) for taint in node.taints
+    )
+
+
+def matches_term(term: NodeSelectorTerm, node: Node) -> bool:
+    """Whether all requirements of the term hold on the node.
+
+    A term without requirements matches nothing, and neither does one with a requirement that
+    Kubernetes cannot parse (`component-helpers/scheduling/corev1/nodeaffinity`).
+    """
+    return bool(term.requirements) and all(_holds_on_node(each, node) for each in term.requirements)
+
+
+def matches_any_term(terms: Iterable[NodeSelectorTerm], node: Node) -> bool:
+    """Whether any of the terms matches; no terms match nothing."""
+    return any(matches_term(term, node) for term in terms)
+
+
+def matches_affinity(affinity: NodeAffinity, node: Node) -> bool:
+    """Whether the node satisfies the required node affinity; without one it does."""
+    return affinity.required is None or matches_any_term(affinity.required, node)
+
+
+def matches_node_selector(node_selector: Mapping[str, str], node: Node) -> bool:
+    """Whether the node has every label of the pod's node selector."""
+    return all(node.labels.get(key) == value for key, value in node_selector.items())
+
+
+def preferred_weight(affinity: NodeAffinity, node: Node) -> int:
+    """NodeAffinity's raw score: the sum of the weights of preferred terms that match the node."""
+    return sum(each.weight for each in affinity.preferred if matches_term(each.term, node))
+
+
+def is_away(node: Node) -> bool:
+    """Whether the node's kubelet is not ready, or is not heard of."""
+    return any(taint.key in AWAY_KEYS for taint in node.taints)
+
+
+def why_not(
+    node_selector: Mapping[str, str],
+    affinity: NodeAffinity,
+    tolerations: Iterable[Toleration],
+    node: Node,
+) -> str | None:
+    """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
+    found = objection(node_selector, affinity, tolerations, node)
+    return None if found is None else objection_text(found)
+
+
+def objection(
+    node_selector: Mapping[str, str],
+    affinity: NodeAffinity,
+    tolerations: Iterable[Toleration],
+    node: Node,
+) -> Reason | None:
+    """What kube-scheduler's static filters have against the pod on the node, None = nothing.
+
+    The filters are asked in kube-scheduler's order and the first that objects is named.
+    """
+    known = tuple(tolerations)
+    if node.unschedulable and not tolerates(known, UNSCHEDULABLE_TAINT):
+        return Reason(ObjectionCode.CORDONED)
+    taint = untolerated_taint(known, node.taints)
+    if taint is not None:
+        return Reason(ObjectionCode.TAINT, (taint_text(taint),))
+    if not (matches_node_selector(node_selector, node) and matches_affinity(affinity, node)):
+        return Reason(ObjectionCode.SELECTOR)
+    return None
+
+
+def taint_text(taint: Taint) -> str:
+    """The taint as kubectl writes it: `gpu=true:NoSchedule`, `dedicated:NoExecute`."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def lacking(requests: Resources, free: Resources) -> list[str]:
+    """Names of the resources of which less is free than requested, `pods` first.
+
+    A resource of which nothing is requested never lacks, even where more is taken than there is;
+    every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
+    """
+    short = ["pods"] if free.get("pods", 0) < 1 else []
+    short += [
+        name
+        for name, amount in requests.items()
+        if name != "pods" and 0 < amount > free.get(name, 0)
+    ]
+    return short
+
+
+def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    """Whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`).
+
+    One whose values are no label values cannot be parsed and never holds, not even NotIn.
+    """
+    if not all(_is_label_value(value) for value in requirement.values):
+        return False
+    present = requirement.key in labels
+    label = labels.get(requirement.key, "")
+    match requirement.operator:
+        case "In":
+            return present and label in requirement.values
+        case "NotIn":
+            return bool(requirement.values) and not (present and label in requirement.values)
+        case "Exists":
+            return present and not requirement.values
+        case "DoesNotExist":
+            return not present and not requirement.values
+        case "Gt" | "Lt":
+            return present and _compares(requirement, label)
+        case _:
+            return False
+
+
+def _is_label_value(text: str) -> bool:
+    return len(text) <= MAX_LABEL_VALUE_LENGTH and _LABEL_VALUE.fullmatch(text) is not None
+
+
+def _holds_on_node(requirement: Requirement, node: Node) -> bool:
+    if requirement.is_field:
+        return _field_holds(requirement, node)
+    return holds(requirement, node.labels)
+
+
+def _field_holds(requirement: Requirement, node: Node) -> bool:
+    if len(requirement.values) != 1:
+        return False
+    actual = node.name if requirement.key == "metadata.name" else ""
+    if requirement.operator == "In":
+        return actual == requirement.values[0]
+    return requirement.operator == "NotIn" and actual != requirement.values[0]
+
+
+def _compares(requirement: Requirement, label: str) -> bool:
+    if len(requirement.values) != 1:
+        return False
+    actual, limit = _as_int64(label), _as_int64(requirement.values[0])
+    if actual is None or limit is None:
+        return False
+    return actual > limit if requirement.operator == "Gt" else actual < limit
+
+
+def _as_int64(text: str) -> int | None:
+    """Read what Go's strconv.ParseInt accepts; Python's int() takes underscores and spaces too."""
+    if len(text) > 64 or not _INTEGER.fullmatch(text):
+        return None
+    value = int(text)
+    return value if _INT64_MIN <= value <= _INT64_MAX else None

@@ -1,0 +1,231 @@
+"""A finished plan, for people and programs: what SDK and command line show and tests read.
+
+Time zero is the submission of the run; where several runs are planned together it is the moment of
+planning, and `Plan.release_seconds` says when the run was submitted. All figures come from one
+simulation of the plan; the baselines' figures from the same simulation of theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.contract.rows import Alternative, Reason
+from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One step of the plan.
+
+    Attributes:
+        name, task, kind, iteration, assumed, conditional, type, location: as in `run_graph.Step`.
+        node: name of the node, or None if it is unschedulable.
+        start_seconds: when its pod is bound (negative if it runs already); None if unschedulable or
+            ended.
+        finish_seconds: when its outputs are uploaded; None if unschedulable or ended.
+        image_pull_seconds: time spent on pulling missing image bytes.
+        transfer_seconds: time spent on downloading inputs and uploading outputs.
+        duration_seconds: run time on that node.
+        duration_source: where the run time comes from.
+        latency_ms: round trip between its location and the node; None = no rule or unknown.
+        requests: what the planner reserves for it.
+        image, labels, attempt_limit, depends_on: as in `run_graph.Step`.
+        reason: why there, in one sentence.
+        type_guessed: the type was guessed from the name.
+        requests_nothing: nobody said what it needs; `requests` is what KFP's launcher reserves.
+        cached: taken to come from the cache; it has times but no node.
+        progress: whether it waits, runs or has ended.
+        why: the reason as code and arguments; nodes are positions in `Plan.cluster_nodes`.
+        alternatives: the next best nodes, if they were asked for; node as in `why`.
+    """
+
+    name: str
+    task: str
+    kind: StepKind
+    iteration: tuple[int, ...]
+    assumed: bool
+    conditional: bool
+    type: str
+    location: str
+    node: str | None
+    start_seconds: float | None
+    finish_seconds: float | None
+    image_pull_seconds: float
+    transfer_seconds: float
+    duration_seconds: float
+    duration_source: DurationSource
+    latency_ms: float | None
+    requests: Resources
+    image: str
+    labels: Mapping[str, str]
+    attempt_limit: int
+    depends_on: tuple[str, ...]
+    reason: str
+    type_guessed: bool = False
+    requests_nothing: bool = False
+    cached: bool = False
+    progress: ProgressState = ProgressState.WAITING
+    why: Reason | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedDriver:
+    """A KFP driver pod on the plan's time line; `name` is the step or group it belongs to."""
+
+    name: str
+    node: str
+    start_seconds: float
+    finish_seconds: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one schedule achieves, in the order in which plans are compared.
+
+    Attributes:
+        unplaced: steps that no node can take.
+        latency_excess_ms: sum over steps of the round trip beyond the tolerance band of their rule
+            or their hard limit; infinite if a step is on a node of unknown round trip.
+        latency_ms: sum of the round trips of latency-ruled steps; infinite likewise.
+        makespan_seconds: end of the last step; a mean where ties of the default scheduler decide.
+        fastest_seconds, slowest_seconds: the range of that mean; None = always the same.
+        tie_breaks: how many ways to break ties the figures are means over.
+        moves_volumes: users of one ReadWriteOnce claim run on different nodes, one after the other;
+            the simulation moves the volume in no time.
+    """
+
+    unplaced: int
+    latency_excess_ms: float
+    latency_ms: float
+    makespan_seconds: float
+    fastest_seconds: float | None = None
+    slowest_seconds: float | None = None
+    tie_breaks: int = 1
+    moves_volumes: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A makespan no schedule can beat, by `kind`: `pattern-lp`, `area` or `critical-path`."""
+
+    seconds: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of one run on one cluster.
+
+    Attributes:
+        run_name, run_source: from the run graph.
+        cluster_nodes: names of all nodes, in the cluster's order.
+        cluster_source: what the cluster was read from.
+        seed, generations: replay the same plan.
+        planning_seconds: wall time of the search.
+        dispatch: `ready` or `ordered`.
+        objective: `completion`, `paper` or `packing`.
+        figures: what the plan achieves.
+        lower_bound: what no plan can beat.
+        baselines: the same figures for each baseline asked for, by name.
+        steps: in the run graph's order.
+        drivers: the driver pods, for the time line.
+        unschedulable: name and reason of steps without a node.
+        notices: warnings.
+        assumptions: the assumed values that were used, in words (`duration 60 s for 3 of 7 steps`).
+        all_durations_assumed: no percentages are shown then.
+        exact: instead of a search every assignment was tried, under `ordered` with every order; see
+            `Result.exact`.
+        latency_tolerance: which nodes counted as nearest to a place.
+        policy: what the plan takes from the cluster's PlacementPolicy and is not usual, in words
+            (`objective: packing`).
+        release_seconds: when the run was submitted, on the plan's own clock; times since then are
+            the plan's times less this.
+    """
+
+    run_name: str
+    run_source: str
+    cluster_nodes: tuple[str, ...]
+    cluster_source: str
+    seed: int
+    generations: int
+    planning_seconds: float
+    dispatch: str
+    objective: str
+    figures: Figures
+    lower_bound: Bound
+    baselines: Mapping[str, Figures]
+    steps: tuple[PlannedStep, ...]
+    drivers: tuple[PlannedDriver, ...] = ()
+    unschedulable: tuple[tuple[str, str], ...] = ()
+    notices: tuple[Notice, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    all_durations_assumed: bool = False
+    exact: bool = False
+    release_seconds: float = 0.0
+    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
+    policy: tuple[str, ...] = ()
+    _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the steps by name."""
+        object.__setattr__(self, "_by_name", {step.name: step for step in self.steps})
+
+    def step(self, name: str) -> PlannedStep:
+        """The step of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._by_name[name]
+
+
+@dataclass(frozen=True)
+class RunsPlan:
+    """The plans of runs that were planned together; time zero is the moment of planning.
+
+    Attributes:
+        plans: by the runs' keys, in the order given. Their figures are each run's own, baselines'
+            included; the bound of one of several is its critical path.
+        terms: of the objective, over all of them and the reserved runs; compared as in `fitness`.
+        completion_seconds: weighted sum of the completions, reserved runs included.
+        generations: replays the plans with the seed.
+        planning_seconds: wall time of the search.
+    """
+
+    plans: Mapping[str, Plan]
+    terms: tuple[float, ...]
+    completion_seconds: float
+    generations: int
+    planning_seconds: float
+
+
+def reserved_run(
+    key: str, plan: Plan, *, elapsed_seconds: float = 0.0, weight: float = 1.0
+) -> ReservedRun:
+    """The room that a plan's steps take, to plan other runs beside it.
+
+    Driver pods are left out: they are small, and the default scheduler places them.
+
+    Args:
+        key: the run's.
+        plan: its plan.
+        elapsed_seconds: how long ago the plan's time zero was.
+        weight: of its completion.
+    """
+    rooms = tuple(
+        ReservedRoom(
+            step.node,
+            step.start_seconds - elapsed_seconds,
+            step.finish_seconds - elapsed_seconds,
+            step.requests,
+        )
+        for step in plan.steps
+        if step.node is not None
+        and step.start_seconds is not None
+        and step.finish_seconds is not None
+        and step.finish_seconds > elapsed_seconds
+    )
+    return ReservedRun(key, rooms, weight)

@@ -1,0 +1,283 @@
+"""A pipeline run as the planner sees it: steps, groups, claims, and what waits for what.
+
+Readers make a `RunGraph`, whatever the file was; SDK, planner and controller use nothing else.
+Everything here is frozen. Names follow one rule everywhere (SDK, plan, messages, metrics): the
+dotted path of the task in the pipeline without `root`, with concrete loop indexes: `train`,
+`inner.work-2`, `for-loop-1[0].print-text`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kfp_placement_engine.model.quantities import Resources
+
+
+class StepKind(StrEnum):
+    """What runs a step's pod."""
+
+    CONTAINER = "container"
+    IMPORTER = "importer"
+    CREATE_PVC = "createpvc"
+    DELETE_PVC = "deletepvc"
+
+
+class GroupKind(StrEnum):
+    """What a group of steps stands for in the pipeline."""
+
+    ROOT = "root"
+    DAG = "dag"
+    LOOP = "loop"
+    ITERATION = "iteration"
+
+
+class DurationSource(StrEnum):
+    """Where a step's duration comes from; figures made of assumed ones are shown as such."""
+
+    GIVEN = "given"
+    HINT = "hint"
+    HISTORY = "history"
+    ASSUMED = "assumed"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A warning for people.
+
+    Attributes:
+        code: stable word such as `unknown-location`.
+        message: one sentence: what, which value, what to do.
+        step: the step's name, or "" for the run as a whole.
+    """
+
+    code: str
+    message: str
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class Toleration:
+    """A pod's toleration, as in Kubernetes; an empty key with Exists matches every taint."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One match expression on node labels (or on `metadata.name`, when `is_field`).
+
+    `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    is_field: bool = False
+
+
+@dataclass(frozen=True)
+class NodeSelectorTerm:
+    """Requirements that must all hold; a term without requirements matches nothing."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True)
+class PreferredTerm:
+    """A preferred node-affinity term and its weight (1 to 100)."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+@dataclass(frozen=True)
+class NodeAffinity:
+    """Required terms (any of them must match; `None`: no requirement) and preferred terms."""
+
+    required: tuple[NodeSelectorTerm, ...] | None = None
+    preferred: tuple[PreferredTerm, ...] = ()
+
+
+@dataclass(frozen=True)
+class DataInput:
+    """Data that a step reads.
+
+    Attributes:
+        producer: name of the step that wrote it, or "" for data from outside the run.
+        key: output name at the producer, or the input's own name for data from outside.
+        size_bytes: size where it is known.
+    """
+
+    producer: str
+    key: str
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class ClaimUse:
+    """A step mounts the volume claim `claim` (the name of a `RunClaim` of the same graph)."""
+
+    claim: str
+
+
+@dataclass(frozen=True)
+class RunClaim:
+    """A volume claim used by steps of the run.
+
+    Attributes:
+        name: claim name; for one that the run creates, a name unique in the graph.
+        access_modes: as written (`ReadWriteOnce`, ...); empty = unknown, to be looked up in the
+            cluster.
+        created_by: the createpvc step that makes it, or "" (an existing claim, or the run's
+            workspace).
+        is_workspace: the KFP workspace, made for the run before its first step.
+    """
+
+    name: str
+    access_modes: tuple[str, ...] = ()
+    created_by: str = ""
+    is_workspace: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pod's worth of work: a step of one iteration.
+
+    Attributes:
+        name: see the module's docstring.
+        task: the step as a whole, `[*]` in place of the loop indexes.
+        kind: what runs it.
+        group: name of the group it is in ("" is the root group).
+        iteration: loop indexes, outermost first.
+        assumed: the iteration exists only because a loop's width was assumed.
+        conditions: condition expressions it depends on, outermost first; not empty = conditional.
+        exit_task: runs when its group has ended, whatever the outcome; nothing waits for it.
+        display_name: the author's name for it, or "".
+        image: image of the main container, or "" where unknown.
+        requests: the main container's requests (limits where there are only limits), canonical
+            units.
+        unknown_resources: resources whose amount is known only at run time.
+        labels: pod labels set by the author.
+        annotations: pod annotations set by the author.
+        type: value of the type label (or ""), as written.
+        location: value of the location label (or ""), as written.
+        scheduler: value of the scheduler mark, or "" (not marked).
+        type_guessed: the type was guessed from the name.
+        duration_seconds: run time on the reference node; None = unknown.
+        duration_source: where that comes from.
+        output_bytes: sizes of outputs, by name, where known.
+        inputs: data read; sizes filled from the producer's outputs or the step's own hints.
+        max_latency_ms: hard limit of the round trip to the location.
+        priority: importance of the run among others, as said of this step; the largest of a run's
+            steps counts.
+        node_selector: labels a node must have.
+        affinity: node affinity.
+        tolerations: tolerated taints.
+        claims: volume claims it mounts.
+        depends_on: names of the steps that must have ended before, flattened to leaves, sorted.
+        attempt_limit: how often it is tried at most (1 = no retry).
+        caching_enabled: its result may come from the cache.
+        has_driver: a KFP driver pod runs before it.
+        assumed_cached: taken to be a cache hit: its driver runs, its own pod is never made.
+    """
+
+    name: str
+    task: str
+    kind: StepKind = StepKind.CONTAINER
+    group: str = ""
+    iteration: tuple[int, ...] = ()
+    assumed: bool = False
+    conditions: tuple[str, ...] = ()
+    exit_task: bool = False
+    display_name: str = ""
+    image: str = ""
+    requests: Resources = field(default_factory=dict)
+    unknown_resources: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    type: str = ""
+    location: str = ""
+    scheduler: str = ""
+    type_guessed: bool = False
+    duration_seconds: float | None = None
+    duration_source: DurationSource = DurationSource.ASSUMED
+    output_bytes: Mapping[str, int] = field(default_factory=dict)
+    inputs: tuple[DataInput, ...] = ()
+    max_latency_ms: float | None = None
+    priority: int = 0
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: NodeAffinity = NodeAffinity()
+    tolerations: tuple[Toleration, ...] = ()
+    claims: tuple[ClaimUse, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    attempt_limit: int = 1
+    caching_enabled: bool = False
+    has_driver: bool = False
+    assumed_cached: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps that belong together and whose driver pod runs before any of them.
+
+    Attributes:
+        name: path as for steps (`for-loop-1`, `for-loop-1[0]`); "" is the root.
+        kind: what it stands for.
+        parent: name of the enclosing group; the root's is "".
+        depends_on: steps that must have ended before the group's own driver starts, sorted.
+        parallelism: of a loop: at most so many iterations run at once; 0 = no limit.
+        width: of a loop: number of iterations in this graph.
+        width_assumed: the width is an assumption.
+    """
+
+    name: str
+    kind: GroupKind
+    parent: str = ""
+    depends_on: tuple[str, ...] = ()
+    parallelism: int = 0
+    width: int = 0
+    width_assumed: bool = False
+
+
+@dataclass(frozen=True)
+class RunGraph:
+    """A whole run.
+
+    Attributes:
+        name: the pipeline's or Workflow's name.
+        source: `kfp-package`, `argo-workflow` or `wfformat`.
+        steps: in an order in which dependencies come first.
+        groups: parents first; empty where no driver pods run (wfformat, plain Argo Workflows).
+        claims: volume claims of the run.
+        notices: what the reader wants people to know.
+        direct_transfers: data moves from node to node (workflow formats) instead of through the
+            object store.
+        namespace: namespace of the Workflow, or "".
+        run_id: KFP run id, or "".
+        workflow: name of the Argo Workflow object, or "".
+    """
+
+    name: str
+    source: str
+    steps: tuple[Step, ...]
+    groups: tuple[Group, ...] = ()
+    claims: tuple[RunClaim, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    direct_transfers: bool = False
+    namespace: str = ""
+    run_id: str = ""
+    workflow: str = ""
+
+    def step(self, name: str) -> Step:
+        """The step of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(name)

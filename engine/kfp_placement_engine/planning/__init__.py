@@ -1,0 +1,1 @@
+"""Plans of runs, and why they are as they are."""

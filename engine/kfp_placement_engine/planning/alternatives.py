@@ -1,0 +1,97 @@
+"""What if a step went elsewhere: the plan is played again with the step on other nodes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.contract.rows import Argument, Reason
+from kfp_placement_engine.contract.texts import ReasonCode
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.simulation import Schedule, simulate
+
+WHAT_IF_WORK = 50_000_000
+"""Work spent on trying other nodes, about half a second; beyond it losses are estimated."""
+
+_EQUAL_SECONDS = 1e-6
+"""Ends that differ by less are the same."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The plan with one step on another node.
+
+    Attributes:
+        node: index of the node.
+        schedule: what it leads to.
+    """
+
+    node: int
+    schedule: Schedule
+
+
+def moved(problem: PlacementProblem, placement: Placement, activity: int, node: int) -> WhatIf:
+    """Play the placement with the activity's gene on another node."""
+    nodes = placement.gene_nodes.copy()
+    nodes[problem.arrays.gene[activity]] = node
+    return WhatIf(node, simulate(problem, Placement(nodes, placement.priority, np.empty(0))))
+
+
+def completions(problem: PlacementProblem, schedule: Schedule) -> Floats:
+    """[runs] end of the last activity of each run that ends; 0 if none does."""
+    ends = np.zeros(problem.arrays.run_weight.size)
+    np.maximum.at(ends, problem.arrays.run[schedule.finished], schedule.end[schedule.finished])
+    return ends
+
+
+def occupied_seconds(problem: PlacementProblem, activity: int) -> Floats:
+    """[N] download, run and upload time of the activity on each node."""
+    arrays = problem.arrays
+    run = arrays.duration_seconds[activity] / (arrays.speed if arrays.scales[activity] else 1.0)
+    moved_bytes = arrays.download_bytes[activity] + arrays.upload_bytes[activity]
+    return np.asarray(run + moved_bytes / arrays.store_rate)
+
+
+def compared(
+    problem: PlacementProblem, schedule: Schedule, activity: int, others: list[WhatIf]
+) -> Reason:
+    """What speaks for the activity's node against others.
+
+    Args:
+        problem: the problem.
+        schedule: the plan's schedule.
+        activity: the step's activity.
+        others: the plan with the step on other nodes, at least one.
+    """
+    latency = float(schedule.terms[1])
+    allowed = [other for other in others if other.schedule.terms[1] <= latency + 1e-9]
+    if not allowed:
+        return Reason(ReasonCode.KEEPS_ROOM)
+    run = int(problem.arrays.run[activity])
+
+    def end(played: Schedule) -> float:
+        return float(completions(problem, played)[run])
+
+    best = min(allowed, key=lambda other: end(other.schedule))
+    later = end(best.schedule) - end(schedule)
+    if later > _EQUAL_SECONDS:
+        return Reason(ReasonCode.RUN_LATER, (later, best.node))
+    if later < -_EQUAL_SECONDS:
+        return Reason(ReasonCode.FOUND_IN_TIME, (-later, best.node))
+    latest = end(schedule) + _EQUAL_SECONDS
+    equal = [other for other in allowed if end(other.schedule) <= latest]
+    return _among_equals(problem, schedule, activity, equal)
+
+
+def _among_equals(
+    problem: PlacementProblem, schedule: Schedule, activity: int, equal: list[WhatIf]
+) -> Reason:
+    own = float(schedule.end[activity])
+    soonest = min(equal, key=lambda other: float(other.schedule.end[activity]))
+    later = float(soonest.schedule.end[activity]) - own
+    if later > _EQUAL_SECONDS:
+        return Reason(ReasonCode.ENDS_FIRST, (later, soonest.node))
+    preferred = all(better(schedule.terms, other.schedule.terms) for other in equal)
+    names: tuple[Argument, ...] = tuple(other.node for other in equal[:2])
+    return Reason(ReasonCode.EQUAL_END, (problem.objective if preferred else "", *names))

@@ -1,0 +1,275 @@
+"""Why a step goes where it goes: a code and arguments, of which `reason_text` makes a sentence."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nsmallest
+
+import numpy as np
+
+from kfp_placement_engine.contract.rows import Argument, Reason
+from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.lowering.latency import round_trips
+from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.constraints import lacking, objection
+from kfp_placement_engine.model.run_graph import Step, StepKind
+from kfp_placement_engine.planning.alternatives import (
+    WHAT_IF_WORK,
+    compared,
+    moved,
+    occupied_seconds,
+)
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import Booleans
+from kfp_placement_engine.search.simulation import Schedule
+
+ALTERNATIVES = 3
+"""Other nodes tried for a step."""
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """Explains the steps of one plan.
+
+    Attributes:
+        lowered: the problem and what it was made from.
+        cluster: the cluster.
+        placement, schedule: the plan and what it leads to.
+        what_if_work: work spent on trying other nodes.
+    """
+
+    lowered: Lowered
+    cluster: Cluster
+    placement: Placement
+    schedule: Schedule
+    what_if_work: int = WHAT_IF_WORK
+    # Large runs have many steps of few kinds: what is alike is worked out once.
+    _known: dict[object, tuple[Argument, ...]] = field(default_factory=dict, init=False, repr=False)
+    _filters: dict[object, list[Reason | None]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _users: dict[int, dict[frozenset[str], list[int]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _sharers: dict[tuple[int, frozenset[str]], tuple[str, list[int], int]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def reasons(self) -> dict[int, Reason]:
+        """The reason of every step, by index of its activity."""
+        problem = self.lowered.problem
+        what_ifs = self.what_if_work // problem.simulation_work
+        result: dict[int, Reason] = {}
+        for index in np.flatnonzero(problem.is_step):
+            affordable = what_ifs >= ALTERNATIVES
+            reason, tried = self._reason(int(index), affordable)
+            what_ifs -= tried
+            result[int(index)] = reason
+        return result
+
+    def _reason(self, index: int, affordable: bool) -> tuple[Reason, int]:
+        decided = self._decided_before(index)
+        if decided is not None:
+            return decided, 0
+        shared = self._volume(index)
+        if shared is not None:
+            return shared, 0
+        if self.lowered.problem.ruled[self.lowered.problem.arrays.class_of[index]]:
+            return self._latency(index, affordable)
+        alone = self._only_node(index)
+        if alone is not None:
+            return alone, 0
+        return self._comparison(index) if affordable else (self._quickest(index), 0)
+
+    def _decided_before(self, index: int) -> Reason | None:
+        """The reason of a step that the search has nothing to decide about."""
+        step, activity = self._step(index), self.lowered.activities[index]
+        if activity.running is not None:
+            return Reason(ReasonCode.STARTED)
+        if self.lowered.problem.unplaceable[index]:
+            return self._unschedulable(index)
+        if step.assumed_cached:
+            return Reason(ReasonCode.CACHED)
+        if self.lowered.problem.arrays.gene[index] < 0:
+            if step.kind is not StepKind.CONTAINER:
+                return Reason(ReasonCode.UNLABELLED, (step.kind.value,))
+            return Reason(ReasonCode.UNMARKED)
+        held = self.lowered.runs[activity.run].held.get(step.name)
+        if held == self._name(int(self.schedule.node[index])) and self._allowed(index).sum() == 1:
+            return Reason(ReasonCode.KEPT)
+        return None
+
+    def _step(self, index: int) -> Step:
+        step = self.lowered.activities[index].step
+        assert step is not None  # asked for steps only
+        return step
+
+    def _allowed(self, index: int) -> Booleans:
+        arrays = self.lowered.problem.arrays
+        return np.asarray(arrays.allowed[arrays.gene[index]])
+
+    def _name(self, node: int) -> str:
+        return self.lowered.problem.node_names[node] if node >= 0 else ""
+
+    def _volume(self, index: int) -> Reason | None:
+        """Sharers of a ReadWriteOnce volume stay together."""
+        problem, names = self.lowered.problem, self.lowered.volumes.names
+        gene = int(problem.arrays.gene[index])
+        own = self._claims(index)
+        pinned = sorted(own & set(self.lowered.volumes.pinned))
+        if pinned and self._allowed(index).sum() == 1:
+            return Reason(ReasonCode.VOLUME_PINNED, (names[pinned[0]],))
+        if len(problem.gene_activities[gene]) < 2:
+            return None
+        claim, first, count = self._sharing(gene, own)
+        other = next(member for member in first if member != index)
+        more = (count - 2,) if count > 2 else ()
+        shared = (names[claim], problem.activity_names[other], *more)
+        return Reason(ReasonCode.VOLUME_SHARED, shared)
+
+    def _claims(self, index: int) -> frozenset[str]:
+        return frozenset(self.lowered.shapes[self.lowered.problem.arrays.class_of[index]].claims)
+
+    def _sharing(self, gene: int, own: frozenset[str]) -> tuple[str, list[int], int]:
+        """A claim, the first two of the steps that share a binding claim with these, their number.
+
+        A step that mounts the claims is one of them.
+        """
+        if gene not in self._users:
+            self._users[gene] = {}
+            for member in self.lowered.problem.gene_activities[gene]:
+                self._users[gene].setdefault(self._claims(member), []).append(member)
+        if (gene, own) not in self._sharers:
+            binding = own & self.lowered.volumes.binding
+            sharing = {c: users for c, users in self._users[gene].items() if c & binding}
+            common = binding.intersection(*sharing)
+            first = nsmallest(2, (member for users in sharing.values() for member in users[:2]))
+            count = sum(len(users) for users in sharing.values())
+            self._sharers[gene, own] = (min(common or binding), first, count)
+        return self._sharers[gene, own]
+
+    def _latency(self, index: int, affordable: bool) -> tuple[Reason, int]:
+        """Prediction steps go to the node of least round trip."""
+        problem = self.lowered.problem
+        kind = problem.arrays.class_of[index]
+        location = self._step(index).location
+        trips, room = problem.latency_ms[kind], self.lowered.tables.usable[kind]
+        known = [
+            int(node) for node in np.argsort(trips) if room[node] and not np.isnan(trips[node])
+        ]
+        node = int(self.schedule.node[index])
+        if not known:
+            return Reason(ReasonCode.LATENCY_UNKNOWN, (location,)), 0
+        best, own = known[0], float(trips[node])
+        if problem.arrays.latency_excess_ms[kind, node] > 0:
+            here = "" if np.isnan(own) else own
+            said = (here, location, best, float(trips[best]))
+            if affordable and not self._has_room(index, best):
+                return Reason(ReasonCode.LATENCY_MISSED, said), 1
+            return Reason(ReasonCode.LATENCY_SEARCHED, said), int(affordable)
+        others = [float(trips[other]) for other in known if other != node]
+        code = ReasonCode.LATENCY_BEST if own <= trips[best] else ReasonCode.LATENCY_NEAR
+        following = (min(others),) if others else ()
+        return Reason(code, (location, int(room.sum()), own, *following)), 0
+
+    def _has_room(self, index: int, node: int) -> bool:
+        """Whether the step gets onto the node if the plan says so."""
+        tried = moved(self.lowered.problem, self.placement, index, node)
+        return bool(tried.schedule.node[index] == node)
+
+    def _only_node(self, index: int) -> Reason | None:
+        if self._allowed(index).sum() != 1:
+            return None
+        objections = self._objections(index, skip=int(self.schedule.node[index]))
+        return Reason(ReasonCode.ONLY_NODE, (objections,) if objections else ())
+
+    def _objections(self, index: int, skip: int = -1) -> tuple[Argument, ...]:
+        """Why the nodes do not take the step; the same for all steps of its class."""
+        known = (int(self.lowered.problem.arrays.class_of[index]), skip)
+        if known not in self._known:
+            self._known[known] = self._counted_objections(index, skip)
+        return self._known[known]
+
+    def _counted_objections(self, index: int, skip: int) -> tuple[Argument, ...]:
+        """[number of nodes, code, argument ...] each, counted as kube-scheduler counts them."""
+        step, counts = self._step(index), Counter[Reason]()
+        short_nodes: dict[str, list[int]] = {}
+        shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
+        requests = dict(shape.requests)
+        trips = round_trips(self.cluster, shape.location) if shape.location else None
+        limit = shape.max_latency_ms
+        filtered = self._filtered(shape)
+        for number, (node, free, static) in enumerate(
+            zip(self.cluster.nodes, self._free, filtered, strict=True)
+        ):
+            if number == skip:
+                continue
+            short = lacking(requests, free)
+            if static:
+                counts[static] += 1
+            elif short:
+                short_nodes.setdefault(short[0], []).append(free.get(short[0], 0))
+            elif any(
+                node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
+                for claim in shape.claims
+            ):
+                counts[Reason(ObjectionCode.VOLUME)] += 1
+            elif trips is None or limit is None:
+                continue
+            elif np.isnan(trips[number]):
+                counts[Reason(ObjectionCode.NO_LATENCY, (step.location,))] += 1
+            elif trips[number] > limit:
+                counts[Reason(ObjectionCode.LATENCY, (step.location, float(limit)))] += 1
+        for name, free_amounts in short_nodes.items():
+            # What is asked, and what the roomiest of the nodes that lack it has.
+            said = (name, requests.get(name, 1), max(0, *free_amounts))
+            counts[Reason(ObjectionCode.SHORT, said)] += len(free_amounts)
+        return tuple((number, each.code, *each.arguments) for each, number in counts.most_common())
+
+    @cached_property
+    def _free(self) -> list[dict[str, int]]:
+        """[N] what each node has left beside what runs there."""
+        return [
+            {name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()}
+            for node in self.cluster.nodes
+        ]
+
+    def _filtered(self, shape: PodShape) -> list[Reason | None]:
+        """[N] why the static filters keep the shape off each node, None where they do not."""
+        rules = (shape.node_selector, shape.affinity, shape.tolerations)
+        if rules not in self._filters:
+            self._filters[rules] = [
+                objection(dict(shape.node_selector), shape.affinity, shape.tolerations, node)
+                for node in self.cluster.nodes
+            ]
+        return self._filters[rules]
+
+    def _unschedulable(self, index: int) -> Reason:
+        total = len(self.cluster.nodes)
+        return Reason(ReasonCode.UNSCHEDULABLE, (total, self._objections(index)))
+
+    def _quickest(self, index: int) -> Reason:
+        seconds = occupied_seconds(self.lowered.problem, index)
+        node = int(self.schedule.node[index])
+        others = np.where(self._allowed(index), seconds, np.inf)
+        others[node] = np.inf
+        if seconds[node] < others.min() - 1e-9:
+            said = (float(seconds[node]), float(others.min()), int(others.argmin()))
+            return Reason(ReasonCode.QUICKEST, said)
+        return Reason(ReasonCode.CHOSEN, (int(self._allowed(index).sum()),))
+
+    def _comparison(self, index: int) -> tuple[Reason, int]:
+        """Try the step on other nodes and say what that would cost."""
+        node, problem = int(self.schedule.node[index]), self.lowered.problem
+        occupied = np.where(self._allowed(index), occupied_seconds(problem, index), np.inf)
+        order = [int(other) for other in np.argsort(occupied, kind="stable")]
+        others = [other for other in order if self._allowed(index)[other] and other != node]
+        tried = others[:ALTERNATIVES]
+        played = [moved(problem, self.placement, index, other) for other in tried]
+        # Under `ready` dispatch a step goes on to the next best where there is no room.
+        there = [each for each in played if each.schedule.node[index] == each.node]
+        if not there:
+            return Reason(ReasonCode.NO_ROOM, tuple(tried[:2])), len(played)
+        return compared(problem, self.schedule, index, there), len(played)

@@ -1,0 +1,114 @@
+"""What somebody knows better than the run's file: run times, and steps taken to be cached; pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownStepError
+from kfp_placement_engine.model.quantities import parse_duration
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import StepNames
+
+_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph:
+    """The run with run times given by step.
+
+    Args:
+        graph: the run.
+        durations: run time on the reference node by name: "20m", or seconds. The name is a step's
+            (`for-loop-1[0].work`), or that of the step as a whole, for all its iterations
+            (`for-loop-1[*].work`, `for-loop-1.work`, or `work` if no other step is called so); the
+            more precise one wins.
+
+    Raises:
+        UnknownStepError: there is no such step, or several.
+        QuantityError: a duration is malformed.
+    """
+    names = _known_names(graph)
+    seconds: dict[str, float] = {}
+    for name, duration in durations.items():
+        _check(graph, names, name)
+        try:
+            seconds[name] = parse_duration(duration)
+        except QuantityError as error:
+            raise QuantityError(f"step {name!r:.120}: {error}") from error
+
+    def changed(step: Step) -> Step:
+        for name in names.called(step.name, step.task):
+            if name in seconds:
+                source = DurationSource.GIVEN
+                return replace(step, duration_seconds=seconds[name], duration_source=source)
+        return step
+
+    return replace(graph, steps=tuple(changed(step) for step in graph.steps))
+
+
+def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
+    """The run with some steps taken to be cache hits.
+
+    Args:
+        graph: the run.
+        steps: names as for `with_durations`.
+
+    Raises:
+        UnknownStepError: there is no such step, or several.
+        InputError: KFP never takes it from the cache.
+    """
+    names = _known_names(graph)
+    cached = set(steps)
+    for name in sorted(cached):
+        _check(graph, names, name)
+    notices: dict[Notice, None] = {}
+
+    def changed(step: Step) -> Step:
+        if cached.isdisjoint(names.called(step.name, step.task)):
+            return step
+        if step.kind is not StepKind.CONTAINER:
+            raise InputError(
+                f"step {step.task!r:.120} is of kind {step.kind.value}, which KFP never takes from "
+                "its cache; assume it of container steps only"
+            )
+        if step.has_driver and not step.caching_enabled:
+            message = "caching is switched off for it; it is taken to be cached all the same"
+            notices[Notice("assumed-cached", message, step.task)] = None
+        return replace(step, assumed_cached=True)
+
+    changed_steps = tuple(changed(step) for step in graph.steps)
+    return replace(graph, steps=changed_steps, notices=(*graph.notices, *notices))
+
+
+def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
+    """The run in a namespace, whose volume claims it uses; None: where it says itself.
+
+    Raises:
+        InputError: no name that a namespace can have.
+    """
+    if namespace is None:
+        return graph
+    return replace(graph, namespace=check_namespace(namespace))
+
+
+def check_namespace(name: str) -> str:
+    """The name of a namespace.
+
+    Raises:
+        InputError: none can have that name.
+    """
+    if not _NAMESPACE.fullmatch(name):
+        raise InputError(
+            f"{name!r:.80} cannot be the name of a namespace: at most 63 lower-case letters, "
+            "digits and dashes inside"
+        )
+    return name
+
+
+def _known_names(graph: RunGraph) -> StepNames:
+    return StepNames((step.name, step.task) for step in graph.steps)
+
+
+def _check(graph: RunGraph, names: StepNames, wanted: str) -> None:
+    """Refuse names that no step has."""
+    if not names.meant(wanted):
+        raise UnknownStepError(f"{graph.name:.80}: {names.problem(wanted)}")

@@ -1,0 +1,145 @@
+"""The plan of one run out of what was found for all that were planned together."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.plan import Bound, Figures, Plan
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.planning.plan_rows import (
+    Told,
+    driver_rows,
+    notices_of,
+    step_rows,
+    used_assumptions,
+)
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import Schedule
+
+
+@dataclass(frozen=True)
+class PlanParts:
+    """All there is to tell of runs that were planned together.
+
+    Attributes:
+        cluster: the cluster.
+        lowered: the problem, reserved rooms included.
+        result: the plan.
+        baselines: by name the schedules that a baseline may lead to.
+        told: reasons and next best nodes.
+        bounds: a bound for each run.
+        assumptions: those in force.
+        marked_only: only steps with a mark were planned.
+        latency_tolerance: which nodes counted as nearest.
+    """
+
+    cluster: Cluster
+    lowered: Lowered
+    result: Result
+    baselines: Mapping[str, Sequence[Schedule]]
+    told: Told
+    bounds: tuple[Bound, ...]
+    assumptions: Assumptions
+    marked_only: bool
+    latency_tolerance: LatencyTolerance
+
+
+def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> Figures:
+    """What a schedule achieves for one of the runs."""
+    arrays, own = problem.arrays, problem.arrays.run == run
+    placed = own & (schedule.node >= 0)
+    ruled = placed & problem.ruled[arrays.class_of]
+    latencies = problem.latency_ms[arrays.class_of[ruled], schedule.node[ruled]]
+    excess = arrays.latency_excess_ms[arrays.class_of[placed], schedule.node[placed]]
+    # No sum is known where a summand is not; what the search charges for it tells people nothing.
+    is_unknown = bool((excess >= UNKNOWN_EXCESS_MS).any())
+    missing = problem.is_step & (problem.unplaceable | ~schedule.finished)
+    return Figures(
+        unplaced=int((own & missing).sum()),
+        latency_excess_ms=math.inf if is_unknown else float(excess.sum()),
+        latency_ms=math.inf if is_unknown else float(np.nansum(latencies)),
+        makespan_seconds=float(schedule.end[own & schedule.finished].max(initial=0.0)),
+        moves_volumes=_moves_volumes(problem, schedule, run),
+    )
+
+
+def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> bool:
+    """Whether users in the run of a claim that ties them to one node are on several."""
+    users = np.repeat(np.arange(problem.activities), np.diff(problem.arrays.claims_start))
+    nodes = schedule.node[users]
+    placed = (nodes >= 0) & (problem.arrays.run[users] == run)
+    places = np.stack([problem.arrays.claims, nodes])[:, placed]
+    return bool(np.unique(places, axis=1).shape[1] > np.unique(places[0]).size)
+
+
+def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule], run: int = 0) -> Figures:
+    """What the same run achieves on average, and the range of its makespan if that differs."""
+    each = [figures_of(problem, schedule, run) for schedule in schedules]
+    ends = [figures.makespan_seconds for figures in each]
+    same = max(ends) - min(ends) <= RELATIVE_MARGIN * max(ends)
+    return Figures(
+        unplaced=max(figures.unplaced for figures in each),
+        latency_excess_ms=fmean(figures.latency_excess_ms for figures in each),
+        latency_ms=fmean(figures.latency_ms for figures in each),
+        makespan_seconds=ends[0] if same else fmean(ends),
+        fastest_seconds=None if same else min(ends),
+        slowest_seconds=None if same else max(ends),
+        tie_breaks=len(each),
+        moves_volumes=any(figures.moves_volumes for figures in each),
+    )
+
+
+def plan_of(run: int, parts: PlanParts) -> Plan:
+    """The plan of one of the runs."""
+    lowered, result, cluster = parts.lowered, parts.result, parts.cluster
+    problem, active = lowered.problem, lowered.runs[run]
+    graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.told)
+    return Plan(
+        run_name=graph.name,
+        run_source=graph.source,
+        cluster_nodes=problem.node_names,
+        cluster_source=cluster.source,
+        seed=result.seed,
+        generations=result.generations,
+        exact=result.exact,
+        planning_seconds=result.seconds,
+        dispatch=problem.dispatch,
+        objective=problem.objective,
+        figures=figures_of(problem, result.schedule, run),
+        lower_bound=parts.bounds[run],
+        baselines={
+            name: mean_figures(problem, schedules, run)
+            for name, schedules in parts.baselines.items()
+        },
+        steps=steps,
+        drivers=driver_rows(run, lowered, result.schedule),
+        unschedulable=tuple(
+            (step.name, step.reason)
+            for step in steps
+            if step.start_seconds is None and step.progress is ProgressState.WAITING
+        ),
+        notices=(
+            *graph.notices,
+            *cluster.notices,
+            *lowered.notices,
+            *notices_of(graph, parts.marked_only),
+        ),
+        assumptions=used_assumptions(graph, cluster, parts.assumptions),
+        all_durations_assumed=all(
+            step.duration_seconds is None or step.duration_source is DurationSource.ASSUMED
+            for step in graph.steps
+        ),
+        release_seconds=active.release_seconds,
+        latency_tolerance=parts.latency_tolerance,
+    )

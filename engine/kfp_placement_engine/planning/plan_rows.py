@@ -1,0 +1,224 @@
+"""Rows of a plan: steps and drivers on the time line, and what was assumed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kfp_placement_engine.contract.rows import Alternative, Reason
+from kfp_placement_engine.contract.texts import ReasonCode, reason_text
+from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.lowering.work import duration_of
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.plan import PlannedDriver, PlannedStep
+from kfp_placement_engine.model.quantities import format_duration
+from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.search.simulation import Schedule
+
+_NAMED = 5
+"""Names in a line that counts."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is told of steps, by index of their activities.
+
+    Attributes:
+        reasons: why each goes where it goes.
+        alternatives: next best nodes, where they were asked for.
+    """
+
+    reasons: Mapping[int, Reason]
+    alternatives: Mapping[int, tuple[Alternative, ...]]
+
+
+def step_rows(
+    run: int, lowered: Lowered, schedule: Schedule, told: Told
+) -> tuple[PlannedStep, ...]:
+    """The steps of one of the runs, in its graph's order."""
+    graph, activities = lowered.runs[run].graph, lowered.step_activities[run]
+    return tuple(
+        _step_row(run, lowered, schedule, activities[step.name], step, told)
+        if step.name in activities
+        else _ended_row(lowered.runs[run], step)
+        for step in graph.steps
+    )
+
+
+def _common_fields(graph: RunGraph, step: Step) -> dict[str, Any]:
+    """What a row says of the step itself."""
+    return {
+        "name": step.name,
+        "task": step.task,
+        "kind": step.kind,
+        "iteration": step.iteration,
+        "assumed": step.assumed,
+        "conditional": bool(step.conditions),
+        "type": step.type,
+        "location": step.location,
+        "duration_source": DurationSource.ASSUMED
+        if step.duration_seconds is None
+        else step.duration_source,
+        "requests": requests_of(graph, step),
+        "image": step.image,
+        "labels": step.labels,
+        "attempt_limit": step.attempt_limit,
+        "depends_on": step.depends_on,
+        "type_guessed": step.type_guessed,
+        "requests_nothing": step.kind is StepKind.CONTAINER and not step.requests,
+    }
+
+
+def _ended_row(run: ActiveRun, step: Step) -> PlannedStep:
+    """A step that has ended: where it was, and no times."""
+    reason = Reason(ReasonCode.ENDED)
+    return PlannedStep(
+        **_common_fields(run.graph, step),
+        node=run.progress[step.name].node,
+        start_seconds=None,
+        finish_seconds=None,
+        image_pull_seconds=0.0,
+        transfer_seconds=0.0,
+        duration_seconds=0.0,
+        latency_ms=None,
+        reason=reason_text(reason, ()),
+        progress=ProgressState.DONE,
+        why=reason,
+    )
+
+
+def _step_row(
+    run: int, lowered: Lowered, schedule: Schedule, index: int, step: Step, told: Told
+) -> PlannedStep:
+    problem, arrays = lowered.problem, lowered.problem.arrays
+    node = int(schedule.node[index])
+    placed = node >= 0 and bool(np.isfinite(schedule.end[index]))
+    speed = float(arrays.speed[node]) if placed and arrays.scales[index] else 1.0
+    duration = float(arrays.duration_seconds[index]) / speed
+    pull = float(schedule.pull_seconds[index]) if placed else 0.0
+    occupied = float(schedule.end[index] - schedule.begin[index]) if placed else 0.0
+    latency = float(problem.latency_ms[arrays.class_of[index], node]) if placed else np.nan
+    running = lowered.activities[index].running
+    cached = step.assumed_cached and running is None
+    name = problem.node_names[node] if placed else running.node if running else None
+    shown = placed or cached or running is not None
+    start = -running.seconds_since_start if running else float(schedule.start[index])
+    reason = told.reasons[index]
+    return PlannedStep(
+        **_common_fields(lowered.runs[run].graph, step),
+        node=name,
+        start_seconds=start if shown else None,
+        finish_seconds=float(schedule.end[index]) if shown else None,
+        image_pull_seconds=pull,
+        transfer_seconds=max(0.0, occupied - duration - pull),
+        duration_seconds=duration if not cached else 0.0,
+        latency_ms=None if np.isnan(latency) else latency,
+        reason=reason_text(reason, problem.node_names),
+        cached=cached,
+        progress=ProgressState.RUNNING if running else ProgressState.WAITING,
+        why=reason,
+        alternatives=told.alternatives.get(index, ()),
+    )
+
+
+def driver_rows(run: int, lowered: Lowered, schedule: Schedule) -> tuple[PlannedDriver, ...]:
+    """The driver pods of one of the runs, by start."""
+    own = lowered.problem.is_driver & (lowered.problem.arrays.run == run)
+    rows = [
+        PlannedDriver(
+            lowered.problem.activity_names[index],
+            lowered.problem.node_names[schedule.node[index]],
+            float(schedule.start[index]),
+            float(schedule.end[index]),
+        )
+        for index in np.flatnonzero(own)
+        if schedule.node[index] >= 0 and np.isfinite(schedule.end[index])
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.start_seconds, row.name)))
+
+
+def notices_of(graph: RunGraph, marked_only: bool) -> list[Notice]:
+    """Notices about marks."""
+    executors = [step for step in graph.steps if step.kind is StepKind.CONTAINER]
+    unmarked = [step for step in executors if not step.scheduler]
+    if not unmarked or graph.source == "wfformat":
+        return []
+    effect = (
+        "they are left to the default scheduler"
+        if marked_only
+        else "they are planned as if they did; in a cluster the default scheduler places them "
+        "(--marked-only, marked_only in Python, shows that)"
+    )
+    count = f"{len(unmarked)} of {len(executors)} steps carry no mark{_tasks(unmarked)}"
+    return [Notice("unmarked-steps", f"{count}; {effect}")]
+
+
+def used_assumptions(
+    graph: RunGraph, cluster: Cluster, assumptions: Assumptions
+) -> tuple[str, ...]:
+    """The assumed values that the plan rests on, each with how often it was used and where."""
+    steps, texts = graph.steps, []
+    without = [
+        step for step in steps if step.duration_seconds is None and step.kind is StepKind.CONTAINER
+    ]
+    if without:
+        seconds = format_duration(duration_of(without[0], assumptions))
+        of = f"{len(without)} of {len(steps)} steps"
+        texts.append(f"run time {seconds} for {of}{_tasks(without)}")
+    unsized = sum(each.size_bytes is None for step in steps for each in step.inputs)
+    if unsized:
+        readers = [s for s in steps if any(each.size_bytes is None for each in s.inputs)]
+        count = _count(unsized, "input")
+        texts.append(f"size {assumptions.output_bytes} B for {count}{_tasks(readers)}")
+    held = held_sizes(cluster.nodes, {canonical(step.image) for step in steps if step.image})
+    unknown = {image for image, sizes in held.items() if all(size is None for size in sizes)}
+    if unknown:
+        images = _count(len(unknown), "image")
+        names = [step.image for step in steps if step.image and canonical(step.image) in unknown]
+        texts.append(
+            f"size {assumptions.image_bytes} B for {images} that no node reports{_named(names)}"
+        )
+    drivers = len(graph.groups) + sum(step.has_driver for step in steps)
+    if drivers:
+        seconds = format_duration(assumptions.driver_seconds)
+        texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")
+    return (*texts, *_assumed_widths(graph), *_assumed_rates(graph, cluster, assumptions))
+
+
+def _assumed_widths(graph: RunGraph) -> list[str]:
+    widths: dict[int, list[str]] = {}
+    for group in graph.groups:
+        if group.width_assumed:
+            widths.setdefault(group.width, []).append(group.name)
+    return [
+        f"width {width} for {_count(len(names), 'loop')}{_named(map(task_of, names))}"
+        for width, names in widths.items()
+    ]
+
+
+def _assumed_rates(graph: RunGraph, cluster: Cluster, assumptions: Assumptions) -> list[str]:
+    if graph.direct_transfers:
+        return [f"{assumptions.link_bytes_per_second / 1e6:g} MB/s between two nodes"]
+    if all(node.store_bytes_per_second is not None for node in cluster.nodes):
+        return []
+    rate = f"{assumptions.store_bytes_per_second / 1e6:g} MB/s"
+    return [f"{rate} between a node and the object store"]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _tasks(steps: Iterable[Step]) -> str:
+    return _named(step.task for step in steps)
+
+
+def _named(names: Iterable[str]) -> str:
+    """` (a, b, ...)`: a few of them, each once."""
+    return f" ({listed(list(dict.fromkeys(names)), _NAMED)})"

@@ -1,0 +1,270 @@
+"""Plan runs on a cluster: the façade used by SDK, command line and controller.
+
+`plan_run` plans one run before it starts; `plan_runs` plans all active runs together, with what has
+already happened to each.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.lowering import (
+    Lowered,
+    LoweringOptions,
+    lower_runs,
+    with_reservations,
+)
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
+from kfp_placement_engine.planning.explanation import Explainer
+from kfp_placement_engine.planning.next_best import NextBest
+from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
+from kfp_placement_engine.planning.plan_rows import Told
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.baselines import BASELINES, schedules_of
+from kfp_placement_engine.search.fitness import OBJECTIVES
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.list_scheduling import list_schedule
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime, StoppingCriterion
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and a short text."""
+
+WarmStart = Mapping[tuple[str, str], str | None]
+"""(run key, step name) -> node name."""
+
+DISPATCHES = ("auto", "ready", "ordered")
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How to plan.
+
+    Attributes:
+        budget_seconds: time for the search; reading and simulating are not counted.
+        generations: stop after so many generations instead (replays a plan exactly).
+        seed: of the random generator.
+        dispatch: `ready`, `ordered`, or `auto`: `ready` for KFP and Argo runs (what the scheduler
+            extender does), `ordered` for workflow formats, which no cluster dispatches.
+        objective: `completion`, `paper` or `packing`.
+        kube_version: (major, minor) of the kube-scheduler that the baseline imitates.
+        compare: names of the baselines to simulate as well.
+        marked_only: only steps with a scheduler mark are planned; the others go where the default
+            scheduler puts them.
+        latency_ruled_types: step types that follow the latency rule, lower case.
+        latency_tolerance: which nodes count as nearest to a location.
+        assumptions: stand-ins for what is unknown; None = the defaults, with what the cluster's
+            source sets.
+        params: of the search.
+        threads: of the search; does not change the plan. 0 = one per core.
+        quick: list scheduling only: a plan at once, without a search, in which other nodes are not
+            tried for explanations and bounds are critical paths.
+        alternatives: name the next best nodes of every step, see `next_best`.
+    """
+
+    budget_seconds: float = 2.0
+    generations: int | None = None
+    seed: int = 0
+    dispatch: str = "auto"
+    objective: str = "completion"
+    kube_version: tuple[int, int] = (1, 36)
+    compare: tuple[str, ...] = ("kube-default", "heft")
+    marked_only: bool = False
+    latency_ruled_types: tuple[str, ...] = LATENCY_RULED_TYPES
+    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
+    assumptions: Assumptions | None = None
+    params: GeneticParams | None = None
+    threads: int = 0
+    quick: bool = False
+    alternatives: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be planned with; the message names the choices."""
+        if self.dispatch not in DISPATCHES:
+            raise PlanningError(
+                f"dispatch {self.dispatch!r}; choose one of {', '.join(DISPATCHES)}"
+            )
+        if self.objective not in OBJECTIVES:
+            raise PlanningError(
+                f"objective {self.objective!r}; choose one of {', '.join(OBJECTIVES)}"
+            )
+        for name in self.compare:
+            if name not in BASELINES:
+                raise PlanningError(f"baseline {name!r}; choose from {', '.join(BASELINES)}")
+
+    def stop(self) -> StoppingCriterion:
+        """The stopping criterion these options ask for."""
+        if self.generations is not None:
+            return MaxGenerations(self.generations)
+        return MaxRuntime(self.budget_seconds)
+
+
+def _silent(share: float, text: str) -> None:
+    """Report nothing."""
+
+
+def plan_run(
+    graph: RunGraph,
+    cluster: Cluster,
+    options: PlanOptions | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan `graph` on `cluster`.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        options: how to plan.
+        progress: told how far planning is.
+
+    Raises:
+        PlanningError: an option, a run without steps or a cluster without nodes, which cannot be
+            planned with.
+    """
+    return plan_runs((ActiveRun("", graph),), cluster, options, progress=progress).plans[""]
+
+
+def plan_runs(
+    runs: Sequence[ActiveRun],
+    cluster: Cluster,
+    options: PlanOptions | None = None,
+    *,
+    warm_start: WarmStart | None = None,
+    reserved: Sequence[ReservedRun] = (),
+    progress: Progress | None = None,
+) -> RunsPlan:
+    """Plan runs together; what has started stays, the rest may move.
+
+    Args:
+        runs: the runs, with what has happened.
+        cluster: the cluster; its load must not count pods of `runs` or of `reserved`.
+        options: how to plan.
+        warm_start: (run key, step name) -> node name of a plan to start from; what is missing, None
+            or not allowed is free.
+        reserved: runs that keep their plans; their keys are no keys of `runs`.
+        progress: told how far planning is.
+
+    Raises:
+        PlanningError: an option, runs or a cluster which cannot be planned with.
+    """
+    options, tell = options or PlanOptions(), progress or _silent
+    tell(0.0, "reading the problem")
+    bare = lower_runs(runs, cluster, _lowering_options(runs, cluster, options))
+    lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
+    tell(0.05, "searching")
+    result = _search(lowered, options, warm_start or {}, tell)
+    tell(0.85, "comparing with " + ", ".join(options.compare) if options.compare else "explaining")
+    baselines = {
+        name: schedules_of(name, lowered.problem, options.seed) for name in options.compare
+    }
+    tell(0.95, "explaining")
+    parts = PlanParts(
+        cluster=cluster,
+        lowered=lowered,
+        result=result,
+        baselines=baselines,
+        told=_told(lowered, cluster, options, result),
+        bounds=_bounds(bare.problem, len(runs), quick=options.quick),
+        assumptions=assumptions_of(cluster, options),
+        marked_only=options.marked_only,
+        latency_tolerance=options.latency_tolerance,
+    )
+    plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
+    tell(1.0, "done")
+    ends = completions(lowered.problem, result.schedule)
+    return RunsPlan(
+        plans=plans,
+        terms=tuple(result.schedule.terms.tolist()),
+        completion_seconds=float(lowered.problem.arrays.run_weight @ ends),
+        generations=result.generations,
+        planning_seconds=result.seconds,
+    )
+
+
+def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
+    """The assumptions in force: given ones, else the defaults with the cluster's own."""
+    if options.assumptions is not None:
+        return options.assumptions
+    return replace(Assumptions(), **cluster.defaults)  # type: ignore[arg-type]
+
+
+def _lowering_options(
+    runs: Sequence[ActiveRun], cluster: Cluster, options: PlanOptions
+) -> LoweringOptions:
+    dispatch = options.dispatch
+    if dispatch == "auto":
+        direct = any(run.graph.direct_transfers for run in runs)
+        dispatch = "ordered" if direct else "ready"
+    return LoweringOptions(
+        assumptions=assumptions_of(cluster, options),
+        dispatch=dispatch,
+        objective=options.objective,
+        kube_version=options.kube_version,
+        marked_only=options.marked_only,
+        latency_ruled_types=options.latency_ruled_types,
+        latency_tolerance=options.latency_tolerance,
+    )
+
+
+def _reporter(options: PlanOptions, tell: Progress) -> Callable[[int, float], None]:
+    def report(generation: int, share: float) -> None:
+        if options.generations:
+            share = generation / options.generations
+        tell(min(0.85, 0.05 + 0.8 * share), f"searching, generation {generation}")
+
+    return report
+
+
+def _search(
+    lowered: Lowered, options: PlanOptions, warm_start: WarmStart, tell: Progress
+) -> Result:
+    start = _warm_placement(lowered, warm_start) if warm_start else None
+    if options.quick:
+        return list_schedule(lowered.problem, start)
+    return solve(
+        lowered.problem,
+        options.stop(),
+        options.seed,
+        options.params,
+        warm_start=start,
+        threads=options.threads,
+        report=_reporter(options, tell),
+    )
+
+
+def _warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
+    """The plan to start from: the given nodes, and a list schedule's for all else."""
+    problem, result = lowered.problem, list_schedule(lowered.problem).placement
+    nodes, index = result.gene_nodes.copy(), {n: i for i, n in enumerate(problem.node_names)}
+    for run, activities in zip(lowered.runs, lowered.step_activities, strict=True):
+        for name, activity in activities.items():
+            node, gene = warm_start.get((run.key, name)), problem.arrays.gene[activity]
+            if node in index and gene >= 0 and problem.arrays.allowed[gene, index[node]]:
+                nodes[gene] = index[node]
+    return Placement(nodes, result.priority, np.empty(0))
+
+
+def _told(lowered: Lowered, cluster: Cluster, options: PlanOptions, result: Result) -> Told:
+    work = 0 if options.quick else WHAT_IF_WORK
+    explainer = Explainer(lowered, cluster, result.placement, result.schedule, work)
+    next_best = NextBest(lowered, result.placement, result.schedule)
+    return Told(explainer.reasons(), next_best.alternatives() if options.alternatives else {})
+
+
+def _bounds(problem: PlacementProblem, runs: int, *, quick: bool) -> tuple[Bound, ...]:
+    """A bound for each run."""
+    if runs == 1 and not quick:
+        return (lower_bound(problem),)
+    return critical_path_bounds(problem, runs)

@@ -1,0 +1,195 @@
+"""A PlacementPolicy -> what the engine is asked with.
+
+The planner in the cluster, the command line and the SDK ask here, so that a plan made before a run
+is the one that the cluster makes of it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.contract.policy import (
+    PLANNED_BY,
+    Actuator,
+    AssumedValues,
+    PlacementPolicySpec,
+    Search,
+    TypeDefaults,
+)
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
+from kfp_placement_engine.planning.plan_runs import PlanOptions, Progress, plan_run
+from kfp_placement_engine.search.genetic import GeneticParams
+
+
+def policy_options(policy: PlacementPolicySpec, driver_seconds: float | None = None) -> PlanOptions:
+    """How a policy has runs planned.
+
+    Args:
+        policy: in force.
+        driver_seconds: as learned; None = not yet. What the policy says of it goes before.
+    """
+    rules = policy.latency_rules
+    return PlanOptions(
+        budget_seconds=policy.engine.budget_seconds,
+        seed=policy.engine.seed,
+        # Only gates hold a pod back. Workflow formats, which no cluster runs, are `auto`'s concern.
+        dispatch="ordered" if policy.actuator is Actuator.GATES else "auto",
+        objective=str(policy.objective),
+        latency_ruled_types=tuple(each.lower() for each in rules.step_types),
+        latency_tolerance=LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100),
+        assumptions=_assumptions(policy.defaults, driver_seconds),
+        params=_search(policy),
+    )
+
+
+def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
+    """How to plan on a cluster: as asked for, else by its policy, else as usual.
+
+    Args:
+        cluster: the cluster.
+        given: fields of `PlanOptions` that somebody has asked for.
+
+    Raises:
+        PlanningError: a value that cannot be planned with.
+    """
+    options = PlanOptions()
+    if cluster.policy is not None:
+        # What is assumed stands in the cluster's defaults, a Cluster file's own included.
+        options = replace(policy_options(cluster.policy), assumptions=None)
+    return replace(options, **given)
+
+
+def plan_on(
+    graph: RunGraph,
+    cluster: Cluster,
+    given: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan a run on a cluster, by its policy if it has one; the plan says what it took from it.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        given: fields of `PlanOptions` that somebody has asked for; they win.
+        progress: told how far planning is.
+
+    Raises:
+        PlanningError: see `plan_run`.
+    """
+    options, policy = options_on(cluster, given), cluster.policy
+    if policy is None:
+        return plan_run(graph, cluster, options, progress)
+    plan = plan_run(with_type_defaults(graph, policy.defaults), cluster, options, progress)
+    return replace(plan, policy=followed(policy, given))
+
+
+def with_type_defaults(graph: RunGraph, defaults: AssumedValues) -> RunGraph:
+    """The run with what the policy assumes of steps by their type."""
+    if not defaults.by_type:
+        return graph
+    of_step = {step.name: defaults.of_type(step.type) for step in graph.steps if step.type}
+    sizes = {
+        name: found.output_bytes
+        for name, found in of_step.items()
+        if found is not None and found.output_bytes is not None
+    }
+    steps = tuple(_with_defaults(step, of_step.get(step.name), sizes) for step in graph.steps)
+    return replace(graph, steps=steps)
+
+
+def followed(policy: PlacementPolicySpec, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a plan takes from a policy, as it stands there: `objective: packing`.
+
+    Args:
+        policy: the policy.
+        given: fields of `PlanOptions` that do not follow it.
+
+    Returns:
+        Values that differ from the usual ones.
+    """
+    replaced = {path for path, names in _REPLACED_BY.items() if not names.isdisjoint(given)}
+    usual = dict(_settings(PlacementPolicySpec()))
+    return tuple(
+        f"{path}: {value}"
+        for path, value in _settings(policy)
+        if usual.get(path) != value and path not in replaced
+    )
+
+
+_REPLACED_BY = {
+    "actuator": {"dispatch"},
+    "objective": {"objective"},
+    "engine.budget": {"budget_seconds", "generations"},
+    "engine.seed": {"seed"},
+}
+"""Setting of a policy -> fields of `PlanOptions` that replace it."""
+
+
+def _settings(policy: PlacementPolicySpec) -> Iterator[tuple[str, str]]:
+    """What changes a plan: path in the policy, and value."""
+    written = policy.model_dump(
+        mode="json", by_alias=True, exclude_none=True, include=set(PLANNED_BY)
+    )
+    for name, value in written.items():
+        if not isinstance(value, dict):
+            yield name, _text(value)
+            continue
+        for inner, setting in value.items():
+            if inner == "byType":
+                yield from ((f"{name}.byType[{each.pop('type')}]", _text(each)) for each in setting)
+            else:
+                yield f"{name}.{inner}", _text(setting)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {each}" for key, each in value.items()) or "nothing"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def _assumptions(defaults: AssumedValues, driver_seconds: float | None) -> Assumptions:
+    """What is assumed: the policy's values, then learned ones, then the engine's."""
+    learned: Mapping[str, float] = (
+        {} if driver_seconds is None else {"driver_seconds": driver_seconds}
+    )
+    given: Mapping[str, float | int] = {**learned, **defaults.values()}
+    return replace(Assumptions(), **given)  # type: ignore[arg-type]
+
+
+def _search(policy: PlacementPolicySpec) -> GeneticParams:
+    if policy.engine.search is Search.PAPER:
+        return GeneticParams.paper()
+    return GeneticParams(
+        population_size=policy.engine.population_size, islands=policy.engine.islands
+    )
+
+
+def _with_defaults(step: Step, found: TypeDefaults | None, sizes: Mapping[str, int]) -> Step:
+    inputs = tuple(_sized(each, sizes) for each in step.inputs)
+    if inputs != step.inputs:
+        step = replace(step, inputs=inputs)
+    if found is None:
+        return step
+    if step.duration_seconds is None and found.duration_seconds is not None:
+        step = replace(
+            step,
+            duration_seconds=found.duration_seconds,
+            duration_source=DurationSource.ASSUMED,
+        )
+    if step.max_latency_ms is None and found.max_latency_ms is not None and step.location:
+        step = replace(step, max_latency_ms=found.max_latency_ms)
+    if step.priority == 0 and found.priority is not None:
+        step = replace(step, priority=found.priority)
+    return step
+
+
+def _sized(data: DataInput, sizes: Mapping[str, int]) -> DataInput:
+    if data.size_bytes is None and data.producer in sizes:
+        return replace(data, size_bytes=sizes[data.producer])
+    return data

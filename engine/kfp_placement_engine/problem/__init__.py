@@ -1,0 +1,1 @@
+"""The placement problem as arrays, and the C kernel that plays it."""

@@ -1,0 +1,265 @@
+"""The C kernel (`engine/kernel`), loaded once and called through ctypes.
+
+Calls free the GIL, so searches run in threads. Arrays are passed as they are: every field of
+`ProblemArrays` has its twin, in the same order, in `problem.h`; the size of the two is compared
+when the library is loaded.
+"""
+
+import ctypes
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, ProblemArrays
+
+KUBE_DEFAULT = 0
+STRICT_FIFO = 1
+READY = 2
+ORDERED = 3
+BACKFILL = 4
+GREEDY = 5
+"""Policies of the simulation; their meaning stands in `problem.h`."""
+
+TERMS = 5
+"""Terms of the objective."""
+
+_ELEMENT_TYPES = ("float64", "int64", "uint64", "bool")
+_OBJECTIVES = {"completion": 0, "packing": 1, "paper": 2}
+_TIES = {"random": 0, "heap": 1, "first": 2}
+_SCALARS = (
+    "direct",
+    "version_136",
+    "ties",
+    "objective",
+    "exclusive_claims",
+    "activities",
+    "nodes",
+    "resources",
+    "classes",
+    "genes",
+)
+_COUNTS = ("images", "claim_count", "iterations", "loops", "runs")
+
+
+class _Problem(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ProblemArrays._fields),
+        ("topological", ctypes.c_void_p),
+        ("link_rate", ctypes.c_double),
+        *((name, ctypes.c_int64) for name in (*_SCALARS, *_COUNTS)),
+    ]
+
+
+_SCHEDULE_FIELDS = ("start", "begin", "end", "pull_seconds", "terms", "node", "cause")
+
+
+class _Schedule(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in _SCHEDULE_FIELDS]
+
+
+class _Population(ctypes.Structure):
+    _fields_ = [
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("genes", "keys", "terms", "cause", "last", "random")
+        ),
+        ("size", ctypes.c_int64),
+    ]
+
+
+def _load() -> ctypes.CDLL:
+    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    path = Path(__file__).parents[1] / f"_kernel{suffix}"
+    if not path.exists():
+        raise ImportError(
+            f"the compiled kernel {path.name} is missing; build it with `make kernel`"
+        )
+    library = ctypes.CDLL(str(path))
+    for name in ("problem_size", "simulate", "improve", "heft", "brute_force"):
+        getattr(library, name).restype = ctypes.c_int64
+    if library.problem_size() != ctypes.sizeof(_Problem):
+        raise ImportError(
+            "the compiled kernel does not match this version; rebuild it with `make kernel`"
+        )
+    return library
+
+
+KERNEL = _load()
+"""The library; `kube_scores` takes its scalar functions from it."""
+
+_prepared: "weakref.WeakKeyDictionary[PlacementProblem, _Problem]" = weakref.WeakKeyDictionary()
+
+
+def _address(array: "np.ndarray[Any, Any]") -> int:
+    if not array.flags.c_contiguous or array.dtype.name not in _ELEMENT_TYPES:
+        raise TypeError(f"the kernel takes no {array.dtype.name} array that is not contiguous")
+    return int(array.ctypes.data)
+
+
+def _optional(array: "np.ndarray[Any, Any]") -> ctypes.c_void_p | None:
+    return ctypes.c_void_p(_address(array)) if array.size else None
+
+
+def _native(problem: PlacementProblem) -> _Problem:
+    """The problem's C struct; it borrows the arrays, which live as long as the problem."""
+    known = _prepared.get(problem)
+    if known is not None:
+        return known
+    arrays = problem.arrays
+    native = _Problem()
+    for name in ProblemArrays._fields:
+        setattr(native, name, _address(getattr(arrays, name)))
+    native.topological = _address(problem.topological)
+    native.link_rate = problem.link_bytes_per_second
+    native.direct = int(problem.direct_transfers)
+    native.version_136 = int(problem.kube_version >= (1, 36))
+    native.ties = _TIES[problem.tie_rule]
+    native.objective = _OBJECTIVES[problem.objective]
+    native.exclusive_claims = int(arrays.exclusive.sum())
+    native.activities, native.resources = arrays.requests.shape
+    native.classes, native.nodes = arrays.feasible.shape
+    native.genes = arrays.allowed.shape[0]
+    native.images = arrays.image_bytes.shape[0]
+    native.claim_count = int(arrays.claims.max()) + 1 if arrays.claims.size else 0
+    native.iterations = arrays.iteration_size.shape[0]
+    native.loops = arrays.loop_parallelism.shape[0]
+    native.runs = arrays.run_weight.shape[0]
+    _prepared[problem] = native
+    return native
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        raise MemoryError("no memory left for the plan's search")
+    return result
+
+
+def play(
+    problem: PlacementProblem,
+    policy: int,
+    planned: Integers,
+    priority: Floats,
+    not_before: Floats,
+    listed: Integers,
+    draw: int = 0,
+) -> dict[str, Any]:
+    """Simulate a run under a policy.
+
+    Args:
+        problem: the problem.
+        policy: one of the policies above.
+        planned: [G] planned node of each gene (READY, ORDERED, BACKFILL).
+        priority: [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY); for ORDERED it must
+            not contradict the precedences.
+        not_before: [A] planned starts to wait for (ORDERED), or empty.
+        listed: [N] the nodes as kube-scheduler lists them, or empty: as numbered.
+        draw: seed of its random ties (before 1.35), 0 or more.
+
+    Returns:
+        Arrays by the names of `simulation.Schedule`.
+    """
+    activities = problem.activities
+    out: dict[str, Any] = {
+        name: np.empty(activities) for name in ("start", "begin", "end", "pull_seconds")
+    }
+    out["terms"] = np.empty(TERMS)
+    out["node"], out["cause"] = np.empty(activities, np.int64), np.empty(activities, np.int64)
+    schedule = _Schedule(*(_address(out[name]) for name in _SCHEDULE_FIELDS))
+    done = KERNEL.simulate(
+        ctypes.byref(_native(problem)),
+        ctypes.c_int64(policy),
+        ctypes.c_void_p(_address(planned)),
+        ctypes.c_void_p(_address(priority)),
+        _optional(not_before),
+        _optional(listed),
+        ctypes.c_int64(draw),
+        ctypes.byref(schedule),
+    )
+    _checked(done - 1)
+    return out
+
+
+def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:
+    """HEFT's own schedule: [A] starts and [A] nodes (-1 = none)."""
+    start, node = np.empty(problem.activities), np.empty(problem.activities, np.int64)
+    done = KERNEL.heft(
+        ctypes.byref(_native(problem)),
+        ctypes.c_void_p(_address(start)),
+        ctypes.c_void_p(_address(node)),
+    )
+    _checked(done - 1)
+    return start, node
+
+
+def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, int]:
+    """Best [G] nodes, [A] order and [5] terms over all plans, and the number of plans.
+
+    Raises:
+        PlanningError: more than 62 activities are to be ordered.
+    """
+    genes, keys = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
+    terms = np.full(TERMS, np.inf)
+    played = KERNEL.brute_force(
+        ctypes.byref(_native(problem)),
+        ctypes.c_int64(int(problem.dispatch == "ordered")),
+        ctypes.c_void_p(_address(genes)),
+        ctypes.c_void_p(_address(keys)),
+        ctypes.c_void_p(_address(terms)),
+    )
+    if played < 0:
+        raise PlanningError(
+            "brute force is for tiny runs; this one has more than 62 steps to order"
+        )
+    return genes, keys, terms, int(played)
+
+
+class Population:
+    """The plans that one island of the search works on; slot 0 is its best.
+
+    Attributes:
+        genes: [P, G]; keys: [P, A] starts; terms: [P, 5]; cause: [P, A]; last: [P].
+    """
+
+    def __init__(
+        self, problem: PlacementProblem, size: int, random_state: "np.ndarray[Any, Any]"
+    ) -> None:
+        self.genes = np.zeros((size, problem.genes), np.int64)
+        self.keys = np.zeros((size, problem.activities))
+        self.terms = np.full((size, TERMS), np.inf)
+        self.cause = np.full((size, problem.activities), -1, np.int64)
+        self.last = np.zeros(size, np.int64)
+        self._problem = problem
+        self._random = np.ascontiguousarray(random_state, np.uint64)
+        self._native = _Population(
+            *(
+                _address(array)
+                for array in (
+                    self.genes,
+                    self.keys,
+                    self.terms,
+                    self.cause,
+                    self.last,
+                    self._random,
+                )
+            ),
+            size,
+        )
+
+    def improve(self, parameters: Floats, trials: int) -> int:
+        """Try children; returns how many were the best so far.
+
+        `parameters` are those of `SearchParameters` in `search.h`.
+        """
+        return _checked(
+            KERNEL.improve(
+                ctypes.byref(_native(self._problem)),
+                ctypes.byref(self._native),
+                ctypes.c_void_p(_address(parameters)),
+                ctypes.c_int64(int(self._problem.dispatch == "ordered")),
+                ctypes.c_int64(trials),
+            )
+        )

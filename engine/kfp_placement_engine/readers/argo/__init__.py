@@ -1,0 +1,1 @@
+"""Argo Workflows: their graph, their nodes, the names of their pods."""

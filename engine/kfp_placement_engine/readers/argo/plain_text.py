@@ -1,0 +1,109 @@
+"""Argo's template tags -> expressions: `{{inputs.parameters.x}}`, `{{item}}`, `{{tasks.a...}}`."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kfp_placement_engine.readers.fields import scalar_text
+from kfp_placement_engine.readers.tree.expressions import (
+    Constant,
+    Expression,
+    Input,
+    Joined,
+    Listed,
+    LoopItem,
+    Mapped,
+    Runtime,
+    Selected,
+    TaskOutput,
+)
+
+_TAG = re.compile(r"\{\{([^{}]*)\}\}")
+_INPUT = re.compile(r"^inputs\.(?:parameters|artifacts)\.([^.\s]+)$")
+_GLOBAL = re.compile(r"^workflow\.parameters\.([^.\s]+)$")
+_OUTPUT = re.compile(
+    r"^(?:tasks|steps)\.([^.\s]+)\.outputs\.(?:(?:parameters|artifacts)\.([^.\s]+)|(result))$"
+)
+
+
+class TagReader:
+    """Translates text of one Workflow.
+
+    Args:
+        parameters: the Workflow's parameters that have a value.
+        variables: other tags known before the run, such as `workflow.name`.
+    """
+
+    def __init__(self, parameters: Mapping[str, str], variables: Mapping[str, str]) -> None:
+        self._parameters = parameters
+        self._variables = variables
+
+    def text(self, value: Any) -> Expression:
+        """A scalar that may hold tags."""
+        if not isinstance(value, str):
+            return Constant(value)
+        parts: list[Expression] = []
+        position = 0
+        for match in _TAG.finditer(value):
+            if match.start() > position:
+                parts.append(Constant(value[position : match.start()]))
+            parts.append(self._tag(match.group(1).strip()))
+            position = match.end()
+        if position < len(value) or not parts:
+            parts.append(Constant(value[position:]))
+        return parts[0] if len(parts) == 1 else Joined(tuple(parts))
+
+    def structure(self, value: Any) -> Expression:
+        """A mapping or list of which any text may hold tags."""
+        if isinstance(value, dict):
+            pairs = tuple((key, self.structure(entry)) for key, entry in value.items())
+            known = {key: entry.value for key, entry in pairs if isinstance(entry, Constant)}
+            return Constant(known) if len(known) == len(pairs) else Mapped(pairs)
+        if isinstance(value, list):
+            entries = tuple(self.structure(entry) for entry in value)
+            plain = [entry.value for entry in entries if isinstance(entry, Constant)]
+            return Constant(plain) if len(plain) == len(entries) else Listed(entries)
+        return self.text(value)
+
+    def plain(self, value: Any) -> str:
+        """Text with the tags replaced that are known now; the others stay."""
+        if not isinstance(value, str):
+            return "" if value is None else scalar_text(value)
+        return _TAG.sub(self._known, value)
+
+    def _known(self, match: re.Match[str]) -> str:
+        expression = self._tag(match.group(1).strip())
+        return str(expression.value) if isinstance(expression, Constant) else match.group(0)
+
+    def _tag(self, tag: str) -> Expression:
+        if tag in self._variables:
+            return Constant(self._variables[tag])
+        if found := _GLOBAL.match(tag):
+            name = found.group(1)
+            return Constant(self._parameters[name]) if name in self._parameters else Runtime()
+        if found := _INPUT.match(tag):
+            return Input(found.group(1))
+        if tag == "item":
+            return LoopItem()
+        if tag.startswith("item."):
+            return Selected(LoopItem(), tag.removeprefix("item."))
+        if found := _OUTPUT.match(tag):
+            return TaskOutput(found.group(1), found.group(2) or found.group(3))
+        return Runtime()
+
+
+def output_tasks(expression: Expression) -> tuple[str, ...]:
+    """Names of the tasks whose outputs an expression reads."""
+    match expression:
+        case TaskOutput(task, _):
+            return (task,)
+        case Joined(parts):
+            return tuple(name for part in parts for name in output_tasks(part))
+        case Listed(entries):
+            return tuple(name for entry in entries for name in output_tasks(entry))
+        case Mapped(pairs):
+            return tuple(name for _, entry in pairs for name in output_tasks(entry))
+        case Selected(source, _):
+            return output_tasks(source)
+        case _:
+            return ()

@@ -1,0 +1,86 @@
+"""Argo Workflow objects -> run graph, whoever made them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.exceptions import ArgumentError, InputError
+from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.readers.argo.kfp_workflow import (
+    is_kfp_workflow,
+    is_older_kfp_workflow,
+    kfp_workflow_tree,
+)
+from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
+from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.expansion import expand
+
+KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+GROUP = "argoproj.io"
+VERSION = "v1alpha1"
+
+
+def is_workflow(document: dict[str, Any]) -> bool:
+    """Whether a document is an Argo object that holds a run."""
+    version = document.get("apiVersion")
+    return document.get("kind") in KINDS and (
+        not isinstance(version, str) or version.startswith(f"{GROUP}/")
+    )
+
+
+def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
+    """Read a Workflow object, before any pod of it exists.
+
+    Args:
+        document: the object.
+        name: what to call it in messages.
+        options: what the user says about the run.
+
+    Raises:
+        ArgumentError: an argument that it does not take.
+        InputError: malformed, or steps that stand elsewhere.
+        LimitError: more steps than allowed.
+    """
+    metadata = as_mapping(document.get("metadata"), f"{name}: metadata")
+    spec = _spec(document, name)
+    if is_kfp_workflow(spec):
+        if options.arguments:
+            raise ArgumentError(
+                f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
+                "pipeline package instead"
+            )
+        tree = kfp_workflow_tree(spec, metadata, name)
+    else:
+        tree = plain_workflow_tree(spec, metadata, name, options)
+    version = as_text(document.get("apiVersion"), f"{name}: apiVersion")
+    notices = [Notice("unknown-version", text) for text in _unknown_versions(version, metadata)]
+    return expand(replace(tree, notices=(*notices, *tree.notices)), options)
+
+
+def _unknown_versions(version: str, metadata: dict[str, Any]) -> Iterator[str]:
+    if version not in ("", f"{GROUP}/{VERSION}"):
+        yield f"API version {version:.60} is not {GROUP}/{VERSION}; read as far as it is known"
+    if is_older_kfp_workflow(metadata):
+        yield (
+            "made by a KFP backend before 2.3, which keeps components in annotations: it is read as"
+            " a plain Workflow, whose drivers count as steps and whose steps lack their own images,"
+            " requests and marks; plan the pipeline package instead"
+        )
+
+
+def _spec(document: dict[str, Any], name: str) -> dict[str, Any]:
+    spec = as_mapping(document.get("spec"), f"{name}: spec")
+    if document.get("kind") == "CronWorkflow":
+        spec = as_mapping(spec.get("workflowSpec"), f"{name}: spec.workflowSpec")
+    if spec.get("workflowTemplateRef") is None:
+        return spec
+    status = as_mapping(document.get("status"), f"{name}: status")
+    stored = as_mapping(status.get("storedWorkflowTemplateSpec"), f"{name}: status")
+    if not stored:
+        reference = as_mapping(spec["workflowTemplateRef"], f"{name}: spec.workflowTemplateRef")
+        raise InputError(
+            f"{name}: its steps stand in WorkflowTemplate {reference.get('name')!r:.80}; give that "
+            "template, or the Workflow as Argo stores it once it runs"
+        )
+    return stored

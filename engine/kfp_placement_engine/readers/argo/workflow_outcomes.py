@@ -1,0 +1,228 @@
+"""What a Workflow's nodes say of the steps of its run: outcomes, cache hits, widths of loops.
+
+A step has several nodes: `train` (Retry), `train(0)` (DAG), `train(0).executor`,
+`train(0).executor(0)` (Pod). The outermost says how the step ended, the innermost when its pod ran.
+A skipped executor inside a task that succeeded is a cache hit; a skipped or omitted group is the
+branch not taken.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.readers.argo.pod_identity import PodIdentity, PodIndex, PodRole
+from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
+
+_LEFT_OUT = ("Skipped", "Omitted")
+_FAILED = ("Failed", "Error")
+_ENDED = ("Succeeded", *_FAILED)
+_MAX_WIDTH = 1_000_000
+_LOOP_DRIVER = re.compile(r"\.iteration-driver(\([0-9]+\))?$")
+_INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What the nodes of one step say.
+
+    Attributes:
+        state: `succeeded`, `failed`, `cached`, `skipped` or `running`; `pending` = not begun.
+        attempts: pods made for it so far.
+        started_at, finished_at: of its last pod; None = not said.
+        host: node its last pod ran on, or "".
+        message: why it waits or failed, or "".
+    """
+
+    state: StepState
+    attempts: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    host: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """What the nodes of one Workflow say.
+
+    Attributes:
+        steps: by step name; those without any node are not in it.
+        widths: iterations of loops, by the loop's name, where they are known by now.
+        seen: iterations that have begun of the other loops: there may come more.
+    """
+
+    steps: Mapping[str, StepOutcome] = field(default_factory=dict)
+    widths: Mapping[str, int] = field(default_factory=dict)
+    seen: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class _StepNodes:
+    """The nodes of one step, collected."""
+
+    outermost: ArgoNode | None = None
+    pods: dict[str, tuple[int, ArgoNode]] = field(default_factory=dict)
+    executor_skipped: bool = False
+    driver: ArgoNode | None = None
+    driver_says_cached: bool = False
+
+
+class _Widths:
+    """Widths of loops: a driver says them, or they are counted once the loop has ended."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, int] = {}
+        self._counted: dict[str, int] = {}
+        self._ended: set[str] = set()
+
+    def note(self, node: ArgoNode, identity: PodIdentity) -> None:
+        """What one node says of the loop that it is, or that it is in."""
+        for loop, index in loop_indexes(identity.name, identity.iteration):
+            self._counted[loop] = max(self._counted.get(loop, 0), index + 1)
+        if _LOOP_DRIVER.search(node.name):
+            text = node.outputs.get("iteration-count", "")
+            if text.isascii() and text.isdecimal() and int(text) <= _MAX_WIDTH:
+                self._said[identity.name] = int(text)
+        elif node.phase in _ENDED:
+            self._ended.add(identity.name)
+
+    def known(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Widths that are certain, and iterations seen of the other loops."""
+        certain = {loop: n for loop, n in self._counted.items() if loop in self._ended}
+        seen = {loop: n for loop, n in self._counted.items() if loop not in self._ended}
+        for loop in self._said:
+            seen.pop(loop, None)
+        return {**certain, **self._said}, seen
+
+
+class OutcomeReader:
+    """Reads the outcomes of one run, again and again while it goes on."""
+
+    def __init__(self, graph: RunGraph, index: PodIndex) -> None:
+        """Prepare for a graph.
+
+        Args:
+            graph: the run.
+            index: of the same graph.
+        """
+        self._index = index
+        self._step_names = {step.name for step in graph.steps}
+        self._identities: dict[str, PodIdentity | None] = {}
+
+    def read(self, nodes: Iterable[ArgoNode]) -> RunOutcome:
+        """What these nodes say."""
+        collected: dict[str, _StepNodes] = {}
+        left_out: list[str] = []
+        widths = _Widths()
+        for node in nodes:
+            identity = self._identify(node.name)
+            if identity is None:
+                continue
+            widths.note(node, identity)
+            if identity.name in self._step_names:
+                _collect(collected.setdefault(identity.name, _StepNodes()), node, identity)
+            elif node.phase in _LEFT_OUT and identity.role is not PodRole.DRIVER and identity.name:
+                left_out.append(identity.name)
+        steps = {name: _outcome(found) for name, found in collected.items()}
+        self._leave_out(left_out, steps)
+        return RunOutcome(steps, *widths.known())
+
+    def _identify(self, name: str) -> PodIdentity | None:
+        if name not in self._identities:
+            self._identities[name] = self._index.identify(name)
+        return self._identities[name]
+
+    def _leave_out(self, groups: Iterable[str], steps: dict[str, StepOutcome]) -> None:
+        """Steps of groups that are left out, unless they have nodes of their own."""
+        prefixes = {group for group in groups if group not in self._step_names}
+        if not prefixes:
+            return
+        for name in self._step_names:
+            if name not in steps and not prefixes.isdisjoint(enclosing(name)):
+                steps[name] = StepOutcome(StepState.SKIPPED)
+
+
+def enclosing(name: str) -> list[str]:
+    """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
+    found = []
+    for position, letter in enumerate(name):
+        if letter in ".[" and position:
+            found.append(name[:position])
+    return list(dict.fromkeys(found))
+
+
+def loop_indexes(name: str, iteration: tuple[int, ...]) -> list[tuple[str, int]]:
+    """The loops around a step and the step's index in each: `("a", 0)` of `a[0].b.c`.
+
+    Args:
+        name: the step's; with `[*]` where the graph has fewer iterations.
+        iteration: its loop indexes, outermost first.
+    """
+    found: list[tuple[str, int]] = []
+    loop = ""
+    for part, index in zip(_INDEX.split(name), iteration, strict=False):
+        loop += part
+        found.append((loop, index))
+        loop += f"[{index}]"
+    return found
+
+
+def _collect(found: _StepNodes, node: ArgoNode, identity: PodIdentity) -> None:
+    if identity.role is PodRole.DRIVER:
+        if found.driver is None or len(node.name) < len(found.driver.name):
+            found.driver = node
+        if node.outputs.get("cached-decision", "").lower() == "true":
+            found.driver_says_cached = True
+        return
+    if found.outermost is None or len(node.name) < len(found.outermost.name):
+        found.outermost = node
+    if node.phase == "Skipped" and _is_executor(node.name):
+        found.executor_skipped = True
+    if node.type == "Pod":
+        found.pods[node.name] = (identity.attempt, node)
+
+
+def _is_executor(name: str) -> bool:
+    return name.endswith((".executor", ".executor(0)"))
+
+
+def _outcome(found: _StepNodes) -> StepOutcome:
+    last = max(found.pods.values(), key=_last, default=None)
+    state = _state(found)
+    if last is None:
+        outer = found.outermost
+        message = "" if outer is None else outer.message
+        finished = None if outer is None or state is StepState.PENDING else outer.finished_at
+        return StepOutcome(state, 0, None, finished, "", message)
+    pod = last[1]
+    return StepOutcome(
+        state, len(found.pods), pod.started_at, pod.finished_at, pod.host, pod.message
+    )
+
+
+def _last(pod: tuple[int, ArgoNode]) -> tuple[int, str]:
+    return pod[0], pod[1].name
+
+
+def _state(found: _StepNodes) -> StepState:
+    outer = found.outermost
+    if outer is None:
+        if found.driver is not None and found.driver.phase in _FAILED:
+            return StepState.FAILED
+        return StepState.PENDING
+    if outer.phase in _LEFT_OUT:
+        if _is_executor(outer.name):
+            return StepState.CACHED
+        failed = found.driver is not None and found.driver.phase in _FAILED
+        return StepState.FAILED if failed else StepState.SKIPPED
+    if outer.phase in _FAILED:
+        return StepState.FAILED
+    if found.executor_skipped or (found.driver_says_cached and not found.pods):
+        return StepState.CACHED
+    if outer.phase == "Succeeded":
+        return StepState.SUCCEEDED
+    running = any(node.phase == "Running" for _, node in found.pods.values())
+    return StepState.RUNNING if running else StepState.PENDING

@@ -1,0 +1,41 @@
+"""Durations files: a mapping from step name to run time, in YAML or JSON."""
+
+from pathlib import Path
+
+from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.model.quantities import parse_duration
+from kfp_placement_engine.readers.fields import kind_of
+from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents, read_file
+
+
+def read_durations(data: bytes, *, name: str) -> dict[str, float]:
+    """Read run times in seconds by step name, such as `train: 20m`.
+
+    Args:
+        data: the file's bytes.
+        name: what to call the file in messages.
+
+    Raises:
+        InputError: no mapping, or a duration is malformed.
+    """
+    documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES)
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        found = kind_of(documents[0]) if len(documents) == 1 else f"{len(documents)} documents"
+        raise InputError(f"{name}: holds {found}; write one `step: 20m` per line")
+    durations: dict[str, float] = {}
+    for step, duration in documents[0].items():
+        try:
+            durations[step] = parse_duration(duration)
+        except QuantityError as error:
+            raise QuantityError(f"{name}: step {step!r:.120}: {error}") from error
+    return durations
+
+
+def read_durations_file(path: str | Path) -> dict[str, float]:
+    """Read run times from a file.
+
+    Raises:
+        InputNotFoundError: there is no such file.
+        InputError: it cannot be read or is malformed.
+    """
+    return read_durations(read_file(path, max_bytes=RUN_MAX_BYTES), name=str(path))

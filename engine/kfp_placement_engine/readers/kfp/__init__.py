@@ -1,0 +1,1 @@
+"""Pipeline packages of Kubeflow Pipelines."""

@@ -1,0 +1,1 @@
+"""Objects of Kubernetes as the API server prints them."""

@@ -1,0 +1,229 @@
+"""A Node object as the API server prints it -> a node of the cluster."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from kfp_placement_engine.contract.keys import (
+    PULL_RATE_LABEL,
+    SPEED_LABEL,
+    STORE_BANDWIDTH_LABEL,
+)
+from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.model.cluster import Node, Taint
+from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
+from kfp_placement_engine.model.images import normalised
+from kfp_placement_engine.model.quantities import Resources, parse_latency_ms, parse_quantity
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.readers.fields import (
+    as_list,
+    as_mapping,
+    as_text,
+    as_text_mapping,
+    as_texts,
+)
+from kfp_placement_engine.readers.kubernetes.resource_lists import as_resources
+
+MAX_SPEED = 1000.0
+"""A node faster than this against the reference node is a typing error."""
+
+NOT_A_LOCATION = frozenset(
+    {
+        "arch", "class", "generation", "group", "hostname", "id", "index", "name", "os", "pool",
+        "rack", "rank", "region", "role", "row", "size", "tier", "type", "version", "zone",
+    }
+)  # fmt: skip
+"""Keys that people give other meanings: `rack: 7` is no latency of 7 ms to a place called rack."""
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+Value = TypeVar("Value")
+
+
+def read_node(raw: Mapping[str, Any], place: str) -> tuple[Node, list[Notice]]:
+    """Read one node; the room taken on it stays empty.
+
+    Raises:
+        InputError: it has another form, or an amount is malformed, negative or absurd.
+    """
+    metadata = as_mapping(raw.get("metadata"), f"{place}: metadata")
+    spec = as_mapping(raw.get("spec"), f"{place}: spec")
+    status = as_mapping(raw.get("status"), f"{place}: status")
+    name = as_text(metadata.get("name"), f"{place}: metadata.name")
+    if not name:
+        raise InputError(f"{place}: has no name; every node needs metadata.name")
+    place = f"{place} {name:.80}"
+    labels = as_text_mapping(metadata.get("labels"), f"{place}: metadata.labels")
+    notices: list[Notice] = []
+    allocatable = status.get("allocatable", status.get("capacity"))
+    if allocatable is None:
+        notices.append(Notice("no-allocatable", f"node {name} reports no resources: nothing fits"))
+    cordoned = spec.get("unschedulable") is True
+    node = Node(
+        name=name,
+        allocatable=room(as_resources(allocatable, f"{place}: status.allocatable")),
+        labels=labels,
+        taints=_taints(spec, status, cordoned, place),
+        unschedulable=cordoned,
+        speed=from_label(SPEED_LABEL, read_speed, labels, name, notices) or 1.0,
+        images=_images(status, place),
+        store_bytes_per_second=from_label(STORE_BANDWIDTH_LABEL, read_rate, labels, name, notices),
+        pull_bytes_per_second=from_label(PULL_RATE_LABEL, read_rate, labels, name, notices),
+    )
+    return node, notices
+
+
+def latencies_from_labels(nodes: tuple[Node, ...]) -> dict[str, dict[str, float]]:
+    """Round trips that the nodes carry as labels: location -> node name -> milliseconds.
+
+    A label is one if its key has no prefix, is no word with another common meaning, and its value
+    reads as a latency. Keys that differ only in case are one location, spelled as it comes first.
+    Locations that no step names do no harm.
+    """
+    found: dict[str, dict[str, float]] = {}
+    spelled: dict[str, str] = {}
+    for node in nodes:
+        for key, value in _location_labels(node):
+            try:
+                latency_ms = parse_latency_ms(value)
+            except QuantityError:
+                continue
+            name = spelled.setdefault(key.lower(), key)
+            found.setdefault(name, {}).setdefault(node.name, latency_ms)
+    return found
+
+
+def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:
+    """A notice for each label that is called like a location, in any case, and is no latency.
+
+    Args:
+        nodes: their labels are read.
+        locations: what is known to be one: other nodes or Locations say so.
+    """
+    known = {location.lower() for location in locations}
+    bad: dict[str, list[str]] = {}
+    for node in nodes:
+        for key, value in _location_labels(node):
+            if key.lower() not in known:
+                continue
+            try:
+                parse_latency_ms(value)
+            except QuantityError as error:
+                bad.setdefault(key, []).append(f"node {node.name}, label {key}: {error}; not used")
+    return [Notice("bad-node-label", _with_others(*told)) for told in bad.values()]
+
+
+def _with_others(first: str, *others: str) -> str:
+    if not others:
+        return first
+    return f"{first}, nor on {len(others)} more node{'s' if len(others) > 1 else ''}"
+
+
+def _location_labels(node: Node) -> Iterator[tuple[str, str]]:
+    """The labels that may be round trips to a location, by key."""
+    for key, value in sorted(node.labels.items()):
+        if "/" not in key and key.lower() not in NOT_A_LOCATION:
+            yield key, value
+
+
+def without_zeros(resources: Resources) -> dict[str, int]:
+    """The resources of which there is any: zero and absent mean the same."""
+    return {name: amount for name, amount in resources.items() if amount}
+
+
+def room(resources: Resources) -> dict[str, int]:
+    """A node's size: CPU, memory and pods always stand in it, other resources if there is any."""
+    least = {name: resources.get(name, 0) for name in ("cpu", "memory", "pods")}
+    return {**least, **without_zeros(resources)}
+
+
+def read_speed(value: object) -> float:
+    """Read a speed against the reference node.
+
+    Raises:
+        QuantityError: no number above 0, or an absurd one.
+    """
+    try:
+        speed = float(value) if isinstance(value, str | int | float) else -1.0
+    except (ValueError, OverflowError):
+        speed = -1.0
+    if isinstance(value, bool) or not 0 < speed <= MAX_SPEED:
+        raise QuantityError(
+            f"{value!r:.60} is no speed; write a number above 0, at most {MAX_SPEED:g}"
+        )
+    return speed
+
+
+def read_rate(value: object) -> float:
+    """Read bytes per second, a quantity such as `125M`.
+
+    Raises:
+        QuantityError: no quantity, or 0.
+    """
+    rate = parse_quantity(value)
+    if rate == 0:
+        raise QuantityError(f"{value!r:.60}: a rate must be greater than 0 bytes per second")
+    return float(rate)
+
+
+def from_label(
+    key: str,
+    read: Callable[[object], Value],
+    labels: Mapping[str, str],
+    node: str,
+    notices: list[Notice],
+) -> Value | None:
+    """What a label of a node says, or None; a bad one is noted and not used."""
+    if key not in labels:
+        return None
+    try:
+        return read(labels[key])
+    except QuantityError as error:
+        notices.append(Notice("bad-node-label", f"node {node}, label {key}: {error}; not used"))
+        return None
+
+
+def _taints(
+    spec: Mapping[str, Any], status: Mapping[str, Any], cordoned: bool, place: str
+) -> tuple[Taint, ...]:
+    found = []
+    for item in as_list(spec.get("taints"), f"{place}: spec.taints"):
+        raw = as_mapping(item, f"{place}: spec.taints")
+        key, value, effect = (
+            as_text(raw.get(each), f"{place}: taint {each}") for each in ("key", "value", "effect")
+        )
+        if not key or effect not in EFFECTS:
+            raise InputError(
+                f"{place}: taint {key:.80}={value:.80}:{effect:.80}; it needs a key and one of the"
+                f" effects {', '.join(EFFECTS)}"
+            )
+        found.append(Taint(key, value, effect))
+    keys = {taint.key for taint in found}
+    # The control plane adds both within seconds; a snapshot may have been taken before.
+    if cordoned and UNSCHEDULABLE_TAINT.key not in keys:
+        found.append(UNSCHEDULABLE_TAINT)
+    if _not_ready(status, place) and not keys & AWAY_KEYS:
+        found.append(NOT_READY_TAINT)
+    return tuple(found)
+
+
+def _not_ready(status: Mapping[str, Any], place: str) -> bool:
+    """Whether the node says that it is not ready; one that says nothing counts as ready."""
+    for item in as_list(status.get("conditions"), f"{place}: status.conditions"):
+        condition = as_mapping(item, f"{place}: status.conditions")
+        if condition.get("type") == "Ready":
+            return condition.get("status") != "True"
+    return False
+
+
+def _images(status: Mapping[str, Any], place: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for item in as_list(status.get("images"), f"{place}: status.images"):
+        raw = as_mapping(item, f"{place}: status.images")
+        size_bytes = as_resources({"sizeBytes": raw.get("sizeBytes", 0)}, f"{place}: image")[
+            "sizeBytes"
+        ]
+        for name in as_texts(raw.get("names"), f"{place}: image names"):
+            # kube-scheduler never finds names without a tag: it adds one to what pods ask for.
+            if normalised(name) == name and not name.startswith("<none>"):
+                found.setdefault(name, size_bytes)
+    return found

@@ -1,0 +1,260 @@
+"""What `kubectl get nodes,pods,pvc,pv -A -o yaml` (or json) prints -> Cluster.
+
+A List, several Lists, single objects, several documents and JSON arrays all do; Locations and the
+PlacementPolicy may be among them (`kubectl get nodes,pods,pvc,pv,loc,plpol`). Nothing in such a
+file is trusted: a bad node is an error, as no plan is right without it; another bad object is left
+out with a notice.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine.model.quantities import MAX_QUANTITY, Resources
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
+from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.kubernetes.claims import (
+    ClaimKey,
+    mounted_claims,
+    read_claim,
+    read_volume,
+)
+from kfp_placement_engine.readers.kubernetes.nodes import (
+    bad_latency_labels,
+    latencies_from_labels,
+    read_node,
+    without_zeros,
+)
+from kfp_placement_engine.readers.kubernetes.placement_objects import (
+    hidden_label_notices,
+    policy_in_force,
+    read_location,
+    read_policy,
+    with_locations,
+)
+from kfp_placement_engine.readers.kubernetes.pods import read_requests
+
+UNUSED_KEYS = frozenset(
+    {
+        "addresses", "annotations", "args", "command", "configMap", "data", "downwardAPI", "env",
+        "envFrom", "finalizers", "hostIPs", "imagePullSecrets", "lastState", "lifecycle",
+        "livenessProbe", "managedFields", "nodeInfo", "ownerReferences", "podIPs", "projected",
+        "readinessProbe", "secret", "securityContext", "startupProbe", "state", "volumeMounts",
+        "volumesAttached", "volumesInUse",
+    }
+)  # fmt: skip
+"""Objects and lists below these keys are not needed: most of what a dump of pods weighs."""
+
+_KINDS = {
+    "Node": "v1",
+    "Pod": "v1",
+    "PersistentVolumeClaim": "v1",
+    "PersistentVolume": "v1",
+    "Location": API_VERSION,
+    "PlacementPolicy": API_VERSION,
+}
+"""Kinds that are read, and their versions."""
+
+_ENDED = ("Succeeded", "Failed")
+_SHOWN_NOTICES = 20
+
+
+class _Collected:
+    """Objects of a dump by kind, and what there is to say about them."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.objects: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _KINDS}
+        self.ignored: Counter[str] = Counter()
+        self.notices: list[Notice] = []
+
+    def skip(self, error: InputError) -> None:
+        """Leave an object out."""
+        self.notices.append(Notice("malformed-object", f"left out: {error}"))
+
+
+def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
+    """Read a cluster from plain values.
+
+    Args:
+        documents: what the file holds.
+        name: what to call it in messages.
+
+    Raises:
+        InputError: no nodes, two of one name, or a node that cannot be read.
+    """
+    collected = _Collected(name)
+    for document in documents:
+        _collect(document, collected, f"{name}")
+    nodes = _read_nodes(collected)
+    claims_used: dict[ClaimKey, list[str]] = {}
+    nodes = _with_used_room(nodes, collected, claims_used)
+    claims = _read_claims(collected, claims_used)
+    locations = _each(collected, "Location", read_location)
+    by_label = latencies_from_labels(nodes)
+    latencies = with_locations(by_label, locations, nodes)
+    collected.notices.extend(hidden_label_notices(by_label, latencies))
+    collected.notices.extend(bad_latency_labels(nodes, latencies))
+    policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
+    if collected.ignored:
+        kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
+        more = ", ..." if len(collected.ignored) > 5 else ""
+        collected.notices.append(Notice("ignored-objects", f"not used: {kinds}{more}"))
+    return Cluster(
+        nodes=nodes,
+        latencies=latencies,
+        claims=claims,
+        notices=_shortened(collected.notices),
+        source=name,
+        defaults={} if policy is None else policy.defaults.values(),
+        policy=policy,
+    )
+
+
+def _collect(value: Any, collected: _Collected, place: str, list_kind: str = "") -> None:
+    """Sort an object, or the items of a list, by kind; lists within lists are followed."""
+    waiting: list[tuple[Any, str, str]] = [(value, place, list_kind)]
+    while waiting:
+        value, place, list_kind = waiting.pop()
+        if isinstance(value, list):
+            waiting.extend(
+                (item, f"{place}[{index}]", "") for index, item in reversed(list(enumerate(value)))
+            )
+            continue
+        raw = as_mapping(value, place)
+        kind = as_text(raw.get("kind"), f"{place}: kind") or list_kind
+        if kind.endswith("List") and "items" in raw:
+            items = as_list(raw["items"], f"{place}: items")
+            waiting.extend(
+                (item, f"{place}: items[{index}]", kind.removesuffix("List"))
+                for index, item in reversed(list(enumerate(items)))
+            )
+            continue
+        _sort(raw, kind, collected, place)
+
+
+def _sort(raw: Mapping[str, Any], kind: str, collected: _Collected, place: str) -> None:
+    if not kind:
+        raise InputError(f"{place}: no Kubernetes object: it has no kind")
+    version = as_text(raw.get("apiVersion"), f"{place}: apiVersion") or "v1"
+    if _KINDS.get(kind) == version:
+        collected.objects[kind].append((place, raw))
+    else:
+        collected.ignored[kind if version == "v1" else f"{kind} ({version:.60})"] += 1
+
+
+def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
+    nodes: dict[str, Node] = {}
+    for place, raw in collected.objects["Node"]:
+        node, notices = read_node(raw, f"{place}, node")
+        if node.name in nodes:
+            raise InputError(f"{place}: node {node.name:.80} stands twice")
+        nodes[node.name] = node
+        collected.notices.extend(notices)
+    if not nodes:
+        read = [kind for kind, objects in collected.objects.items() if objects]
+        others = [f"{kind:.80}" for kind, _ in collected.ignored.most_common(5)]
+        seen = ", ".join([*read, *others])
+        raise InputError(
+            f"{collected.source}: holds no Node of apiVersion v1"
+            + (f" (only {seen})" if seen else "")
+            + "; give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
+        )
+    return tuple(nodes.values())
+
+
+def _with_used_room(
+    nodes: tuple[Node, ...], collected: _Collected, claims_used: dict[ClaimKey, list[str]]
+) -> tuple[Node, ...]:
+    """The nodes with the room that bound pods take; notes which claims these mount where."""
+    used: dict[str, dict[str, int]] = {node.name: {"pods": 0} for node in nodes}
+    scored: dict[str, dict[str, int]] = {node.name: {"cpu": 0, "memory": 0} for node in nodes}
+    seen: set[tuple[str, str]] = set()
+    lost = 0
+    for place, raw in collected.objects["Pod"]:
+        try:
+            node_name, identity = _bound_to(raw, place)
+            if node_name is None or identity in seen:
+                continue
+            if node_name not in used:
+                lost += 1
+                continue
+            requests = read_requests(raw, f"{place}, pod {'/'.join(identity):.160}")
+            claims = mounted_claims(raw, f"{place}, pod {'/'.join(identity):.160}")
+        except InputError as error:
+            collected.skip(error)
+            continue
+        seen.add(identity)
+        _add(used[node_name], {**requests.real, "pods": 1})
+        _add(scored[node_name], requests.scored)
+        for claim in claims:
+            claims_used.setdefault(claim, []).append(node_name)
+    if lost:
+        bound = "1 pod is" if lost == 1 else f"{lost} pods are"
+        collected.notices.append(
+            Notice("unknown-node", f"{bound} bound to nodes that are not in the file")
+        )
+    return tuple(_with_room(node, used[node.name], scored[node.name]) for node in nodes)
+
+
+def _with_room(node: Node, used: Resources, scored: Resources) -> Node:
+    return replace(node, used=without_zeros(used), scored_used=without_zeros(scored))
+
+
+def _bound_to(raw: Mapping[str, Any], place: str) -> tuple[str | None, tuple[str, str]]:
+    """The node whose room the pod takes, or None; and the pod's namespace and name."""
+    metadata = as_mapping(raw.get("metadata"), f"{place}: metadata")
+    name = as_text(metadata.get("name"), f"{place}: metadata.name")
+    namespace = as_text(metadata.get("namespace"), f"{place}: metadata.namespace") or "default"
+    status = as_mapping(raw.get("status"), f"{place}, pod {name:.80}: status")
+    spec = as_mapping(raw.get("spec"), f"{place}, pod {name:.80}: spec")
+    node_name = as_text(spec.get("nodeName"), f"{place}, pod {name:.80}: spec.nodeName")
+    if not node_name or status.get("phase") in _ENDED:
+        return None, (namespace, name)
+    return node_name, (namespace, name)
+
+
+def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        # Beyond half of int64 nothing fits anyway, and the planner can still add to it.
+        total[name] = min(total.get(name, 0) + amount, MAX_QUANTITY // 2)
+
+
+def _read_claims(
+    collected: _Collected, users: Mapping[ClaimKey, Iterable[str]]
+) -> tuple[Claim, ...]:
+    volumes: dict[str, tuple[NodeSelectorTerm, ...]] = {}
+    for name, terms in _each(
+        collected, "PersistentVolume", lambda raw, place: read_volume(raw, f"{place}, volume")
+    ):
+        if terms is not None:
+            volumes[name] = terms
+    claims: dict[ClaimKey, Claim] = {}
+    for claim in _each(
+        collected,
+        "PersistentVolumeClaim",
+        lambda raw, place: read_claim(raw, f"{place}, claim", volumes, users),
+    ):
+        claims[claim.namespace, claim.name] = claim
+    return tuple(claims.values())
+
+
+def _each(
+    collected: _Collected, kind: str, read: Callable[[Mapping[str, Any], str], Any]
+) -> Iterator[Any]:
+    for place, raw in collected.objects[kind]:
+        try:
+            yield read(raw, place)
+        except InputError as error:
+            collected.skip(error)
+
+
+def _shortened(notices: list[Notice]) -> tuple[Notice, ...]:
+    if len(notices) <= _SHOWN_NOTICES:
+        return tuple(notices)
+    left = len(notices) - _SHOWN_NOTICES
+    return (*notices[:_SHOWN_NOTICES], Notice("more-notices", f"and {left} more of the same file"))

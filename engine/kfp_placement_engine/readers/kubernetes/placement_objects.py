@@ -1,0 +1,85 @@
+"""Locations and the PlacementPolicy of a dump -> latencies, and the policy in force."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
+from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.step_names import listed
+
+Latencies = Mapping[str, Mapping[str, float]]
+"""Location -> node name -> round trip in milliseconds."""
+
+_NAMED = 5
+"""Nodes that a notice names."""
+
+
+def read_location(raw: Mapping[str, Any], _place: str) -> Location:
+    """Read a Location.
+
+    Raises:
+        InputError: it is malformed; the message names the first field in question.
+    """
+    return read_resource(Location, dict(raw))
+
+
+def read_policy(raw: Mapping[str, Any], _place: str) -> PlacementPolicy:
+    """Read a PlacementPolicy.
+
+    Raises:
+        InputError: it is malformed; the message names the first field in question.
+    """
+    return read_resource(PlacementPolicy, dict(raw))
+
+
+def with_locations(
+    by_label: Latencies, locations: Iterable[Location], nodes: Sequence[Node]
+) -> dict[str, dict[str, float]]:
+    """Round trips with those of Locations.
+
+    A Location goes before node labels of its name, in any case, also for nodes of which it says
+    nothing. Of two for one place the one whose object's name comes first counts.
+    """
+    places: dict[str, Location] = {}
+    for location in sorted(locations, key=lambda each: each.metadata.name or ""):
+        places.setdefault(location.place, location)
+    latencies = {
+        name: dict(trips) for name, trips in by_label.items() if name.lower() not in places
+    }
+    for place, location in places.items():
+        trips = {node.name: location.latency_ms(node.labels) for node in nodes}
+        name = location.spec.name or location.metadata.name or place
+        latencies[name] = {node: trip for node, trip in trips.items() if trip is not None}
+    return latencies
+
+
+def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notice]:
+    """Say where a Location hides round trips that only labels state: their nodes then have none.
+
+    Args:
+        by_label: what node labels say.
+        with_all: the same with Locations, as `with_locations` gives it.
+    """
+    known = {name.lower(): (name, trips) for name, trips in with_all.items()}
+    notices = []
+    for label, by_node in by_label.items():
+        name, trips = known[label.lower()]
+        hidden = [node for node in by_node if node not in trips]
+        if hidden:
+            one = len(hidden) == 1
+            message = (
+                f"Location {name} says nothing of {'node' if one else f'{len(hidden)} nodes'}"
+                f" {'' if one else '('}{listed(hidden, _NAMED)}{'' if one else ')'}, so"
+                f" {'its label' if one else 'their labels'} {label} {'is' if one else 'are'} not"
+                " used and the round trip counts as unknown; add an entry to the Location"
+            )
+            notices.append(Notice("hidden-node-label", message))
+    return notices
+
+
+def policy_in_force(policies: Iterable[PlacementPolicy]) -> PlacementPolicySpec | None:
+    """The policy that counts; one of another name does not."""
+    named = (policy.spec for policy in policies if policy.metadata.name == POLICY_NAME)
+    return next(named, None)

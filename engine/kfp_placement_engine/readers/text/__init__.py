@@ -1,0 +1,1 @@
+"""Files as people give them: YAML and JSON within limits."""

@@ -1,0 +1,274 @@
+"""Files as people give them -> plain values (dict, list, str, numbers, None), within limits.
+
+Every refusal names the file, the place in it and what to do; nothing else is ever raised, whatever
+the bytes are.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.readers.text.yaml_events import load_yaml
+
+RUN_MAX_BYTES = 16 * 2**20
+"""Largest RUN file: ten times the largest Workflow that etcd can hold."""
+
+CLUSTER_MAX_BYTES = 512 * 2**20
+"""Largest CLUSTER file: a dump of some ten thousand pods with their environment."""
+
+MAX_DEPTH = 100
+"""Deepest nesting; the deepest known files (custom resource schemas) reach about 40."""
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 to 1) and a short text."""
+
+_BRACKETS = b"{}[]"
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_YAML_RETRY_BYTES = 1 * 2**20
+_PROGRESS_OBJECTS = 5_000
+_SPACE = " \t\r\n"
+
+
+def read_file(path: str | Path, *, max_bytes: int) -> bytes:
+    """Read a file whole.
+
+    Raises:
+        InputNotFoundError: there is no such file.
+        InputError: it cannot be read, or is a folder.
+        LimitError: it is larger than `max_bytes`.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(max_bytes + 1)
+    except FileNotFoundError as error:
+        raise InputNotFoundError(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: is a folder; name a file") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    _check_size(data, str(path), max_bytes)
+    return data
+
+
+def load_documents(
+    data: bytes,
+    *,
+    name: str,
+    max_bytes: int,
+    progress: Progress | None = None,
+    drop: frozenset[str] = frozenset(),
+) -> list[Any]:
+    """Read YAML or JSON: every document in it that is not empty, at least one.
+
+    Args:
+        data: the file's bytes: UTF-8, or UTF-16 with a byte-order mark.
+        name: what to call the file in messages.
+        max_bytes: larger files are refused.
+        progress: called while reading.
+        drop: keys that are left out of every JSON object where a list or an object stands below
+            them (never a label of that name): saves most of the memory that a dump of pods takes.
+            YAML keeps them.
+
+    Raises:
+        InputError: no YAML or JSON, a key twice in one mapping, or nothing in it.
+        LimitError: larger, deeper or more repetitive than allowed.
+    """
+    _check_size(data, name, max_bytes)
+    report = progress or _no_progress
+    report(0.0, f"reading {name}")
+    try:
+        documents = _load(data, name, report, drop)
+    except MemoryError as error:
+        raise LimitError(f"{name}: does not fit into memory; give a smaller file") from error
+    if not documents:
+        raise InputError(f"{name}: is empty; it holds no document")
+    report(1.0, f"read {name}")
+    return documents
+
+
+def parse_json(text: str, *, place: str) -> Any:
+    """Read JSON text that stands inside a file, such as an argument of a Workflow.
+
+    Args:
+        text: the text.
+        place: file and place in it, for messages.
+
+    Raises:
+        InputError: no JSON, or a key twice in one object.
+        LimitError: nested too deep.
+    """
+    values = _load_json(text, text.encode("utf-8", "replace"), place)
+    if len(values) != 1:
+        raise InputError(f"{place}: {len(values)} JSON values; exactly one is expected")
+    return values[0]
+
+
+def _no_progress(_share: float, _text: str) -> None:
+    return
+
+
+def _check_size(data: bytes, name: str, max_bytes: int) -> None:
+    if len(data) > max_bytes:
+        raise LimitError(
+            f"{name}: larger than {max_bytes / 2**20:g} MiB; give a smaller file"
+            " (for a cluster: `kfp-placement cluster` makes one)"
+        )
+
+
+def _load(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> list[Any]:
+    text = _decode(data, name)
+    start = _skip_space(text, 0)
+    if start == len(text):
+        raise InputError(f"{name}: is empty")
+    if not data.startswith(text[: start + 1].encode("utf-8")):
+        data = text.encode("utf-8")
+    if text[start] not in "{[":
+        return _load_yaml(data, name, progress)
+    try:
+        return _load_json(text, data, name, progress, drop)
+    except LimitError:
+        raise
+    except InputError:
+        # YAML has braces too; and a key that stands twice is found again there, with its line.
+        if len(data) <= _YAML_RETRY_BYTES:
+            try:
+                return _load_yaml(data, name, progress)
+            except InputError as error:
+                if "stands twice" in str(error):
+                    raise
+        raise
+
+
+def _decode(data: bytes, name: str) -> str:
+    encoding = "utf-8-sig"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    elif b"\0" in data[:4096] or data.startswith((b"\x1f\x8b", b"PK\x03\x04")):
+        raise InputError(f"{name}: is binary or compressed; give YAML or JSON text")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{name}, line {line}: byte {data[error.start]:#04x} is no UTF-8; "
+            "give YAML or JSON text in UTF-8"
+        ) from error
+
+
+def _load_yaml(data: bytes, name: str, progress: Progress) -> list[Any]:
+    text = f"reading {name}"
+    return load_yaml(
+        data, name=name, max_depth=MAX_DEPTH, progress=lambda share: progress(share, text)
+    )
+
+
+def _load_json(
+    text: str,
+    data: bytes,
+    name: str,
+    progress: Progress = _no_progress,
+    drop: frozenset[str] = frozenset(),
+) -> list[Any]:
+    if _nested_deeper(data, MAX_DEPTH):
+        raise LimitError(f"{name}: nested deeper than {MAX_DEPTH} levels")
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_object_hook(name, data.count(b"{"), progress, drop),
+        parse_constant=_refuse_constant,
+    )
+    values: list[Any] = []
+    position = _skip_space(text, 0)
+    try:
+        while position < len(text):
+            value, position = decoder.raw_decode(text, position)
+            values.append(value)
+            position = _skip_space(text, position)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{name}, line {error.lineno}: no valid JSON: {error.msg} (column {error.colno})"
+        ) from error
+    except _DuplicateKeyError as error:
+        raise InputError(f"{name}: key {error.key!r:.80} stands twice in one object") from error
+    except RecursionError as error:
+        raise LimitError(f"{name}: nested too deep") from error
+    except ValueError as error:
+        raise InputError(f"{name}: no valid JSON: {error!s:.120}") from error
+    if _SURROGATE_ESCAPE.search(text):
+        _refuse_surrogates(values, name)
+    return [value for value in values if value is not None]
+
+
+class _DuplicateKeyError(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _object_hook(
+    name: str, total: int, progress: Progress, drop: frozenset[str]
+) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    done = 0
+    label = f"reading {name}"
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal done
+        done += 1
+        if done % _PROGRESS_OBJECTS == 0:
+            progress(min(1.0, done / max(1, total)), label)
+        values = dict(pairs)
+        if len(values) != len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            raise _DuplicateKeyError(counts.most_common(1)[0][0])
+        for key in drop.intersection(values):
+            if isinstance(values.get(key), dict | list):
+                del values[key]
+        return values
+
+    return build
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _skip_space(text: str, position: int) -> int:
+    length = len(text)
+    while position < length and text[position] in _SPACE:
+        position += 1
+    return position
+
+
+def _nested_deeper(data: bytes, limit: int) -> bool:
+    """Whether brackets outside of strings nest deeper; fast, and safe for any depth."""
+    if data.count(b"{") + data.count(b"[") <= limit:
+        return False
+    brackets = _JSON_STRING.sub(b"", data).translate(None, _NOT_BRACKETS)
+    for _ in range(limit):
+        shorter = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(shorter) == len(brackets):
+            # Nothing is left, or brackets without a partner.
+            return brackets.count(b"{") + brackets.count(b"[") > limit
+        brackets = shorter
+    return bool(brackets)
+
+
+def _refuse_surrogates(values: list[Any], name: str) -> None:
+    """Half a character cannot be written to any output."""
+    waiting: list[Any] = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.keys())
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, str):
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise InputError(f"{name}: {value!r:.60} holds half a surrogate pair") from error

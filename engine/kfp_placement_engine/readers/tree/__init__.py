@@ -1,0 +1,1 @@
+"""A run as a tree of tasks, and its expansion to steps."""

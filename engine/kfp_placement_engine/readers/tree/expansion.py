@@ -1,0 +1,278 @@
+"""Task tree -> `RunGraph`: the one place where loops become steps and DAGs become dependencies.
+
+Names, dependencies, conditions, exit tasks, claims and groups follow one rule here, whatever the
+source was. A DAG's end is the end of its sinks: the tasks that no other task of it waits for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.expansion_results import (
+    DagResult,
+    LeafResult,
+    LoopResult,
+    NoResult,
+    Result,
+)
+from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader
+from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
+from kfp_placement_engine.readers.tree.notices import NoticeRegistry
+from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
+from kfp_placement_engine.readers.tree.run_place import IterationScopes, Place
+from kfp_placement_engine.readers.tree.step_inputs import DataIndex
+from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
+from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
+from kfp_placement_engine.readers.tree.values import (
+    UNKNOWN,
+    Known,
+    Missing,
+    Value,
+    item_value,
+    known_list,
+)
+
+
+def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
+    """Expand a run.
+
+    Raises:
+        InputError: dangling or circular dependencies, equal names, malformed values.
+        LimitError: more steps or dependencies than `options` allows.
+    """
+    check_size(tree.root, options)
+    expander = _Expander(tree, options)
+    return expander.run()
+
+
+class _Expander:
+    def __init__(self, tree: TaskTree, options: ReadOptions) -> None:
+        self._tree = tree
+        self._options = options
+        self._notices = NoticeRegistry(tree.notices)
+        self._widths = LoopWidths(options, self._notices)
+        self._facts = LeafFactsReader()
+        self._claims = ClaimRegistry(tree.run_claims, self._notices)
+        self._data = DataIndex()
+        self._steps: dict[str, Step] = {}
+        self._groups: dict[str, Group] = {}
+        self._dependencies = 0
+
+    def run(self) -> RunGraph:
+        if self._tree.has_drivers:
+            self._groups[""] = Group("", GroupKind.ROOT)
+        inputs: dict[str, Value] = {
+            name: Known(value) for name, value in self._tree.arguments.items()
+        }
+        inputs = _with_defaults(inputs, self._tree.root.defaults)
+        for name in self._tree.missing_arguments:
+            inputs.setdefault(name, Missing(name))
+        self._dag(self._tree.root, Place(), inputs, {})
+        if not self._steps:
+            raise InputError(f"{self._tree.root.place}: holds no step; nothing can be planned")
+        self._widths.check_used()
+        return RunGraph(
+            name=self._tree.name,
+            source=self._tree.source,
+            steps=tuple(self._steps.values()),
+            groups=tuple(self._groups.values()),
+            claims=self._claims.claims(),
+            notices=self._notices.notices(),
+            namespace=self._tree.namespace,
+            run_id=self._tree.run_id,
+            workflow=self._tree.workflow,
+        )
+
+    def _dag(
+        self, dag: Dag, place: Place, inputs: Mapping[str, Value], artifacts: Mapping[str, Value]
+    ) -> DagResult:
+        results: dict[str, Result] = {}
+
+        def parameter(task: str, key: str) -> Value:
+            return results[task].parameter(key) if task in results else UNKNOWN
+
+        def artifact(task: str, key: str) -> Value:
+            return results[task].artifact(key) if task in results else UNKNOWN
+
+        scope = Scope(inputs, parameter)
+        artifact_scope = Scope(artifacts, artifact)
+        for task in ordered_tasks(dag):
+            waits = task.depends_on + task.exit_of
+            upstream = _union([results[name].sinks for name in waits]) if waits else place.upstream
+            conditions = place.conditions + ((task.condition,) if task.condition else ())
+            here = replace(
+                place,
+                upstream=upstream,
+                conditions=conditions,
+                exit_task=place.exit_task or bool(task.exit_of),
+            )
+            results[task.name] = self._task(task, here, scope, artifact_scope)
+        return DagResult(dag, results, _sinks(dag, results, place.upstream))
+
+    def _task(self, task: Task, place: Place, scope: Scope, artifacts: Scope) -> Result:
+        if task.body is None:
+            return NoResult(place.upstream)
+        if task.loop is not None:
+            return self._loop(task, place, scope, artifacts)
+        if isinstance(task.body, Dag) and self._tree.has_drivers:
+            name = place.prefix + task.name
+            self._add_group(Group(name, GroupKind.DAG, place.group, place.upstream))
+            place = replace(place, group=name)
+        return self._body(task, place, task.name, task.name, scope, artifacts)
+
+    def _body(
+        self,
+        task: Task,
+        place: Place,
+        name: str,
+        task_name: str,
+        scope: Scope,
+        artifact_scope: Scope,
+    ) -> Result:
+        """One run of a task's body; `name` is the task's, with its loop index if it has one."""
+        inputs = {key: value.evaluate(scope) for key, value in task.inputs.items()}
+        own = Scope(inputs)
+        inputs.update({key: value.evaluate(own) for key, value in task.own_inputs.items()})
+        artifacts = {key: value.evaluate(artifact_scope) for key, value in task.artifacts.items()}
+        body = task.body
+        if isinstance(body, Dag):
+            inside = replace(
+                place,
+                prefix=f"{place.prefix}{name}.",
+                task_prefix=f"{place.task_prefix}{task_name}.",
+            )
+            return self._dag(body, inside, _with_defaults(inputs, body.defaults), artifacts)
+        assert body is not None
+        inputs = _with_defaults(inputs, body.defaults)
+        return self._leaf(task, body, place, (name, task_name), inputs, artifacts)
+
+    def _loop(self, task: Task, place: Place, scope: Scope, artifacts: Scope) -> Result:
+        assert task.loop is not None
+        name = place.prefix + task.name
+        task_name = place.task_prefix + task.name
+        items = known_list(task.loop.items.evaluate(scope))
+        width, assumed = self._widths.width(name, task_name, items, task.display_name)
+        if self._tree.has_drivers:
+            kind = GroupKind.LOOP
+            group = Group(
+                name, kind, place.group, place.upstream, task.loop.parallelism, width, assumed
+            )
+            self._add_group(group)
+            place = replace(place, group=name)
+        runs: list[Result] = []
+        for index in range(width):
+            item = item_value(items[index]) if items is not None else UNKNOWN
+            runs.append(
+                self._iteration(
+                    task, index, assumed, place, IterationScopes(scope, artifacts, item)
+                )
+            )
+        return LoopResult(tuple(runs), place.upstream)
+
+    def _iteration(
+        self, task: Task, index: int, assumed: bool, place: Place, scopes: IterationScopes
+    ) -> Result:
+        name = f"{task.name}[{index}]"
+        group = place.group
+        if isinstance(task.body, Dag) and self._tree.has_drivers:
+            group = place.prefix + name
+            self._add_group(Group(group, GroupKind.ITERATION, place.group, place.upstream))
+        inside = replace(
+            place,
+            group=group,
+            iteration=(*place.iteration, index),
+            assumed=place.assumed or assumed,
+        )
+        scope = replace(scopes.parameters, item=scopes.item)
+        return self._body(task, inside, name, f"{task.name}[*]", scope, scopes.artifacts)
+
+    def _leaf(
+        self,
+        task: Task,
+        leaf: Leaf,
+        place: Place,
+        names: tuple[str, str],
+        inputs: Mapping[str, Value],
+        artifacts: Mapping[str, Value],
+    ) -> LeafResult:
+        name, task_name = place.prefix + names[0], place.task_prefix + names[1]
+        scope = Scope(inputs)
+        facts = self._facts.read(leaf, scope)
+        self._notices.add_warnings(facts.warnings, task_name)
+        hints = facts.hints
+        step = Step(
+            name=name,
+            task=task_name,
+            kind=leaf.kind,
+            group=place.group,
+            iteration=place.iteration,
+            assumed=place.assumed,
+            conditions=place.conditions,
+            exit_task=place.exit_task,
+            display_name=task.display_name,
+            inputs=self._data.inputs(inputs, artifacts, hints.input_bytes),
+            claims=self._claims.uses(leaf, name, task_name, scope, artifacts),
+            depends_on=place.upstream,
+            attempt_limit=leaf.attempt_limit,
+            caching_enabled=leaf.caching_enabled,
+            has_driver=leaf.has_driver,
+            **facts.step_fields(),
+        )
+        self._add_step(step)
+        self._data.add_producer(name, hints.output_bytes)
+        if leaf.kind is StepKind.CREATE_PVC:
+            self._claims.add_created(leaf, name, scope)
+        return LeafResult(name)
+
+    def _add_step(self, step: Step) -> None:
+        if step.name in self._steps:
+            raise InputError(
+                f"{self._tree.root.place}: two steps are called {step.name!r:.120}; rename one task"
+            )
+        self._steps[step.name] = step
+        self._dependencies += len(step.depends_on)
+        if len(self._steps) > self._options.max_steps:
+            raise LimitError(
+                f"{self._tree.root.place}: more than {self._options.max_steps} steps; "
+                "make its loops narrower or split the pipeline"
+            )
+        if self._dependencies > self._options.max_dependencies:
+            raise LimitError(
+                f"{self._tree.root.place}: more than {self._options.max_dependencies} dependencies"
+                " between single steps; put a collecting step between wide loops"
+            )
+
+    def _add_group(self, group: Group) -> None:
+        if len(self._groups) > 3 * self._options.max_steps:
+            raise LimitError(f"{self._tree.root.place}: too many nested pipelines and iterations")
+        if group.name in self._groups:
+            raise InputError(
+                f"{self._tree.root.place}: two groups are called {group.name!r:.120}; rename one"
+            )
+        self._groups[group.name] = group
+
+
+def _with_defaults(inputs: dict[str, Value], defaults: Mapping[str, Any]) -> dict[str, Value]:
+    for name, default in defaults.items():
+        inputs.setdefault(name, Known(default))
+    return inputs
+
+
+def _union(groups: list[tuple[str, ...]]) -> tuple[str, ...]:
+    if len(groups) == 1:
+        return groups[0]
+    return tuple(sorted({name for group in groups for name in group}))
+
+
+def _sinks(dag: Dag, results: Mapping[str, Result], upstream: tuple[str, ...]) -> tuple[str, ...]:
+    waited_for = {name for task in dag.tasks.values() for name in task.depends_on}
+    ends = [
+        results[task.name].sinks
+        for task in dag.tasks.values()
+        if not task.exit_of and task.name not in waited_for
+    ]
+    return _union(ends) if ends else upstream

@@ -1,0 +1,249 @@
+"""A leaf of the task tree, in one iteration -> what a `Step` says about it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.hints_codec import decode_hints
+from kfp_placement_engine.contract.keys import (
+    HINTS_ANNOTATION,
+    LOCATION_LABEL,
+    MAX_LABEL_VALUE_LENGTH,
+    SCHEDULER_LABEL,
+    TYPE_LABEL,
+)
+from kfp_placement_engine.exceptions import HintsError
+from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
+from kfp_placement_engine.readers.fields import as_mapping, as_text_mapping
+from kfp_placement_engine.readers.kubernetes.constraints import (
+    merge_affinities,
+    read_node_affinity,
+    read_tolerations,
+)
+from kfp_placement_engine.readers.text.documents import parse_json
+from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Scope
+from kfp_placement_engine.readers.tree.leaf_resources import gapless, read_resources
+from kfp_placement_engine.readers.tree.tasks import Leaf
+from kfp_placement_engine.readers.tree.values import Known, Unknown, Value, known_text
+
+_LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", re.ASCII)
+_GAP = "{{"
+
+
+@dataclass(frozen=True)
+class LeafFacts:
+    """Fields of `Step` of the same names, and `warnings` as (code, what is wrong)."""
+
+    image: str
+    requests: Mapping[str, int]
+    unknown_resources: tuple[str, ...]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    hints: StepHints
+    node_selector: Mapping[str, str]
+    affinity: NodeAffinity
+    tolerations: tuple[Toleration, ...]
+    warnings: tuple[tuple[str, str], ...]
+
+    def step_fields(self) -> dict[str, Any]:
+        """Keyword arguments for `Step`."""
+        values: dict[str, Any] = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("hints", "warnings")
+        }
+        seconds = self.hints.duration_seconds
+        values.update(
+            type=self.labels.get(TYPE_LABEL, ""),
+            location=self.labels.get(LOCATION_LABEL, ""),
+            scheduler=self.labels.get(SCHEDULER_LABEL, ""),
+            type_guessed=self.hints.type_guessed and bool(self.labels.get(TYPE_LABEL)),
+            duration_seconds=seconds,
+            duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
+            output_bytes=dict(self.hints.output_bytes),
+            max_latency_ms=self.hints.max_latency_ms,
+            priority=self.hints.priority or 0,
+        )
+        return values
+
+
+class LeafFactsReader:
+    """Reads leaves; a leaf whose inputs are the same in every iteration is read once."""
+
+    def __init__(self) -> None:
+        self._open_inputs: dict[int, tuple[str, ...]] = {}
+        self._facts: dict[tuple[Any, ...], LeafFacts] = {}
+        self._kept: dict[int, Any] = {}
+
+    def read(self, leaf: Leaf, scope: Scope) -> LeafFacts:
+        """What is known about the leaf with these inputs.
+
+        Raises:
+            InputError: a quantity, toleration or affinity is malformed.
+        """
+        names = self._open_inputs.get(id(leaf))
+        if names is None:
+            names = self._open_inputs[id(leaf)] = tuple(sorted(set(_open_inputs(leaf))))
+        key = (id(leaf), *(self._key(scope.inputs.get(name)) for name in names))
+        facts = self._facts.get(key)
+        if facts is None:
+            facts = self._facts[key] = _read(leaf, scope)
+        return facts
+
+    def _key(self, value: Value | None) -> Any:
+        if not isinstance(value, Known):
+            return None
+        plain = value.value
+        if isinstance(plain, dict | list):
+            # Kept, so that no other value ever gets this identity.
+            self._kept[id(plain)] = plain
+            return id(plain)
+        return type(plain), plain
+
+
+def _open_inputs(leaf: Leaf) -> Iterator[str]:
+    expressions: list[Expression] = [
+        leaf.image,
+        *leaf.labels.values(),
+        *leaf.annotations.values(),
+        *leaf.node_selectors,
+        *leaf.affinities,
+        *leaf.tolerations,
+    ]
+    for resource in leaf.resources:
+        expressions.append(resource.name)
+        expressions.extend(part for part in (resource.request, resource.limit) if part)
+    for expression in expressions:
+        yield from expression.input_names()
+
+
+def _read(leaf: Leaf, scope: Scope) -> LeafFacts:
+    resources = read_resources(leaf.resources, scope, leaf.place)
+    warnings = list(resources.warnings)
+    labels = _texts(leaf.labels, scope)
+    annotations = _texts(leaf.annotations, scope)
+    warnings.extend(_label_warnings(labels))
+    for what, values in (("label", leaf.labels), ("annotation", leaf.annotations)):
+        warnings.extend(_no_text_warnings(what, values))
+    return LeafFacts(
+        image=gapless(known_text(leaf.image.evaluate(scope))) or "",
+        requests=resources.requests,
+        unknown_resources=resources.unknown,
+        labels=labels,
+        annotations=annotations,
+        hints=_hints(annotations, warnings),
+        node_selector=_node_selector(leaf, scope, warnings),
+        affinity=_affinity(leaf, scope, warnings),
+        tolerations=_tolerations(leaf, scope, warnings),
+        warnings=tuple(warnings),
+    )
+
+
+def _texts(expressions: Mapping[str, Expression], scope: Scope) -> dict[str, str]:
+    texts = {key: known_text(value.evaluate(scope)) for key, value in expressions.items()}
+    return {key: text for key, text in sorted(texts.items()) if text is not None}
+
+
+def _label_warnings(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, text in labels.items():
+        if len(text) > MAX_LABEL_VALUE_LENGTH:
+            problem = f"has {len(text)} characters; at most {MAX_LABEL_VALUE_LENGTH} are allowed"
+        elif not _LABEL_VALUE.match(text):
+            problem = "must be letters, digits, '-', '_', '.', a letter or digit at both ends"
+        else:
+            continue
+        yield (
+            "invalid-label",
+            f"its label {key:.80} = {text!r:.80} {problem}: Kubernetes will refuse its pod",
+        )
+
+
+def _no_text_warnings(
+    what: str, expressions: Mapping[str, Expression]
+) -> Iterator[tuple[str, str]]:
+    for key, expression in expressions.items():
+        if isinstance(expression, Constant) and not isinstance(expression.value, str):
+            said = f"its {what} {key:.80} = {expression.value!r:.80} is no text"
+            yield "invalid-label", f"{said}: KFP will refuse the package; put the value in quotes"
+
+
+def _hints(annotations: Mapping[str, str], warnings: list[tuple[str, str]]) -> StepHints:
+    text = annotations.get(HINTS_ANNOTATION)
+    if text is None:
+        return StepHints()
+    try:
+        hints, remarks = decode_hints(text)
+    except HintsError as error:
+        warnings.append(("bad-hints", f"its hints are not used: {error}"))
+        return StepHints()
+    warnings.extend(("hints", f"its hints: {remark}") for remark in remarks)
+    return hints
+
+
+def _node_selector(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> dict[str, str]:
+    selector: dict[str, str] = {}
+    for value in _known(leaf, leaf.node_selectors, scope, "node selector", warnings):
+        selector.update(as_text_mapping(value, f"{leaf.place}: node selector"))
+    return selector
+
+
+def _affinity(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> NodeAffinity:
+    values = _known(leaf, leaf.affinities, scope, "node affinity", warnings)
+    place = f"{leaf.place}: node affinity"
+    return merge_affinities([read_node_affinity(value, place) for value in values])
+
+
+def _tolerations(
+    leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]
+) -> tuple[Toleration, ...]:
+    values = _known(leaf, leaf.tolerations, scope, "toleration", warnings)
+    place = f"{leaf.place}: tolerations"
+    return tuple(entry for value in values for entry in read_tolerations(value, place))
+
+
+def _known(
+    leaf: Leaf,
+    expressions: tuple[Expression, ...],
+    scope: Scope,
+    what: str,
+    warnings: list[tuple[str, str]],
+) -> list[Any]:
+    """The values known before the run; a null optional parameter counts as not given."""
+    values = []
+    for expression in expressions:
+        value = expression.evaluate(scope)
+        if isinstance(value, Known) and not _has_gap(value.value):
+            if isinstance(value.value, str) and value.value:
+                values.append(parse_json(value.value, place=f"{leaf.place}: {what}"))
+            elif value.value is not None:
+                values.append(value.value)
+        else:
+            warnings.append(
+                ("unknown-constraint", f"its {what} is known only at run time and is not used")
+            )
+    return values
+
+
+def _has_gap(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_gap(entry) for entry in value.values())
+    if isinstance(value, list):
+        return any(_has_gap(entry) for entry in value)
+    return isinstance(value, Unknown) or (isinstance(value, str) and _GAP in value)
+
+
+def constant_texts(entries: Any, place: str) -> dict[str, Expression]:
+    """A mapping of texts that stands in the file, as expressions.
+
+    A number or truth value stays one, so that it can be told; as a text it is what YAML shows.
+
+    Raises:
+        InputError: it is no mapping, or a value is a mapping or a list.
+    """
+    texts = as_text_mapping(entries, place)
+    plain = {str(key): value for key, value in as_mapping(entries, place).items()}
+    return {
+        key: Constant(text if plain[key] is None else plain[key]) for key, text in texts.items()
+    }

@@ -1,0 +1,109 @@
+"""How many iterations each loop of a run gets."""
+
+import difflib
+import re
+from typing import Any
+
+from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.notices import NoticeRegistry
+
+_SHOWN = 5
+_INDEX = re.compile(r"\[(?:\d+|\*)\]")
+
+
+class LoopWidths:
+    """Known widths first, then what the user says, then the assumption."""
+
+    def __init__(self, options: ReadOptions, notices: NoticeRegistry) -> None:
+        self._options = options
+        self._notices = notices
+        self._display_names: dict[str, str] = {}
+        self._used: dict[str, set[str]] = {}
+
+    def width(
+        self, name: str, task: str, items: list[Any] | None, display_name: str = ""
+    ) -> tuple[int, bool]:
+        """Number of iterations of a loop, and whether that is an assumption.
+
+        Args:
+            name: the loop's name, with concrete indexes of the loops around it.
+            task: the same with `[*]`.
+            items: its items, where they are known before the run.
+            display_name: the author's name for it, or "".
+
+        Raises:
+            LimitError: more iterations than a run may have steps.
+        """
+        self._display_names[task] = display_name
+        given = self._given(name, task, display_name)
+        if items is not None:
+            width, assumed = len(items), False
+            if given is not None and given != width:
+                self._notices.add(
+                    "loop-width-known",
+                    f"has {width} iterations by the pipeline itself; the width {given} is not used",
+                    task,
+                )
+        elif given is not None:
+            width, assumed = given, False
+        else:
+            width, assumed = self._options.default_loop_width, True
+            self._notices.add(
+                "loop-width-assumed",
+                f"its number of iterations is known only at run time; {width} are assumed: "
+                f"give its loop width (--loop-width {task}=N, loop_widths in Python)",
+                task,
+            )
+        if width > self._options.max_steps:
+            raise LimitError(
+                f"loop {name:.200} has {width} iterations; a run may have at most "
+                f"{self._options.max_steps} steps"
+            )
+        return width, assumed
+
+    def check_used(self) -> None:
+        """Refuse widths for loops that the run does not have.
+
+        Raises:
+            UnknownLoopError: one names no loop of the run, or several that the author called so.
+        """
+        for name in self._options.loop_widths:
+            found = sorted(self._used.get(name, ()))
+            if not found:
+                raise UnknownLoopError(
+                    f"no loop of this run is called {name!r:.80}; {self._hint(name)}"
+                )
+            if len(found) > 1:
+                raise UnknownLoopError(
+                    f"{len(found)} loops of this run are called {name!r:.80}; name one of "
+                    + ", ".join(found[:_SHOWN])
+                )
+
+    def _hint(self, name: str) -> str:
+        if not self._display_names:
+            return "it has no loops"
+        wanted = name.lower()
+        names: dict[str, str] = {}
+        for task, display_name in self._display_names.items():
+            for key in (display_name, task.rpartition(".")[2], task):
+                names.setdefault(key.lower(), task)
+        close = [names[key] for key in difflib.get_close_matches(wanted, names, _SHOWN)]
+        if close:
+            return f"did you mean {' or '.join(map(self._shown, dict.fromkeys(close)))}?"
+        tasks = list(self._display_names)
+        more = ", ..." if len(tasks) > _SHOWN else ""
+        return f"its loops are {', '.join(map(self._shown, tasks[:_SHOWN]))}{more}"
+
+    def _shown(self, task: str) -> str:
+        display_name = self._display_names[task]
+        return f"{task} ({display_name:.60})" if display_name else task
+
+    def _given(self, name: str, task: str, display_name: str) -> int | None:
+        path = _INDEX.sub("", task)
+        given = self._options.loop_widths
+        found = [key for key in (name, task, path, display_name) if key and key in given]
+        for key in found:
+            # A path is one loop, whatever its indexes; an author's name may stand for several.
+            self._used.setdefault(key, set()).add(task if key == display_name else key)
+        return given[found[0]] if found else None

@@ -1,0 +1,125 @@
+"""Volume claims of a run: which exist before, which it makes, and which steps mount them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
+from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.notices import NoticeRegistry
+from kfp_placement_engine.readers.tree.tasks import WORKSPACE_CLAIM, Leaf
+from kfp_placement_engine.readers.tree.values import (
+    Known,
+    Missing,
+    Produced,
+    Value,
+    known_list,
+    known_text,
+)
+
+_WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")
+"""KFP's driver mounts the workspace where an input value contains one of these."""
+
+
+class ClaimRegistry:
+    """Gives every claim one name that is unique in the run."""
+
+    def __init__(self, run_claims: Mapping[str, tuple[str, ...]], notices: NoticeRegistry) -> None:
+        self._notices = notices
+        self._claims = {
+            name: RunClaim(name, modes, is_workspace=True) for name, modes in run_claims.items()
+        }
+        self._created: dict[str, str] = {}
+        self._fillers: set[str] = set()
+        self._workspace = WORKSPACE_CLAIM in run_claims
+
+    def claims(self) -> tuple[RunClaim, ...]:
+        """All claims, in the order in which they came up."""
+        return tuple(self._claims.values())
+
+    def add_created(self, leaf: Leaf, step: str, scope: Scope) -> None:
+        """Note the claim that a createpvc step makes."""
+        modes = known_list(leaf.access_modes.evaluate(scope)) or []
+        name = known_text(leaf.claim_name.evaluate(scope)) or ""
+        access_modes = tuple(mode for mode in modes if isinstance(mode, str))
+        if name in self._claims and not self._claims[name].created_by:
+            # A step before this one names the claim without waiting for its creation.
+            claim = replace(self._claims[name], access_modes=access_modes, created_by=step)
+        else:
+            claim = RunClaim(self._unique(name or step), access_modes, created_by=step)
+        self._claims[claim.name] = claim
+        self._created[step] = claim.name
+
+    def uses(
+        self, leaf: Leaf, step: str, task: str, scope: Scope, artifacts: Mapping[str, Value]
+    ) -> tuple[ClaimUse, ...]:
+        """The claims that a step mounts."""
+        names: list[str] = []
+        if self._workspace and self._needs_workspace(leaf, scope, artifacts):
+            names.append(WORKSPACE_CLAIM)
+            if leaf.fills_workspace:
+                self._fillers.add(step)
+        for expression in leaf.claims:
+            names.extend(self._mounted(expression.evaluate(scope), task))
+        return tuple(ClaimUse(name) for name in dict.fromkeys(names))
+
+    def _needs_workspace(self, leaf: Leaf, scope: Scope, artifacts: Mapping[str, Value]) -> bool:
+        if leaf.uses_workspace:
+            return True
+        for value in scope.inputs.values():
+            if isinstance(value, Known) and isinstance(value.value, str):
+                text = value.value
+                if any(mark in text for mark in _WORKSPACE_MARKS):
+                    return True
+        return bool(self._fillers) and any(
+            producer in self._fillers
+            for value in artifacts.values()
+            if isinstance(value, Produced)
+            for producer, _ in value.sources
+        )
+
+    def _mounted(self, value: Value, task: str) -> list[str]:
+        if isinstance(value, Produced):
+            return [self._made_by(step, key, task) for step, key in value.sources]
+        if isinstance(value, Missing):
+            return [self._named_by(value.parameter, task)]
+        name = known_text(value)
+        if name is None or "{{" in name:
+            self._notices.add(
+                "unknown-claim",
+                "which volume claim it mounts is known only at run time; its volume is not planned",
+                task,
+            )
+            return []
+        if name:
+            self._claims.setdefault(name, RunClaim(name))
+        return [name] if name else []
+
+    def _made_by(self, step: str, key: str, task: str) -> str:
+        if step in self._created:
+            return self._created[step]
+        self._notices.add(
+            "unknown-claim",
+            f"mounts a volume claim whose name {step:.120} makes at run time; "
+            "it counts as ReadWriteOnce",
+            task,
+        )
+        name = f"{step}.{key}"
+        self._claims.setdefault(name, RunClaim(name))
+        return name
+
+    def _named_by(self, parameter: str, task: str) -> str:
+        self._notices.add(
+            "unknown-claim",
+            f"mounts the volume claim that pipeline parameter {parameter:.80} names, which has no "
+            "value; it counts as ReadWriteOnce",
+            task,
+        )
+        name = f"parameter {parameter}"
+        self._claims.setdefault(name, RunClaim(name))
+        return name
+
+    def _unique(self, name: str) -> str:
+        candidate, number = name, 2
+        while candidate in self._claims:
+            candidate, number = f"{name}-{number}", number + 1
+        return candidate

@@ -1,0 +1,93 @@
+"""Order of the tasks of a DAG, and how many steps a tree must have at least."""
+
+import heapq
+import re
+
+from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.expressions import Scope
+from kfp_placement_engine.readers.tree.tasks import MAX_TREE_DEPTH, Dag, Task
+from kfp_placement_engine.readers.tree.values import known_list
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+NaturalKey = tuple[tuple[int, str], ...]
+
+
+def natural_key(name: str) -> NaturalKey:
+    """Sorts `work-2` before `work-10`."""
+    parts = _DIGITS.split(name)
+    # Odd parts are digits: without leading zeros the longer number is the larger one.
+    stripped = [part.lstrip("0") if index % 2 else part for index, part in enumerate(parts)]
+    return (
+        *((len(part) if index % 2 else 0, part) for index, part in enumerate(stripped)),
+        (0, name),
+    )
+
+
+def ordered_tasks(dag: Dag) -> list[Task]:
+    """The tasks, each after those it waits for, equal ones by name.
+
+    Raises:
+        InputError: a task waits for one that does not exist, or tasks wait for each other.
+    """
+    waiting: dict[str, int] = {}
+    successors: dict[str, list[str]] = {}
+    for name, task in dag.tasks.items():
+        before = set(task.depends_on) | set(task.exit_of)
+        waiting[name] = len(before)
+        for other in before:
+            if other not in dag.tasks:
+                raise InputError(
+                    f"{dag.place}: task {name!r:.80} waits for {other!r:.80}, which does not exist"
+                )
+            successors.setdefault(other, []).append(name)
+    ready = [(natural_key(name), name) for name, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[Task] = []
+    while ready:
+        _, name = heapq.heappop(ready)
+        order.append(dag.tasks[name])
+        for other in successors.get(name, ()):
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                heapq.heappush(ready, (natural_key(other), other))
+    if len(order) < len(dag.tasks):
+        circle = sorted((name for name, count in waiting.items() if count), key=natural_key)
+        raise InputError(
+            f"{dag.place}: tasks wait for each other in a circle, among them "
+            + ", ".join(f"{name:.80}" for name in circle[:5])
+        )
+    return order
+
+
+def check_size(root: Dag, options: ReadOptions) -> None:
+    """Refuse trees that would expand to too many steps, before expanding them.
+
+    Raises:
+        LimitError: too many steps even if every loop of unknown width ran once, or too deep.
+    """
+    _least_steps(root, options, {}, 0)
+
+
+def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: int) -> int:
+    if id(dag) in known:
+        return known[id(dag)]
+    if depth > MAX_TREE_DEPTH:
+        raise LimitError(f"{dag.place}: pipelines nested deeper than {MAX_TREE_DEPTH} levels")
+    total = 0
+    for task in dag.tasks.values():
+        steps = 0 if task.body is None else 1
+        if isinstance(task.body, Dag):
+            steps = max(1, _least_steps(task.body, options, known, depth + 1))
+        if task.loop is not None:
+            items = known_list(task.loop.items.evaluate(Scope()))
+            steps *= 1 if items is None else len(items)
+        total += steps
+        if total > options.max_steps:
+            raise LimitError(
+                f"{dag.place}: at least {total} steps with task {task.name!r:.80}; "
+                f"a run may have at most {options.max_steps}: make its loops narrower"
+            )
+    known[id(dag)] = total
+    return total

@@ -1,0 +1,165 @@
+"""A run as its file tells it: DAGs of tasks, loops, conditions, exit tasks, not yet expanded.
+
+Both KFP sources and plain Argo Workflows are translated into this one form; `expansion` alone turns
+it into a `RunGraph`. A `Dag` or `Leaf` used by several tasks is one shared object.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kfp_placement_engine.model.run_graph import Notice, StepKind
+from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
+
+MAX_TREE_DEPTH = 50
+"""DAGs nested deeper are refused: the deepest known pipelines reach 6."""
+
+
+@dataclass(frozen=True)
+class ResourceSpec:
+    """One resource of the main container, as written."""
+
+    name: Expression
+    request: Expression | None = None
+    limit: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A task that is a pod. Expressions are evaluated with the task's own inputs.
+
+    Attributes:
+        kind: what runs it.
+        image: image of the main container.
+        resources: what the main container asks for.
+        labels, annotations: set by the author.
+        node_selectors: each evaluates to a mapping of node labels; later ones win.
+        affinities: each evaluates to a Kubernetes node affinity.
+        tolerations: each evaluates to one toleration or a list of them.
+        claims: each evaluates to the name of a volume claim, or to what a createpvc task makes.
+        uses_workspace: mounts the run's workspace by itself.
+        fills_workspace: what it puts out lies in the workspace; readers of it mount that too.
+        access_modes: of a createpvc task: the modes of the claim it makes.
+        claim_name: of a createpvc task: the name of the claim, "" if made up at run time.
+        attempt_limit: how often it is tried at most.
+        caching_enabled: its result may come from the cache.
+        has_driver: a KFP driver pod runs before it.
+        defaults: values of inputs that the task does not set.
+        place: where it stands in the file, for messages.
+    """
+
+    kind: StepKind = StepKind.CONTAINER
+    image: Expression = EMPTY
+    resources: tuple[ResourceSpec, ...] = ()
+    labels: Mapping[str, Expression] = field(default_factory=dict)
+    annotations: Mapping[str, Expression] = field(default_factory=dict)
+    node_selectors: tuple[Expression, ...] = ()
+    affinities: tuple[Expression, ...] = ()
+    tolerations: tuple[Expression, ...] = ()
+    claims: tuple[Expression, ...] = ()
+    uses_workspace: bool = False
+    fills_workspace: bool = False
+    access_modes: Expression = EMPTY
+    claim_name: Expression = EMPTY
+    attempt_limit: int = 1
+    caching_enabled: bool = False
+    has_driver: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A task that runs once per item.
+
+    Attributes:
+        items: evaluates, in the enclosing DAG, to the list of items.
+        parallelism: at most so many iterations at once; 0 = no limit.
+    """
+
+    items: Expression
+    parallelism: int = 0
+
+
+OutputSources = tuple[tuple[str, str], ...]
+"""(task, output key) of each task that may provide an output of its DAG."""
+
+
+@dataclass(frozen=True)
+class Dag:
+    """Tasks and what waits for what.
+
+    Attributes:
+        tasks: by name, in no particular order.
+        parameter_outputs, artifact_outputs: where the DAG's own outputs come from.
+        defaults: values of inputs that the task does not set.
+        place: where it stands in the file, for messages.
+    """
+
+    tasks: Mapping[str, "Task"]
+    parameter_outputs: Mapping[str, OutputSources] = field(default_factory=dict)
+    artifact_outputs: Mapping[str, OutputSources] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a DAG.
+
+    Attributes:
+        name: unique in its DAG.
+        body: what it runs; None runs no pod (a pause, a request).
+        depends_on: tasks of the same DAG that must have ended before.
+        exit_of: not empty for an exit task: the tasks after whose end it runs.
+        inputs: parameters, evaluated in the enclosing DAG.
+        own_inputs: parameters made from the task's other inputs (text with gaps).
+        artifacts: input artifacts, evaluated in the enclosing DAG.
+        condition: it is skipped when this does not hold; "" = no condition.
+        loop: runs the body once per item.
+        display_name: the author's name for it, "" if it is the task's.
+    """
+
+    name: str
+    body: Leaf | Dag | None
+    depends_on: tuple[str, ...] = ()
+    exit_of: tuple[str, ...] = ()
+    inputs: Mapping[str, Expression] = field(default_factory=dict)
+    own_inputs: Mapping[str, Expression] = field(default_factory=dict)
+    artifacts: Mapping[str, Expression] = field(default_factory=dict)
+    condition: str = ""
+    loop: Loop | None = None
+    display_name: str = ""
+
+
+WORKSPACE_CLAIM = "kfp-workspace"
+"""The volume claim that KFP makes for a whole run, if the pipeline asks for one."""
+
+
+@dataclass(frozen=True)
+class TaskTree:
+    """A whole run.
+
+    Attributes:
+        name: the pipeline's name.
+        source: format, as in `RunGraph.source`.
+        root: the outermost DAG.
+        arguments: values of the run's parameters.
+        missing_arguments: parameters without a value.
+        has_drivers: KFP driver pods run before DAGs, loops and iterations.
+        run_claims: volume claims made for the run before its first step, with their access modes.
+        notices: what the reader wants people to know.
+        workflow, namespace, run_id: as in `RunGraph`.
+    """
+
+    name: str
+    source: str
+    root: Dag
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    missing_arguments: tuple[str, ...] = ()
+    has_drivers: bool = False
+    run_claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    workflow: str = ""
+    namespace: str = ""
+    run_id: str = ""

@@ -1,0 +1,85 @@
+"""What is known of a value before the run."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.fields import scalar_text
+from kfp_placement_engine.readers.text.documents import parse_json
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value known before the run."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Produced:
+    """Made by steps of the run: (step name, output key) of each of them."""
+
+    sources: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nothing is known about the value."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A pipeline parameter without a value: unknown, but the same wherever it is used."""
+
+    parameter: str
+
+
+Value = Known | Produced | Unknown | Missing
+UNKNOWN: Final = Unknown()
+
+
+def known_text(value: Value) -> str | None:
+    """The text of a known value, or None; mappings and lists as JSON."""
+    if not isinstance(value, Known):
+        return None
+    if isinstance(value.value, dict | list):
+        return None if has_unknown(value.value) else json.dumps(value.value, sort_keys=True)
+    return "" if value.value is None else scalar_text(value.value)
+
+
+def known_list(value: Value) -> list[Any] | None:
+    """The list of a known value (a list, or JSON text that holds one), or None."""
+    plain = parsed(value)
+    return plain if isinstance(plain, list) else None
+
+
+def item_value(item: Any) -> Value:
+    """An entry of a list or mapping as a value of its own."""
+    return UNKNOWN if isinstance(item, Unknown) else Known(item)
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether any part of a plain value is known only at run time."""
+    if isinstance(value, dict):
+        return any(has_unknown(entry) for entry in value.values())
+    if isinstance(value, list):
+        return any(has_unknown(entry) for entry in value)
+    return isinstance(value, Unknown)
+
+
+def plain_value(value: Value) -> Any:
+    """The value as a part of a list or mapping: `UNKNOWN` where it is not known."""
+    return value.value if isinstance(value, Known) else UNKNOWN
+
+
+def parsed(value: Value) -> Any:
+    """What the JSON text of a known value holds, a known value that is no text itself, or None."""
+    if not isinstance(value, Known):
+        return None
+    if isinstance(value.value, str):
+        try:
+            return parse_json(value.value, place="value")
+        except InputError:
+            return None
+    return value.value

@@ -1,0 +1,1 @@
+"""What decides: simulation, baselines, the genetic algorithm."""

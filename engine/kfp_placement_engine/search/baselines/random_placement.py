@@ -1,0 +1,22 @@
+"""Random nodes: what no planning at all would give."""
+
+import numpy as np
+
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.simulation import Schedule, simulate
+
+
+def random_nodes(problem: PlacementProblem, seed: int) -> Placement:
+    """Every gene on a random allowed node, steps in the order of the run."""
+    rng = np.random.default_rng(seed)
+    draws = np.where(problem.arrays.allowed, rng.random(problem.arrays.allowed.shape), -1.0)
+    nodes = draws.argmax(axis=1).astype(np.int64) if problem.genes else np.zeros(0, np.int64)
+    order = np.empty(problem.activities)
+    order[problem.topological] = np.arange(problem.activities)
+    return Placement(nodes, order, np.empty(0))
+
+
+def random_placement(problem: PlacementProblem, seed: int = 0) -> Schedule:
+    """The schedule of `random_nodes`."""
+    return simulate(problem, random_nodes(problem, seed))

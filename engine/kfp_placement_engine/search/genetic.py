@@ -1,0 +1,297 @@
+"""The default search: a memetic genetic algorithm over nodes and order together.
+
+Individuals are plans: the node of every gene and the order of starts. They are seeded with the
+baselines and with list schedules, improved by mutations that look first at the chain of steps that
+decides the completion time, and mixed by uniform crossover; every child is rewritten as the plan
+its simulated schedule shows (Lamarckian), so all individuals stay feasible. The inner loop is the
+kernel's (`engine/kernel/search.h`); this module seeds it, runs the islands and keeps the best.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.search.baselines.heft import heft_placement
+from kfp_placement_engine.search.baselines.random_placement import random_nodes
+from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.priorities import priority_rules
+from kfp_placement_engine.search.simulation import (
+    Schedule,
+    simulate,
+    simulate_list,
+    simulate_policy,
+    slot_starts,
+)
+from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion, share_done
+
+_LEAST = {
+    "population_size": 1,
+    "islands": 1,
+    "migration_interval": 1,
+    "most_moves": 1,
+    "stray": 0,
+    "exact_below": 0,
+    "generations": 0,
+}
+_SHARES = (
+    "crossover_rate",
+    "elite_share",
+    "critical_share",
+    "greedy_share",
+    "backfill_share",
+    "mutation_rate",
+)
+
+
+@dataclass(frozen=True)
+class GeneticParams:
+    """Parameters of the search.
+
+    Attributes:
+        variant: `memetic` (the default search) or `paper` (see `paper()`).
+        population_size: individuals on each island.
+        islands: populations that search by themselves and exchange their best; their number, not
+            that of the threads, is part of the plan's identity.
+        migration_interval: generations between exchanges.
+        crossover_rate: share of children that mix two parents.
+        elite_share: share of children of the island's best.
+        critical_share: share of mutations on the chain that decides the completion time.
+        greedy_share, backfill_share: shares of children decoded by list scheduling and by
+            backfilling; the others keep the plan's order strictly (`ordered` dispatch only).
+        stray: how far from the best, relatively, the last individual may be.
+        most_moves: mutations per child, at most.
+        exact_below: try all plans instead when there are at most so many; 0 = never.
+        generations, mutation_rate: of the paper's algorithm only.
+    """
+
+    variant: str = "memetic"
+    population_size: int = 16
+    islands: int = 2
+    migration_interval: int = 8
+    crossover_rate: float = 0.15
+    elite_share: float = 0.4
+    critical_share: float = 0.6
+    greedy_share: float = 0.1
+    backfill_share: float = 0.15
+    stray: float = 0.02
+    most_moves: int = 4
+    exact_below: int = 20_000
+    generations: int = 1_000
+    mutation_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no search."""
+        if self.variant not in ("memetic", "paper"):
+            raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
+        for name, least in _LEAST.items():
+            if not getattr(self, name) >= least:
+                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be {least} or more")
+        for name in _SHARES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise PlanningError(
+                    f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1"
+                )
+        if self.greedy_share + self.backfill_share > 1:
+            raise PlanningError("greedy_share and backfill_share together must be 1 or less")
+
+    @classmethod
+    def paper(cls) -> "GeneticParams":
+        """The genetic algorithm of the paper on ML tasks on Kubernetes, by name.
+
+        What the paper leaves open is ours: population 50, 1,000 generations, mutation rate (alpha)
+        0.2, binary tournaments, the best individual kept, random repair of nodes a step may not
+        take, and a decoder (list scheduling in gene order with capacity), without which it has no
+        time.
+        """
+        return cls(variant="paper", population_size=50, islands=1, exact_below=0)
+
+    def kernel_parameters(self) -> Floats:
+        """As the kernel's SearchParameters."""
+        return np.array(
+            [
+                self.crossover_rate,
+                self.elite_share,
+                self.critical_share,
+                self.greedy_share,
+                self.backfill_share,
+                self.stray,
+                self.most_moves,
+            ],
+            np.float64,
+        )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A placement with its schedule."""
+
+    placement: Placement
+    schedule: Schedule
+
+
+def trials_per_generation(problem: PlacementProblem) -> int:
+    """Children each island tries in one generation: fewer where one simulation takes long.
+
+    A function of the problem alone, so that a number of generations always means the same search.
+    """
+    return int(min(512, max(1, 2_000_000 // problem.simulation_work)))
+
+
+def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidate]]:
+    """The plans the search starts from and never falls behind, in the order they are made.
+
+    They are the baselines (the random one with the same seed) and list schedules by simple rules.
+    The first two come together: kube-default knows no latency rules, the list schedule does. Each
+    has a twin that holds its starts where its order alone does not reproduce it.
+    """
+    first, *rules = priority_rules(problem).values()
+    yield [
+        *_replays(problem, simulate_policy(problem, native.KUBE_DEFAULT)),
+        *_replays(problem, simulate_list(problem, first)),
+    ]
+    for placement in (heft_placement(problem), random_nodes(problem, seed)):
+        yield [Candidate(placement, simulate(problem, placement))]
+    for priority in rules:
+        yield _replays(problem, simulate_list(problem, priority))
+    yield _replays(problem, simulate_policy(problem, native.STRICT_FIFO))
+    for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
+        # Figures of the default scheduler are means over tie-breaks; the best of them is no worse.
+        schedules = simulate_ties(problem, policy, seed)
+        yield _replays(problem, min(schedules, key=lambda schedule: tuple(schedule.terms)))
+
+
+def _replays(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
+    """A schedule as a plan, and if that is worse, as one with held starts (`ordered`)."""
+    start = slot_starts(problem, schedule)
+    placement = Placement.of_schedule(problem, start, schedule.node)
+    played = Candidate(placement, simulate(problem, placement))
+    if problem.dispatch == "ready" or not better(schedule.terms, played.schedule.terms):
+        return [played]
+    held = Placement.of_schedule(problem, start, schedule.node, hold=True)
+    return [played, Candidate(held, simulate(problem, held))]
+
+
+class GeneticSearch:
+    """One search of one problem."""
+
+    def __init__(
+        self, problem: PlacementProblem, params: GeneticParams, seed: int, threads: int
+    ) -> None:
+        self._problem = problem
+        self._params = params
+        self._seed_number = seed
+        self._threads = max(1, min(threads, params.islands))
+        states = np.random.SeedSequence(seed).generate_state(4 * params.islands, np.uint64)
+        self._islands = [
+            native.Population(problem, params.population_size, states[4 * index : 4 * index + 4])
+            for index in range(params.islands)
+        ]
+
+    def run(
+        self,
+        stop: StoppingCriterion,
+        warm_start: Placement | None,
+        report: Callable[[int, float], None],
+    ) -> tuple[Candidate, int]:
+        """Search until the criterion says so; returns the best plan and the generations done.
+
+        The first plan is there after a few simulations. Every plan that the search starts from but
+        the first two counts as a generation: a search that ends among them is replayed as well.
+        `report` is called after every generation.
+        """
+        best, held, generation = self._seed(stop, warm_start, report)
+        parameters, trials = self._params.kernel_parameters(), trials_per_generation(self._problem)
+        since = 0
+        with ThreadPoolExecutor(self._threads) as pool:
+            while not stop(SearchProgress(generation, since)):
+                improved = list(
+                    pool.map(lambda island: island.improve(parameters, trials), self._islands)
+                )
+                generation += 1
+                since = 0 if any(improved) else since + 1
+                if generation % self._params.migration_interval == 0:
+                    self._migrate()
+                report(generation, share_done(stop))
+        found = self._best_of_islands()
+        for candidate in (found, held):
+            if candidate is not None and better(candidate.schedule.terms, best.schedule.terms):
+                best = candidate
+        return best, generation
+
+    def _seed(
+        self,
+        stop: StoppingCriterion,
+        warm_start: Placement | None,
+        report: Callable[[int, float], None],
+    ) -> tuple[Candidate, Candidate | None, int]:
+        """Fill the islands with the seeds, best first; plans with held starts are kept aside.
+
+        Returns the best of either kind and the generations done.
+        """
+        free: list[Candidate] = []
+        held: list[Candidate] = []
+        warm = warm_start and [Candidate(warm_start, simulate(self._problem, warm_start))]
+        generation = 0
+        for generation, candidates in enumerate(seeds_of(self._problem, self._seed_number)):
+            for candidate in [*(warm or ()), *candidates]:
+                (held if candidate.placement.not_before.size else free).append(candidate)
+            warm = None
+            report(generation, share_done(stop))
+            if stop(SearchProgress(generation, 0)):
+                break
+        for kind in (free, held):
+            kind.sort(key=lambda candidate: tuple(candidate.schedule.terms))
+        for number, island in enumerate(self._islands):
+            for slot in range(self._params.population_size):
+                offset = 0 if slot == 0 else slot + number
+                self._store(island, slot, free[offset % len(free)])
+        return free[0], held[0] if held else None, generation
+
+    def _store(self, island: native.Population, slot: int, candidate: Candidate) -> None:
+        schedule = candidate.schedule
+        island.genes[slot] = candidate.placement.gene_nodes
+        island.keys[slot] = np.where(
+            np.isfinite(schedule.start), schedule.start, candidate.placement.priority
+        )
+        island.terms[slot] = schedule.terms
+        island.cause[slot] = schedule.cause
+        island.last[slot] = int(np.where(schedule.finished, schedule.end, -1.0).argmax())
+
+    def _migrate(self) -> None:
+        """Give each island's best to the next one's last slot, and to its first if better."""
+        bests = [
+            (
+                island.genes[0].copy(),
+                island.keys[0].copy(),
+                island.terms[0].copy(),
+                island.cause[0].copy(),
+                island.last[0],
+            )
+            for island in self._islands
+        ]
+        for number, best in enumerate(bests):
+            other = self._islands[(number + 1) % len(self._islands)]
+            slots = [len(other.last) - 1] + ([0] if better(best[2], other.terms[0]) else [])
+            for slot in slots:
+                (
+                    other.genes[slot],
+                    other.keys[slot],
+                    other.terms[slot],
+                    other.cause[slot],
+                    other.last[slot],
+                ) = best
+
+    def _best_of_islands(self) -> Candidate:
+        best = self._islands[0]
+        for island in self._islands[1:]:
+            if better(island.terms[0], best.terms[0]):
+                best = island
+        placement = Placement(best.genes[0].copy(), best.keys[0].copy(), np.empty(0))
+        return Candidate(placement, simulate(self._problem, placement))

@@ -1,0 +1,143 @@
+"""The genetic algorithm of the paper on ML tasks on Kubernetes, as published and by name.
+
+One individual is one placement of all sub-tasks; its genes are the nodes, each holding the list of
+the sub-tasks on it. Crossover exchanges the nodes behind a random cut point; gene correction then
+removes the copy of a sub-task that did not come through the exchange and puts vanished ones back at
+random places. Mutation exchanges the lists of two random nodes. Fitness is Eq. (1): utilisation
+and image locality, higher is better; the sub-task's time T is read as its reference duration, a
+constant. It sees neither time nor order; on equal nodes with equal images Eq. (1) is constant and
+the search is random placement.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
+from kfp_placement_engine.search.genetic import Candidate, GeneticParams
+from kfp_placement_engine.search.simulation import simulate, simulate_planned, slot_starts
+from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion
+
+
+def gene_values(problem: PlacementProblem) -> Floats:
+    """[G, N] what Eq. (1) gains from each gene on each node (the constant T left out)."""
+    arrays = problem.arrays
+    rows = [
+        arrays.assignment_gain[arrays.class_of[list(members)]].sum(axis=0)
+        for members in problem.gene_activities
+    ]
+    return np.array(rows).reshape(problem.genes, problem.nodes)
+
+
+def is_constant(problem: PlacementProblem) -> bool:
+    """Whether Eq. (1) values all placements alike: then the search is random placement."""
+    values = np.where(problem.arrays.allowed, gene_values(problem), np.nan)
+    spread = np.nanmax(values, axis=1) - np.nanmin(values, axis=1) if problem.genes else np.zeros(1)
+    return bool((spread < 1e-12).all())
+
+
+def exchange(first: Integers, second: Integers, cuts: Integers, lost: Integers) -> Integers:
+    """Children of pairs of parents: nodes behind the cut come from the second parent.
+
+    Args:
+        first: [P, G] node of each sub-task.
+        second: [P, G] the other parents.
+        cuts: [P] cut points; nodes with this index and after it are exchanged.
+        lost: [P, G] random nodes for sub-tasks that vanish.
+
+    Returns:
+        [P, G]: where the second parent has the sub-task behind the cut, its node; else the first
+        parent's node if that is before the cut; else (vanished) the random one.
+    """
+    cut = cuts[:, None]
+    kept = np.where(first < cut, first, lost)
+    return np.where(second >= cut, second, kept)
+
+
+def swap_node_lists(individuals: Integers, chosen: Integers, pairs: Integers) -> Integers:
+    """Mutation: in the chosen individuals two nodes exchange their lists of sub-tasks."""
+    result = individuals.copy()
+    one, other = pairs[:, 0][:, None], pairs[:, 1][:, None]
+    rows = individuals[chosen]
+    result[chosen] = np.where(rows == one, other, np.where(rows == other, one, rows))
+    return result
+
+
+class PaperSearch:
+    """One run of the paper's algorithm."""
+
+    def __init__(self, problem: PlacementProblem, params: GeneticParams, seed: int) -> None:
+        self._problem = problem
+        self._params = params
+        self._rng = np.random.default_rng(seed)
+        self._values = gene_values(problem)
+        # A gene's allowed nodes stand first in its row.
+        self._choices = np.argsort(~problem.arrays.allowed, axis=1, kind="stable")
+        self._choice_counts = problem.arrays.allowed.sum(axis=1)
+
+    def run(
+        self, stop: StoppingCriterion, report: Callable[[int, float], None]
+    ) -> tuple[Candidate, int]:
+        """Evolve for the parameters' generations or until the criterion says so."""
+        population = self._random_nodes(self._params.population_size)
+        fitness = self._fitness(population)
+        best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
+        generation = 0
+        while generation < self._params.generations and not stop(SearchProgress(generation, 0)):
+            population = self._next(population, fitness)
+            population[0] = best
+            fitness = self._fitness(population)
+            if float(fitness.max()) > best_fitness:
+                best, best_fitness = population[fitness.argmax()].copy(), float(fitness.max())
+            generation += 1
+            report(generation, generation / self._params.generations)
+        return self._decoded(best), generation
+
+    def _next(self, population: Integers, fitness: Floats) -> Integers:
+        size = len(population)
+        first, second = (population[self._tournament(fitness, size)] for _ in range(2))
+        cuts = self._rng.integers(1, max(2, self._problem.nodes), size)
+        children = exchange(first, second, cuts, self._random_nodes(size))
+        chosen = np.flatnonzero(self._rng.random(size) < self._params.mutation_rate)
+        return self._repaired(swap_node_lists(children, chosen, self._node_pairs(len(chosen))))
+
+    def _node_pairs(self, count: int) -> Integers:
+        """Pairs of different nodes; of a cluster with one node, that node twice."""
+        one = self._rng.integers(0, self._problem.nodes, count)
+        further = self._rng.integers(1, max(2, self._problem.nodes), count)
+        return np.stack([one, (one + further) % self._problem.nodes], axis=1)
+
+    def _tournament(self, fitness: Floats, count: int) -> Integers:
+        rivals = self._rng.integers(0, len(fitness), (count, 2))
+        first_wins = fitness[rivals[:, 0]] >= fitness[rivals[:, 1]]
+        return np.asarray(np.where(first_wins, rivals[:, 0], rivals[:, 1]), np.int64)
+
+    def _random_nodes(self, count: int) -> Integers:
+        draws = self._rng.random((count, self._problem.genes)) * self._choice_counts
+        return np.asarray(self._choices[np.arange(self._problem.genes), draws.astype(np.int64)])
+
+    def _repaired(self, individuals: Integers) -> Integers:
+        genes = np.arange(self._problem.genes)
+        bad = ~self._problem.arrays.allowed[genes[None, :], individuals]
+        return (
+            np.where(bad, self._random_nodes(len(individuals)), individuals)
+            if bad.any()
+            else individuals
+        )
+
+    def _fitness(self, individuals: Integers) -> Floats:
+        genes = np.arange(self._problem.genes)
+        return np.asarray(self._values[genes[None, :], individuals].sum(axis=1))
+
+    def _decoded(self, nodes: Integers) -> Candidate:
+        """List scheduling in gene order with capacity, which the paper leaves open."""
+        order = np.empty(self._problem.activities)
+        order[self._problem.topological] = np.arange(self._problem.activities)
+        placement = Placement(nodes.copy(), order, np.empty(0))
+        if self._problem.dispatch == "ordered":
+            played = simulate_planned(self._problem, nodes, order)
+            placement = Placement.of_schedule(
+                self._problem, slot_starts(self._problem, played), played.node
+            )
+        return Candidate(placement, simulate(self._problem, placement))

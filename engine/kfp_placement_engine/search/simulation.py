@@ -1,0 +1,137 @@
+"""Play a placement, or a policy, on a problem: the schedule everybody's figures come from."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+
+DISPATCH_POLICIES = {"ready": native.READY, "ordered": native.ORDERED}
+"""Policy of the simulation for each way of dispatch."""
+
+_NONE = np.empty(0)
+_AS_NUMBERED = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TieBreak:
+    """One way in which kube-scheduler may decide among nodes of equal score.
+
+    Attributes:
+        listed: [N] the nodes in the order in which it lists them, or empty: as numbered. Since 1.35
+            a heap over that list decides.
+        draw: 0 or more, seed of the random choice that decided until 1.34.
+    """
+
+    listed: Integers = field(default_factory=lambda: _AS_NUMBERED)
+    draw: int = 0
+
+
+AS_LISTED = TieBreak()
+"""The tie-break under which plans and their driver pods are played."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What happens when a placement is played.
+
+    Attributes:
+        start: [A] bind, seconds after submission; infinite if it never starts.
+        begin: [A] when its volumes are attached.
+        end: [A] end of the upload.
+        node: [A] node index, -1 = none.
+        pull_seconds: [A] waiting for the image.
+        cause: [A] the activity whose end let this one start, -1 = none.
+        terms: [5] terms of the objective, see `fitness`.
+    """
+
+    start: Floats
+    begin: Floats
+    end: Floats
+    node: Integers
+    pull_seconds: Floats
+    cause: Integers
+    terms: Floats
+
+    @property
+    def finished(self) -> Booleans:
+        """[A] whether the activity ends at all."""
+        return np.asarray(np.isfinite(self.end))
+
+    @property
+    def makespan_seconds(self) -> float:
+        """End of the last activity that ends; 0 if none does."""
+        ends = self.end[self.finished]
+        return float(ends.max()) if ends.size else 0.0
+
+
+def simulate(problem: PlacementProblem, placement: Placement) -> Schedule:
+    """Play a placement under the problem's dispatch.
+
+    Raises:
+        PlanningError: the placement's arrays do not fit the problem.
+    """
+    nodes = np.ascontiguousarray(placement.gene_nodes, np.int64)
+    priority = np.ascontiguousarray(placement.priority, np.float64)
+    not_before = np.ascontiguousarray(placement.not_before, np.float64)
+    of_all = (problem.activities,)
+    if (
+        nodes.shape != (problem.genes,)
+        or ((nodes < 0) | (nodes >= problem.nodes)).any()
+        or priority.shape != of_all
+        or (not_before.size and not_before.shape != of_all)
+    ):
+        raise PlanningError("the placement belongs to another problem")
+    policy = DISPATCH_POLICIES[problem.dispatch]
+    return _played(problem, policy, nodes, priority, not_before)
+
+
+def simulate_policy(problem: PlacementProblem, policy: int, ties: TieBreak = AS_LISTED) -> Schedule:
+    """Play a policy that needs no placement (kube-default, strict FIFO)."""
+    genes, priority = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
+    return _played(problem, policy, genes, priority, ties=ties)
+
+
+def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
+    """Play list scheduling: smallest priority first, on the node where it ends first."""
+    genes = np.zeros(problem.genes, np.int64)
+    return _played(problem, native.GREEDY, genes, np.ascontiguousarray(priority))
+
+
+def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
+    """Play backfilling: on its planned node each step that is ready and fits, by priority."""
+    nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)
+    return _played(problem, native.BACKFILL, nodes, order)
+
+
+def _played(
+    problem: PlacementProblem,
+    policy: int,
+    planned: Integers,
+    priority: Floats,
+    not_before: Floats = _NONE,
+    ties: TieBreak = AS_LISTED,
+) -> Schedule:
+    listed = np.ascontiguousarray(ties.listed, np.int64)
+    played = native.play(problem, policy, planned, priority, not_before, listed, ties.draw)
+    return Schedule(**played)
+
+
+def slot_starts(problem: PlacementProblem, schedule: Schedule) -> Floats:
+    """[A] when each activity would take its place if the schedule became an `ordered` plan.
+
+    With direct transfers a planned step takes its place when its inputs have arrived; schedules of
+    other policies may take it before.
+    """
+    if not problem.direct_transfers or problem.dispatch != "ordered":
+        return schedule.start
+    arrays, starts = problem.arrays, schedule.start.copy()
+    edges = np.diff(arrays.predecessors_start)
+    to, before = np.repeat(np.arange(problem.activities), edges), arrays.predecessors
+    apart = schedule.node[before] != schedule.node[to]
+    moving = np.where(apart, arrays.transfer_bytes / problem.link_bytes_per_second, 0.0)
+    np.maximum.at(starts, to, schedule.end[before] + moving)
+    return starts

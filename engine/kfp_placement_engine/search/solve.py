@@ -1,0 +1,104 @@
+"""Solve a placement problem: the parts of the planner put together."""
+
+import os
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import Candidate, GeneticParams, GeneticSearch, seeds_of
+from kfp_placement_engine.search.paper_genetic import PaperSearch
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import simulate
+from kfp_placement_engine.search.stop import MaxRuntime, StoppingCriterion
+
+EXACT_WORK = 10_000_000
+"""Plans x work of one simulation up to which all plans are tried, well under a second."""
+
+Report = Callable[[int, float], None]
+"""Called with the generation and the share of a running time that is spent."""
+
+
+def _silent(generation: int, share: float) -> None:
+    """Report nothing."""
+
+
+def solve(
+    problem: PlacementProblem,
+    stop: StoppingCriterion | None = None,
+    seed: int = 0,
+    params: GeneticParams | None = None,
+    warm_start: Placement | None = None,
+    *,
+    threads: int = 0,
+    report: Report = _silent,
+) -> Result:
+    """Find a good placement.
+
+    The same seed and number of generations give the same plan on any number of threads. The search
+    starts from the baselines' schedules, as far as a plan can express them: under `ready` dispatch
+    none can wait, and users of one ReadWriteOnce volume stay together. It never gets worse.
+
+    Args:
+        problem: the problem.
+        stop: when to stop; two seconds unless given. It is asked between generations, so even a
+            budget of 0 returns a plan.
+        seed: of the random generator, 0 or more.
+        params: of the search.
+        warm_start: a plan to start from as well.
+        threads: how many to use; 0 = one per core.
+        report: called after every generation, for progress.
+
+    Raises:
+        PlanningError: a negative seed, or a warm start of another problem.
+    """
+    if seed < 0:
+        raise PlanningError(f"seed {seed}; it must be 0 or more")
+    params = params or GeneticParams()
+    stop = stop or MaxRuntime(2.0)
+    started = time.monotonic()
+    if problem.genes == 0:
+        placement = Placement(np.zeros(0, np.int64), np.zeros(problem.activities), np.empty(0))
+        return Result(
+            placement, simulate(problem, placement), 0, seed, time.monotonic() - started, exact=True
+        )
+    if params.variant == "paper":
+        best, generations = PaperSearch(problem, params, seed).run(stop, report)
+        return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
+    if _is_tiny(problem, params.exact_below):
+        best = _exact(problem, seed)
+        return Result(
+            best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True
+        )
+    search = GeneticSearch(problem, params, seed, threads or os.cpu_count() or 1)
+    best, generations = search.run(stop, warm_start, report)
+    return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
+
+
+def _is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
+    """Whether all plans can be tried at once: few, and in no more time than a short search takes.
+
+    A large run has few plans where volumes or selectors leave its steps no choice.
+    """
+    plans = count_plans(problem)
+    quick = plans * problem.simulation_work <= EXACT_WORK
+    orderable = problem.dispatch != "ordered" or int((problem.arrays.gene >= 0).sum()) <= 62
+    return plans <= exact_below and quick and orderable
+
+
+def _exact(problem: PlacementProblem, seed: int) -> Candidate:
+    """The best of all plans; of the seeds too, where they may hold starts, as not all plans do."""
+    placement = best_of_all(problem)
+    best = Candidate(placement, simulate(problem, placement))
+    if problem.dispatch != "ordered":
+        return best
+    for candidates in seeds_of(problem, seed):
+        for candidate in candidates:
+            if better(candidate.schedule.terms, best.schedule.terms):
+                best = candidate
+    return best

@@ -1,0 +1,140 @@
+"""Our gate on pods of a real API server, which checks what may change."""
+
+import pytest
+
+from kfp_placement_controller.actuators.gates import Pin, open_gate
+from kfp_placement_controller.kube.kinds import NODES, PODS
+from kfp_placement_controller.observed.latency_limits import MAX_HOSTS, HardLimit
+from kfp_placement_controller.observed.pods import observe_pod
+from tests.controlplane import objects
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+OURS = {"name": "kfp-placement.dev/plan"}
+KUEUE = {"name": "kueue.x-k8s.io/admission"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+LINUX = {"key": "kubernetes.io/hostname", "operator": "Exists"}
+
+
+@pytest.fixture
+def gated(client, namespace):
+    def create(name="p", gates=(OURS,), **node_affinity):
+        affinity = {"nodeAffinity": node_affinity} if node_affinity else {}
+        pod = objects.pod(name, namespace, schedulingGates=list(gates), affinity=affinity)
+        return client.create(PODS, pod)["metadata"]["uid"]
+
+    return create
+
+
+@pytest.fixture
+def spec_of(client, namespace):
+    return lambda name="p": client.get(PODS, name, namespace)["spec"]
+
+
+def wait_bound(spec_of, name="p"):
+    return wait_until(lambda: spec_of(name).get("nodeName"), f"{name} to be bound")
+
+
+def test_a_pod_goes_to_the_node_it_is_pinned_to(client, namespace, add_nodes, gated, spec_of):
+    add_nodes(objects.node("pin-1"), objects.node("pin-2"), objects.node("pin-3"))
+    for name, pin in (("preferred", Pin("pin-2")), ("required", Pin(hosts=("pin-2",)))):
+        uid = gated(name)
+        assert open_gate(client, namespace, name, uid, pin)
+        assert wait_bound(spec_of, name) == "pin-2"
+
+
+def test_a_node_that_is_lost_after_the_gate_is_replaced_by_another_within_the_limit(
+    client, namespace, add_nodes, gated, spec_of
+):
+    add_nodes(*(objects.node(f"near-{number}") for number in (1, 2)), objects.node("far"))
+    uid = gated(gates=(KUEUE, OURS))
+    assert open_gate(client, namespace, "p", uid, Pin("near-1", ("near-1", "near-2")))
+    client.delete(NODES, "near-1", "")
+    client.patch(PODS, "p", namespace, {"spec": {"schedulingGates": []}})
+    assert wait_bound(spec_of) == "near-2"
+
+
+@pytest.mark.parametrize("terms", [[], [{"matchExpressions": [LINUX]}]])
+def test_a_limit_that_no_node_keeps_makes_a_pod_unschedulable(
+    client, namespace, add_nodes, gated, spec_of, terms
+):
+    """In the words of the API server, which must admit it, and of kube-scheduler."""
+    add_nodes(objects.node("far"))
+    uid = gated(**({REQUIRED: {"nodeSelectorTerms": terms}} if terms else {}))
+    pin = Pin(hosts=HardLimit(20.0, ()).required)
+    assert open_gate(client, namespace, "p", uid, pin)
+    (term,) = spec_of()["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert term["matchExpressions"][-1]["values"] == ["no-node-within-20ms"]
+
+    def unscheduled():
+        return observe_pod(client.get(PODS, "p", namespace)).unscheduled
+
+    said = wait_until(
+        lambda: (found := unscheduled()) and found.reason == "Unschedulable" and found,
+        "the pod to be unschedulable",
+    )
+    assert "node affinity" in said.message
+    assert "nodeName" not in spec_of()
+
+
+def test_as_many_hosts_as_there_may_be_are_admitted(client, namespace, gated, spec_of):
+    hosts = tuple(f"{number:03}-{'x' * 59}" for number in range(MAX_HOSTS))
+    assert open_gate(client, namespace, "p", gated(), Pin("n1", hosts))
+    (term,) = spec_of()["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == [*hosts]
+
+
+def test_terms_of_the_user_stay_and_are_narrowed(client, namespace, add_nodes, gated, spec_of):
+    add_nodes(objects.node("term-1"), objects.node("term-2"))
+    terms = [{"matchExpressions": [LINUX]}, {"matchExpressions": [LINUX, LINUX]}]
+    theirs = {"weight": 1, "preference": {"matchExpressions": [LINUX]}}
+    affinity = {REQUIRED: {"nodeSelectorTerms": terms}, PREFERRED: [theirs]}
+    uid = gated(**affinity)
+    assert open_gate(client, namespace, "p", uid, Pin(hosts=("term-2",)))
+    nodes = spec_of()["affinity"]["nodeAffinity"]
+    assert nodes[PREFERRED] == [theirs]
+    assert [each["matchExpressions"][:-1] for each in nodes[REQUIRED]["nodeSelectorTerms"]] == [
+        each["matchExpressions"] for each in terms
+    ]
+    assert wait_bound(spec_of) == "term-2"
+
+
+def test_gates_of_others_stay_and_hold_the_pod(client, namespace, gated, spec_of):
+    uid = gated(gates=(KUEUE, OURS))
+    assert open_gate(client, namespace, "p", uid, Pin("n1"))
+    assert spec_of()["schedulingGates"] == [KUEUE]
+    assert "nodeName" not in spec_of()
+    assert not open_gate(client, namespace, "p", uid, Pin("n1"))
+
+
+def test_a_pin_that_the_server_refuses_does_not_keep_the_gate(client, namespace, gated, spec_of):
+    uid = gated()
+    # No name of a node.
+    assert open_gate(client, namespace, "p", uid, Pin("No Node!"))
+    assert "schedulingGates" not in spec_of()
+    assert "affinity" not in spec_of() or not spec_of()["affinity"].get("nodeAffinity")
+
+
+def test_another_pod_of_the_same_name_is_left_alone(client, namespace, gated, spec_of):
+    gated()
+    assert not open_gate(client, namespace, "p", "another-uid", None)
+    assert spec_of()["schedulingGates"] == [OURS]
+    assert not open_gate(client, namespace, "nobody", "uid", None)
+
+
+def test_a_write_in_between_is_taken_into_account(client, namespace, gated, spec_of):
+    uid = gated(gates=(KUEUE, OURS))
+    patch = client.patch
+    first: list[int] = []
+
+    def after_another(*arguments, **options):
+        if not first:
+            first.append(1)
+            patch(PODS, "p", namespace, {"spec": {"schedulingGates": [OURS]}})
+        return patch(*arguments, **options)
+
+    client.patch = after_another
+    assert open_gate(client, namespace, "p", uid, None)
+    assert "schedulingGates" not in spec_of()

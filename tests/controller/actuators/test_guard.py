@@ -1,0 +1,243 @@
+"""What `extend` says of dead ones, and which gates it takes off."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.actuators.guard import Guard
+from kfp_placement_controller.actuators.policies import findings_patch
+from kfp_placement_controller.exceptions import UnreachableError
+from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
+from kfp_placement_controller.extender.memory import read_policy
+from kfp_placement_controller.kube.kinds import PODS, POLICIES
+from kfp_placement_controller.kube.leases import ObservedLease
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.liveness import gates_finding
+from kfp_placement_controller.observed.pods import observe_pod
+from tests.controller.extender.known import pod_object
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+SCHEDULER, PLANNER = "scheduler-lease", "planner-lease"
+GATE = "kfp-placement.dev/plan"
+
+
+class Server:
+    """An API server with one policy and some pods, as far as the guard writes to it."""
+
+    def __init__(self) -> None:
+        self.policy: dict[str, Any] = {"metadata": {"name": "default"}}
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.is_down = False
+
+    def get(self, kind, name, namespace=""):
+        """One object."""
+        if self.is_down:
+            raise UnreachableError(0, "Unreachable", "down")
+        return self.policy if kind is POLICIES else self.pods.get(name)
+
+    def patch(self, kind, name, namespace, patch, *, how="merge", subresource=""):
+        """Keeps what is written."""
+        if kind is PODS:
+            self.pods[name]["spec"].update(patch["spec"])
+        else:
+            assert subresource == "status"
+            status = {**self.policy.get("status", {}), **patch["status"]}
+            self.policy = {**self.policy, "status": status}
+
+
+class Scene:
+    """A guard, a clock and a server."""
+
+    def __init__(self, **policy: Any) -> None:
+        self.server = Server()
+        self.server.policy["spec"] = policy
+        self.now = START
+        self.nodes: dict[str, KnownNode] = {}
+        self.guard = Guard(
+            self.server,  # type: ignore[arg-type]
+            lambda: Knowledge(policy=read_policy(self.server.policy), nodes=self.nodes),
+            scheduler_lease=SCHEDULER,
+            planner_lease=PLANNER,
+            clock=lambda: self.now,
+        )
+        self._leases: dict[str, ObservedLease] = {}
+
+    def renew(self, name: str, holder: str = "one") -> None:
+        """A Lease is renewed, by a clock that is hours wrong."""
+        new = ObservedLease(holder, 15, None, self.now - timedelta(hours=5), 0)
+        self.guard.lease_changed(Change(("", name), self._leases.get(name), new))
+        self._leases[name] = new
+
+    def pass_seconds(self, seconds: float, *renewed: str) -> None:
+        """Time goes by while some Leases are renewed."""
+        for _ in range(round(seconds)):
+            self.now += timedelta(seconds=1)
+            for name in renewed:
+                self.renew(name)
+            self.guard.tick()
+
+    def add_pod(
+        self, name: str, age_seconds: float, gates: tuple[str, ...] = (GATE,), **given: Any
+    ) -> None:
+        """A gated pod appears."""
+        raw = pod_object(name=name, **given)
+        created = self.now - timedelta(seconds=age_seconds)
+        raw["metadata"]["creationTimestamp"] = created.isoformat()
+        raw["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
+        self.server.pods[name] = raw
+        self.guard.pod_changed(Change(("team-a", name), None, observe_pod(raw)))
+
+    def flags(self) -> tuple[object, object]:
+        status = self.server.policy.get("status", {})
+        return status.get("schedulerReady"), status.get("gatesReady")
+
+    def reason(self, condition: str) -> str:
+        conditions = self.server.policy["status"]["conditions"]
+        return next(each["reason"] for each in conditions if each["type"] == condition)
+
+    def gates(self, name: str) -> list[str]:
+        return [each["name"] for each in self.server.pods[name]["spec"]["schedulingGates"]]
+
+
+def test_a_scheduler_that_renews_is_alive_and_one_that_stops_is_dead():
+    scene = Scene()
+    scene.renew(SCHEDULER)
+    scene.guard.tick()
+    assert scene.flags() == (None, False)
+    scene.pass_seconds(3, SCHEDULER)
+    assert scene.flags() == (True, False)
+    scene.pass_seconds(15)
+    assert scene.flags() == (True, False)
+    scene.pass_seconds(1)
+    assert scene.flags() == (False, False)
+    scene.pass_seconds(1, SCHEDULER)
+    assert scene.flags() == (True, False)
+
+
+def test_a_lease_of_one_long_dead_is_not_taken_for_life():
+    scene = Scene()
+    scene.renew(SCHEDULER)
+    scene.pass_seconds(10)
+    assert scene.flags()[0] is None
+    scene.pass_seconds(10)
+    assert scene.flags()[0] is False
+
+
+def test_a_lease_that_is_given_back_or_missing_means_no_scheduler():
+    scene = Scene()
+    scene.guard.tick()
+    assert scene.flags()[0] is False
+    scene.pass_seconds(2, SCHEDULER)
+    assert scene.flags()[0] is True
+    scene.renew(SCHEDULER, holder="")
+    scene.guard.tick()
+    assert scene.flags()[0] is False
+
+
+def test_only_a_planner_says_that_gates_are_ready():
+    scene = Scene()
+    scene.pass_seconds(3, SCHEDULER, PLANNER)
+    assert scene.flags() == (True, None)
+    scene.server.policy["status"]["gatesReady"] = True
+    scene.pass_seconds(10, SCHEDULER, PLANNER)
+    assert scene.flags() == (True, True)
+    scene.pass_seconds(16, SCHEDULER)
+    assert scene.flags() == (True, False)
+
+
+def test_a_dead_planner_is_told_also_where_gates_are_not_installed():
+    scene = Scene()
+    not_installed = gates_finding(leads=True, installed=False)
+    said = findings_patch(scene.server.policy, [not_installed], START)
+    assert said is not None
+    scene.server.policy["status"] = said["status"]
+    scene.pass_seconds(3, SCHEDULER, PLANNER)
+    assert scene.reason("GatesReady") == "NotInstalled"
+    scene.pass_seconds(16, SCHEDULER)
+    assert scene.reason("GatesReady") == "NoPlanner"
+
+
+def test_the_policy_says_how_old_a_lease_may_be():
+    scene = Scene(schedulerStaleAfter="3s")
+    scene.pass_seconds(3, SCHEDULER)
+    scene.pass_seconds(4)
+    assert scene.flags()[0] is False
+
+
+def test_what_is_said_already_is_not_written_again():
+    scene = Scene()
+    scene.pass_seconds(3, SCHEDULER)
+    assert scene.guard.findings(scene.now) == []
+
+
+def test_other_leases_do_not_count():
+    scene = Scene()
+    scene.renew("another")
+    scene.guard.tick()
+    assert scene.flags() == (False, False)
+
+
+def test_overdue_gates_come_off_and_others_stay():
+    scene = Scene(gateDeadline="60s")
+    scene.add_pod("old", 59.5, ("example.com/other", GATE))
+    scene.add_pod("young", 10)
+    scene.pass_seconds(1)
+    assert scene.gates("old") == ["example.com/other"]
+    assert scene.gates("young") == [GATE]
+    scene.pass_seconds(49)
+    assert scene.gates("young") == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "hosts"), [("20ms", ["h2", "h1"]), ("1ms", ["no-node-within-1ms"])]
+)
+def test_a_hard_limit_holds_past_the_deadline(limit, hosts):
+    scene = Scene()
+    trips = {"n1": 12.0, "n2": 3.0, "n3": 90.0}
+    scene.nodes = {
+        name: KnownNode({"kubernetes.io/hostname": f"h{name[1]}"}, {"home-edge": trip})
+        for name, trip in trips.items()
+    }
+    hints = f'{{"v": 1, "maxLatency": "{limit}"}}'
+    scene.add_pod("limited", 100, labels={"OurLocation": "HOME-EDGE"}, hints=hints)
+    scene.add_pod("free", 100, labels={"OurLocation": "HOME-EDGE"})
+    scene.guard.tick()
+    assert scene.gates("limited") == scene.gates("free") == []
+    assert "affinity" not in scene.server.pods["free"]["spec"]
+    affinity = scene.server.pods["limited"]["spec"]["affinity"]["nodeAffinity"]
+    (required,) = affinity.values()
+    (term,) = required["nodeSelectorTerms"]
+    assert [each["values"] for each in term["matchExpressions"]] == [hosts]
+
+
+def test_a_pod_whose_gate_is_off_is_forgotten():
+    scene = Scene()
+    scene.add_pod("pod", 100)
+    scene.add_pod("pod", 100, ())
+    assert scene.guard.overdue(scene.now) == []
+    scene.add_pod("gone", 100)
+    scene.guard.pod_changed(Change(("team-a", "gone"), None, None))
+    assert scene.guard.overdue(scene.now) == []
+
+
+def test_what_does_not_work_is_tried_again(caplog):
+    scene = Scene()
+    scene.add_pod("pod", 100)
+    scene.server.is_down = True
+    scene.pass_seconds(2)
+    assert scene.gates("pod") == [GATE]
+    assert "down" in caplog.text
+    scene.server.is_down = False
+    scene.pass_seconds(1)
+    assert scene.gates("pod") == []
+    assert scene.flags() == (False, False)
+
+
+@pytest.mark.parametrize("name", [SCHEDULER, PLANNER])
+def test_a_lease_that_is_deleted_is_nobody_s(name):
+    scene = Scene()
+    scene.pass_seconds(3, SCHEDULER, PLANNER)
+    scene.guard.lease_changed(Change(("", name), None, None))
+    scene.guard.tick()
+    assert scene.flags()[0 if name == SCHEDULER else 1] is False

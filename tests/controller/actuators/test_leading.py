@@ -1,0 +1,325 @@
+"""Who leads and with which epoch, and how what is stored is gone on from."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.actuators.leading import RETRY_SECONDS, Leading
+from kfp_placement_controller.actuators.placements import MOST_EPOCH
+from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.exceptions import UnreachableError
+from kfp_placement_controller.kube.kinds import NAMESPACES, NODES, WORKFLOWS
+from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.planning.actions import SayFindings, StartRound
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.sources.argo import observe_workflow
+from tests.controller.memory_placements import MemoryPlacements
+from tests.controller.planning.builders import a_policy, after
+from tests.controller.planning.test_recordings import recorded_workflow
+from tests.support.kubernetes import node_object
+
+LOOK_SECONDS = 0.05
+RUN = ("team", "run")
+
+
+class AnElection:
+    """Does at the next look what it is asked for."""
+
+    def __init__(self, epoch: int | None, *, obeys: bool = True) -> None:
+        self.epoch = epoch
+        self.asked: list[int] = []
+        self._obeys = obeys
+
+    def raise_epoch(self, least: int) -> None:
+        """Noted, and done unless somebody else has the Lease by now."""
+        self.asked.append(least)
+        if self._obeys and self.epoch is not None:
+            self.epoch = max(self.epoch, least)
+
+
+class Nobody:
+    """Takes events and rounds."""
+
+    def record(self, *arguments, **options):
+        """Said to nobody."""
+
+    submit = record
+
+
+class Scene:
+    """One planner on an API server that others use too."""
+
+    def __init__(self, api: Any, epoch: int | None, **options: bool) -> None:
+        self.api = api
+        self.now = after(1)
+        self.coordinator = Coordinator(policy=a_policy())
+        election: Any = AnElection(epoch, **options)
+        nobody: Any = Nobody()
+        self.election = election
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now)
+        self.leading = Leading(election, self.runner, lambda: self.now)
+        node = observe_node(node_object("n0", allocatable={"cpu": "8", "memory": "32Gi"}))
+        self.coordinator.handle(NODES, Change(("", "n0"), None, node), self.now)
+
+    def submit(self, name: str = "run", uid: str = "w1") -> None:
+        """A run becomes known."""
+        raw = recorded_workflow("taxi")
+        metadata = {"name": name, "namespace": "team", "uid": uid}
+        raw["metadata"] |= {**metadata, "creationTimestamp": after(0).isoformat()}
+        workflow = observe_workflow(raw)
+        assert workflow is not None
+        self.coordinator.handle(WORKFLOWS, Change(workflow.key, None, workflow), self.now)
+
+    def pass_seconds(self, seconds: float) -> None:
+        """As the process does, look after look."""
+        for _ in range(round(seconds / LOOK_SECONDS)):
+            self.now += timedelta(seconds=LOOK_SECONDS)
+            self.leading.follow_election(self.coordinator)
+            for action in self.coordinator.tick(self.now):
+                if isinstance(action, StartRound):
+                    self.coordinator.round_outcome(plan_round(action.round), self.now)
+                elif not isinstance(action, SayFindings):
+                    self.runner.run(action, self.coordinator)
+
+    def spec(self, key=RUN) -> dict[str, Any]:
+        return self.api.objects[key]["spec"]
+
+
+@pytest.fixture
+def api() -> MemoryPlacements:
+    return MemoryPlacements()
+
+
+def planned_by_another(api, epoch=3, seconds=20) -> dict[str, Any]:
+    """A planner has led and gone; returns what it has written of the run."""
+    scene = Scene(api, epoch)
+    scene.submit()
+    scene.pass_seconds(seconds)
+    assert scene.spec()["epoch"] == epoch
+    assert scene.spec()["revision"] > 1
+    api.calls.clear()
+    return dict(scene.spec())
+
+
+def test_who_leads_first_keeps_the_epoch_of_its_lease(api):
+    scene = Scene(api, 0)
+    scene.submit()
+    scene.pass_seconds(1)
+    assert scene.election.asked == []
+    assert scene.spec()["epoch"] == 0
+
+
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_with_a_lease_made_anew_the_epoch_is_raised_above_all_that_is_stored(api, epoch):
+    before = planned_by_another(api, epoch=3)
+    scene = Scene(api, epoch)
+    scene.submit()
+    scene.submit("another", "w2")
+    scene.pass_seconds(10)
+    assert scene.election.asked == [4]
+    assert {scene.spec(key)["epoch"] for key in (RUN, ("team", "another"))} == {4}
+    assert scene.spec()["firstMakespan"] == before["firstMakespan"]
+    assert api.calls["list"] == 2
+    assert api.refused == []
+
+
+def test_a_planner_whose_lease_is_deleted_under_it_goes_on(api):
+    scene = Scene(api, 5)
+    scene.submit()
+    scene.pass_seconds(5)
+    scene.election.epoch = 0
+    scene.submit("another", "w2")
+    scene.pass_seconds(5)
+    assert scene.election.asked == [6]
+    assert {each["spec"]["epoch"] for each in api.objects.values()} == {6}
+
+
+def test_an_epoch_that_we_have_led_with_is_not_raised(api):
+    scene = Scene(api, 5)
+    scene.submit()
+    scene.pass_seconds(5)
+    scene.election.epoch = None
+    scene.pass_seconds(5)
+    scene.election.epoch = 5
+    scene.pass_seconds(5)
+    assert scene.election.asked == []
+    assert scene.coordinator.epoch == 5
+
+
+def test_one_that_is_superseded_does_not_spin(api):
+    """Another leads with a higher epoch, and our Lease does not say so yet."""
+    planned_by_another(api, epoch=9)
+    scene = Scene(api, 3, obeys=False)
+    scene.submit()
+    scene.pass_seconds(20)
+    assert 1 < api.calls["list"] <= 20 / RETRY_SECONDS
+    assert scene.coordinator.epoch is None
+    assert scene.spec()["epoch"] == 9
+
+
+def test_one_that_is_superseded_later_ceases_and_reads_anew(api):
+    scene = Scene(api, 3, obeys=False)
+    scene.submit()
+    scene.pass_seconds(5)
+    api.objects[RUN]["spec"]["epoch"] = 4
+    api.objects[RUN]["metadata"]["resourceVersion"] = "77"
+    scene.coordinator.desk.take_over([])
+    scene.pass_seconds(10)
+    assert scene.coordinator.epoch is None
+    assert scene.election.asked[0] == 5
+    assert api.calls["list"] <= 2 + 10 / RETRY_SECONDS
+
+
+def test_a_server_that_does_not_answer_is_not_asked_at_every_look(api, monkeypatch):
+    scene = Scene(api, 3)
+
+    def broken(*arguments, **options):
+        api.calls["list"] += 1
+        raise UnreachableError(0, "Unreachable", "down")
+
+    monkeypatch.setattr(api, "list", broken)
+    scene.pass_seconds(10)
+    assert 1 < api.calls["list"] <= 1 + 10 / RETRY_SECONDS
+    assert scene.coordinator.epoch is None
+
+
+def test_an_epoch_that_no_planner_can_have_stops_nobody(api):
+    planned_by_another(api, epoch=3)
+    api.objects[RUN]["spec"]["epoch"] = MOST_EPOCH + 1
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.pass_seconds(5)
+    assert scene.election.asked == []
+    assert scene.spec()["epoch"] == 4
+    assert api.calls["delete"] == 1
+
+
+@pytest.mark.parametrize("epoch", [MOST_EPOCH - 1, MOST_EPOCH])
+def test_the_highest_epoch_that_is_believed_is_led_with_and_gone_beyond(api, epoch):
+    """Anybody who may write in one namespace may make it up: all runs keep their plans."""
+    planned_by_another(api, epoch=3)
+    api.objects[RUN]["spec"]["epoch"] = epoch
+    uid = api.objects[RUN]["metadata"]["uid"]
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.submit("another", "w2")
+    scene.pass_seconds(30)
+    assert scene.election.asked == [epoch + 1]
+    assert {scene.spec(key)["epoch"] for key in (RUN, ("team", "another"))} == {epoch + 1}
+    successor = Scene(api, epoch + 2)
+    successor.submit()
+    successor.submit("another", "w2")
+    successor.pass_seconds(30)
+    assert successor.election.asked == []
+    assert {successor.spec(key)["epoch"] for key in (RUN, ("team", "another"))} == {epoch + 2}
+    assert api.objects[RUN]["metadata"]["uid"] == uid
+    assert api.calls["delete"] == 0
+    assert api.calls["create"] == 1
+    assert api.refused == []
+
+
+def test_epochs_that_somebody_makes_up_again_and_again_are_gone_beyond_once(api):
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.pass_seconds(5)
+    for made_up in (MOST_EPOCH, MOST_EPOCH + 1, MOST_EPOCH + 2, 2**31, 2**60):
+        api.objects[RUN]["spec"]["epoch"] = made_up
+        api.objects[RUN]["metadata"]["resourceVersion"] += "0"
+        scene.coordinator.desk.take_over([])
+        scene.pass_seconds(10)
+        assert scene.spec()["epoch"] == MOST_EPOCH + 1
+    assert scene.election.asked == [MOST_EPOCH + 1]
+
+
+def test_a_run_that_becomes_known_after_we_lead_goes_on_where_it_was(api):
+    before = planned_by_another(api)
+    scene = Scene(api, 4)
+    scene.pass_seconds(5)
+    scene.submit()
+    scene.pass_seconds(5)
+    assert api.refused == []
+    assert scene.spec()["epoch"] == 4
+    assert scene.spec()["revision"] >= before["revision"]
+    assert scene.spec()["firstMakespan"] == before["firstMakespan"]
+
+
+def test_a_namespace_that_comes_back_has_its_runs_adopted(api):
+    before = planned_by_another(api)
+    scene = Scene(api, 4)
+    out = Change(("", "team"), None, "false")
+    scene.coordinator.handle(NAMESPACES, out, scene.now)
+    scene.submit()
+    scene.pass_seconds(2)
+    assert scene.spec() == before
+    back = Change(("", "team"), "false", "")
+    scene.coordinator.handle(NAMESPACES, back, scene.now)
+    scene.submit()
+    scene.pass_seconds(5)
+    assert api.refused == []
+    assert scene.spec()["epoch"] == 4
+    assert scene.spec()["firstMakespan"] == before["firstMakespan"]
+
+
+def test_a_plan_that_cannot_be_read_is_made_anew(api):
+    planned_by_another(api)
+    api.objects[RUN]["spec"] |= {"revision": 900, "steps": "nonsense"}
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.pass_seconds(5)
+    assert scene.spec()["epoch"] == 4
+    assert scene.spec()["revision"] < 900
+    assert api.refused == ["revisions only grow"]
+    assert api.calls["delete"] == 1
+    assert api.objects[RUN]["status"]["phase"] == "Planned"
+
+
+def test_an_object_without_a_version_is_made_anew(api):
+    planned_by_another(api)
+    api.objects[RUN]["spec"] = {"epoch": "many"}
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.pass_seconds(5)
+    assert scene.spec()["epoch"] == 4
+    assert api.calls["delete"] == 1
+
+
+def test_the_plan_of_an_earlier_run_that_was_there_when_we_began_gives_way(api):
+    planned_by_another(api)
+    scene = Scene(api, 4)
+    scene.pass_seconds(1)
+    scene.submit(uid="w2")
+    scene.pass_seconds(2)
+    assert scene.spec()["workflowUID"] == "w2"
+    assert api.refused == []
+
+
+def test_a_plan_that_is_refused_for_itself_removes_nothing_and_is_said_once(
+    api, monkeypatch, caplog
+):
+    before = planned_by_another(api)
+    scene = Scene(api, 4)
+    scene.submit()
+
+    def refused(*arguments, **options):
+        api._refuse("not well formed")
+
+    monkeypatch.setattr(api, "create", refused)
+    monkeypatch.setattr(api, "patch", refused)
+    scene.pass_seconds(20)
+    assert scene.spec() == before
+    assert len(api.refused) > 5
+    assert caplog.text.count("is not written") == 1
+
+
+def test_a_run_that_is_gone_is_forgotten(api):
+    scene = Scene(api, 4)
+    scene.submit()
+    scene.pass_seconds(2)
+    assert scene.runner.highest_epoch == 4
+    run = scene.coordinator.book.runs[RUN]
+    scene.coordinator.handle(WORKFLOWS, Change(RUN, run.workflow, None), scene.now)
+    scene.pass_seconds(1)
+    assert scene.runner.highest_epoch == -1

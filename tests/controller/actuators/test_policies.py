@@ -1,0 +1,102 @@
+"""What is said in the policy's status."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from prometheus_client import REGISTRY
+
+from kfp_placement_controller.actuators.policies import Finding, findings_patch, show_policy
+from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
+from kfp_placement_engine.contract.policy import (
+    PlacementPolicy,
+    PlacementPolicySpec,
+    PlacementPolicyStatus,
+)
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+READY = Finding("SchedulerReady", True, "LeaseFresh", "renewed 1 s ago", flag="schedulerReady")
+STALE = Finding("SchedulerReady", False, "LeaseStale", "renewed 20 s ago", flag="schedulerReady")
+
+
+def a_policy(**status):
+    metadata = {"name": "default", "resourceVersion": "5", "generation": 2}
+    return {"metadata": metadata, "spec": {}, "status": status}
+
+
+def patch_for(policy, *findings, now=NOW):
+    """What is to be written, which is something."""
+    patch = findings_patch(policy, findings, now)
+    assert patch is not None
+    return patch
+
+
+def after(policy, *findings, now=NOW):
+    """The policy once the patch is in force."""
+    patch = patch_for(policy, *findings, now=now)
+    return {**policy, "status": {**policy["status"], **patch["status"]}}
+
+
+def test_a_first_finding_sets_flag_and_condition():
+    patch = patch_for(a_policy(), READY)
+    assert patch["metadata"] == {"resourceVersion": "5"}
+    assert patch["status"]["schedulerReady"] is True
+    (condition,) = patch["status"]["conditions"]
+    assert condition == {
+        "type": "SchedulerReady",
+        "status": "True",
+        "reason": "LeaseFresh",
+        "message": "renewed 1 s ago",
+        "lastTransitionTime": "2026-11-21T12:00:00Z",
+        "observedGeneration": 2,
+    }
+
+
+def test_what_is_said_already_is_not_written_again():
+    said = after(a_policy(), READY)
+    older = Finding("SchedulerReady", True, "LeaseFresh", "renewed 3 s ago", flag="schedulerReady")
+    assert findings_patch(said, [READY], NOW) is None
+    assert findings_patch(said, [older], NOW) is None
+
+
+def test_a_flag_that_somebody_has_changed_is_set_right():
+    said = after(a_policy(), READY)
+    said["status"]["schedulerReady"] = False
+    assert patch_for(said, READY)["status"]["schedulerReady"] is True
+
+
+def test_a_change_keeps_the_conditions_of_others():
+    said = after(a_policy(), READY, Finding("GatesReady", True, "Leading", "", flag="gatesReady"))
+    changed = after(said, STALE, now=NOW + timedelta(minutes=1))["status"]
+    assert {each["type"]: each["status"] for each in changed["conditions"]} == {
+        "SchedulerReady": "False",
+        "GatesReady": "True",
+    }
+    assert changed["gatesReady"] is True
+    assert changed["schedulerReady"] is False
+
+
+def test_the_time_of_the_transition_stays_while_only_the_reason_changes():
+    said = after(a_policy(), STALE)
+    gone = Finding("SchedulerReady", False, "LeaseMissing", "", flag="schedulerReady")
+    (condition,) = after(said, gone, now=NOW + timedelta(hours=1))["status"]["conditions"]
+    assert condition["reason"] == "LeaseMissing"
+    assert condition["lastTransitionTime"] == "2026-11-21T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        (None, (0, 0)),
+        (PlacementPolicy(), (0, 0)),
+        (PlacementPolicy(status=PlacementPolicyStatus(scheduler_ready=True)), (1, 0)),
+        (PlacementPolicy(spec=PlacementPolicySpec(paused=True)), (0, 1)),
+    ],
+    ids=["none", "new", "ready", "paused"],
+)
+def test_metrics_tell_what_admission_goes_by(policy, shown):
+    for before in (1, 0):
+        SCHEDULER_READY.set(before)
+        PAUSED.set(before)
+        show_policy(policy)
+        names = ("kfp_placement_scheduler_ready", "kfp_placement_paused")
+        assert tuple(map(REGISTRY.get_sample_value, names)) == shown

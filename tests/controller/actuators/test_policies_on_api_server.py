@@ -1,0 +1,76 @@
+"""The policy on a real API server."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kfp_placement_controller.actuators.policies import (
+    Finding,
+    ensure_policy,
+    set_paused,
+    write_findings,
+)
+from kfp_placement_controller.kube.kinds import POLICIES
+from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+READY = Finding("SchedulerReady", True, "LeaseFresh", "", flag="schedulerReady")
+NO_GATES = Finding("GatesReady", False, "NoPlanner", "", flag="gatesReady")
+
+
+@pytest.fixture
+def policy(client):
+    """Reads the policy; it is gone before and after the test."""
+
+    def read():
+        return read_resource(PlacementPolicy, client.get(POLICIES, "default"))
+
+    client.delete(POLICIES, "default")
+    yield read
+    client.delete(POLICIES, "default")
+
+
+def test_a_policy_that_is_missing_is_made_with_the_defaults(client, policy):
+    ensure_policy(client)
+    assert policy().spec == PlacementPolicy().spec
+    client.delete(POLICIES, "default")
+    ensure_policy(client)
+    assert policy().spec == PlacementPolicy().spec
+
+
+def test_what_an_admin_has_written_stays(client, policy):
+    client.create(POLICIES, {"metadata": {"name": "default"}, "spec": {"paused": True}})
+    ensure_policy(client)
+    write_findings(client, [READY], NOW)
+    assert policy().spec.paused
+
+
+def test_findings_are_written_once(client, policy):
+    assert write_findings(client, [READY, NO_GATES], NOW)
+    found = policy().status
+    assert (found.scheduler_ready, found.gates_ready) == (True, False)
+    assert found.condition("GatesReady").reason == "NoPlanner"
+    assert found.observed_generation == 1
+    assert not write_findings(client, [READY, NO_GATES], NOW)
+
+
+def test_findings_of_two_processes_stand_side_by_side(client, policy):
+    write_findings(client, [READY], NOW)
+    write_findings(client, [NO_GATES], NOW)
+    assert {each.type for each in policy().status.conditions} == {"SchedulerReady", "GatesReady"}
+
+
+def test_a_policy_that_was_deleted_is_there_again_with_what_was_found(client, policy):
+    write_findings(client, [READY], NOW)
+    client.delete(POLICIES, "default")
+    assert write_findings(client, [READY], NOW)
+    assert policy().status.scheduler_ready
+
+
+def test_the_policy_can_be_paused_and_go_on(client, policy):
+    set_paused(client, True)
+    assert policy().spec.paused
+    set_paused(client, False)
+    assert not policy().spec.paused

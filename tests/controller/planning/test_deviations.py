@@ -1,0 +1,247 @@
+"""Why a pod that another scheduler has bound is not on its planned node."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.deviations import ElsewhereWatch
+from kfp_placement_controller.planning.gates import Cause, Release
+from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.rows import PlannedRow
+from kfp_placement_engine.model.constraints import NOT_READY_TAINT
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after
+from tests.support.builders import a_node, a_run, a_step
+
+if TYPE_CHECKING:
+    from kfp_placement_controller.observed.pods import ObservedPod
+
+STOCK = "default-scheduler"
+ALREADY_OVERDUE = 3600.0
+
+
+class Scene:
+    """A run with one step, planned on `a` (4 CPU); `b` is another node."""
+
+    def __init__(self, *, leads: bool = True, **policy) -> None:
+        self.policy = a_policy(**policy)
+        self.leads = leads
+        self.cluster = ClusterState()
+        for name in ("a", "b"):
+            self.cluster.nodes[name] = ObservedNode(a_node(name), ())
+        self.run = TrackedRun(a_workflow(), RunPods(PodIndex(a_run(a_step("work")), "run")))
+        self.plan_on("a")
+        book = RunRegistry(lambda: self.policy, runs={self.run.key: self.run})
+        self.watch = ElsewhereWatch(book, self.cluster)
+        self.seen: ObservedPod | None = None
+
+    def plan_on(self, node):
+        row = PlannedRow("work", node=0, start_seconds=0, finish_seconds=10)
+        self.run.plan = CurrentPlan(1, after(0), {"work": row}, (node,))
+
+    def pod(self, seconds=1.0, **fields):
+        """The pod is seen as it is now."""
+        given = {"scheduler_name": STOCK, "argo_node_name": "run.work", **fields}
+        pod, old = a_pod(**given), self.seen
+        self.seen = pod
+        self.cluster.load.change(old, pod)
+        self.watch.pod_changed(old, pod, self.policy, after(seconds), leads=self.leads)
+        return pod
+
+    def gated(self):
+        return self.pod(gates=(PLAN_GATE,))
+
+    def release(self, cause, node=""):
+        """Our gate is on, we decide that it comes off, and it does."""
+        self.watch.released([Release(self.gated(), cause, node)])
+        self.pod()
+
+    def other_pod(self, node, cpu):
+        """Somebody else's pod takes room."""
+        other = a_pod("other", node_name=node, workflow="", requests={"cpu": cpu})
+        self.cluster.load.change(None, other)
+
+    def told(self):
+        """[(ground, reason)] since the last call."""
+        found = self.watch.found()
+        for each in found:
+            assert each.message == f"planned on a, placed on b: {each.why}"
+        return [(each.ground, each.why) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("cause", "why"),
+    [
+        (Cause.OVERDUE, "the deadline of the pod's gate had passed"),
+        (Cause.PAUSED, "placement was paused"),
+        (Cause.NOT_PLANNED, "no plan had a node for the step when the pod's gate came off"),
+        (Cause.NODE_GONE, "the node planned until then had gone"),
+    ],
+)
+def test_a_gate_that_came_off_without_a_node(cause, why):
+    scene = Scene()
+    scene.release(cause)
+    scene.pod(node_name="b")
+    assert scene.told() == [(cause, why)]
+
+
+def test_what_kept_an_overdue_pod_waiting_is_told_too():
+    scene = Scene()
+    scene.release(Cause.OVERDUE)
+    scene.other_pod("a", cpu=3500)
+    scene.pod(node_name="b")
+    assert scene.told() == [
+        ("overdue", "the deadline of the pod's gate had passed; not enough cpu free")
+    ]
+
+
+def taken(scene):
+    scene.other_pod("a", cpu=3001)
+
+
+def lost(scene):
+    del scene.cluster.nodes["a"]
+
+
+def cordoned(scene):
+    scene.cluster.nodes["a"] = ObservedNode(a_node("a", unschedulable=True), ())
+
+
+def away(scene):
+    scene.cluster.nodes["a"] = ObservedNode(a_node("a", taints=(NOT_READY_TAINT,)), ())
+
+
+@pytest.mark.parametrize(
+    ("before_bind", "ground", "why"),
+    [
+        (taken, "left-out", "not enough cpu free"),
+        (lost, "left-out", "it is gone"),
+        (cordoned, "left-out", "it is cordoned"),
+        (away, "left-out", "it is not ready"),
+        (
+            lambda scene: None,
+            "scores",
+            "it had room; default-scheduler preferred another by its own rules and scores",
+        ),
+    ],
+)
+def test_a_gate_that_came_off_in_turn(before_bind, ground, why):
+    scene = Scene()
+    scene.release(Cause.TURN, "a")
+    before_bind(scene)
+    scene.pod(node_name="b")
+    assert scene.told() == [(ground, why)]
+
+
+def test_room_that_is_just_enough_is_room():
+    scene = Scene()
+    scene.release(Cause.TURN, "a")
+    scene.other_pod("a", cpu=3000)
+    scene.pod(node_name="b")
+    assert [ground for ground, _ in scene.told()] == ["scores"]
+
+
+@pytest.mark.parametrize("released_for", ["b", "c"])
+def test_a_plan_that_changed_between_gate_and_bind(released_for):
+    scene = Scene()
+    scene.plan_on(released_for)
+    scene.release(Cause.TURN, released_for)
+    scene.plan_on("a")
+    scene.pod(node_name="b")
+    why = f"the pod's gate came off for {released_for}, then the plan changed"
+    assert scene.told() == [("replanned", why)]
+
+
+def test_a_gate_that_somebody_else_took_off():
+    scene = Scene()
+    scene.gated()
+    scene.pod()
+    scene.pod(node_name="b")
+    why = "somebody other than this planner took the pod's gate off"
+    assert scene.told() == [("by-others", why)]
+
+
+def test_a_gate_that_others_took_off_by_our_rules():
+    """The extender and the job `release` hold to the same deadline, people pause first."""
+    late, paused = Scene(), Scene(paused=True)
+    for scene in (late, paused):
+        scene.gated()
+        scene.pod(ALREADY_OVERDUE, node_name="b")
+    assert [ground for ground, _ in late.told()] == ["overdue"]
+    assert [ground for ground, _ in paused.told()] == ["paused"]
+
+
+def test_after_a_restart_it_is_told_whether_there_was_room():
+    """Its gate was off when we began to watch."""
+    roomy, full = Scene(), Scene()
+    full.other_pod("a", cpu=4000)
+    for scene in (roomy, full):
+        scene.pod()
+        scene.pod(node_name="b")
+    seen = "default-scheduler placed it, and this planner saw no gate on the pod"
+    assert roomy.told() == [("no-gate", f"{seen}; it had room")]
+    assert full.told() == [("no-gate", f"{seen}; not enough cpu free")]
+
+
+def test_pods_bound_before_we_led_are_told_without_a_guess():
+    scene = Scene(leads=False)
+    scene.gated()
+    scene.run.observe_pod(None, scene.pod(node_name="b"), after(2))
+    assert scene.told() == []
+    scene.watch.look_back(scene.run)
+    assert scene.told() == [("not-seen", "default-scheduler placed it before this planner led")]
+
+
+def test_an_ended_pod_is_not_looked_back_at():
+    scene = Scene(leads=False)
+    scene.run.observe_pod(None, scene.pod(node_name="b", phase="Succeeded"), after(2))
+    scene.watch.look_back(scene.run)
+    assert scene.told() == []
+
+
+def test_a_gate_taken_off_while_another_led_is_remembered():
+    scene = Scene(leads=False)
+    scene.release(Cause.OVERDUE)
+    scene.leads = True
+    scene.pod(node_name="b")
+    assert [ground for ground, _ in scene.told()] == ["overdue"]
+
+
+def test_it_is_told_once():
+    scene = Scene()
+    scene.release(Cause.TURN, "a")
+    for phase in ("Pending", "Running", "Succeeded"):
+        scene.pod(node_name="b", phase=phase)
+    assert len(scene.told()) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"node_name": "a"},
+        {"node_name": "b", "scheduler_name": "kfp-placement"},
+        {"node_name": "b", "scheduler_mark": ""},
+        {"node_name": "b", "workflow": "other"},
+        {"node_name": "b", "argo_node_name": "run.unknown"},
+        {"node_name": "b", "argo_node_name": "nonsense"},
+    ],
+    ids=["as planned", "the extender's", "unmarked", "no run", "no step", "malformed"],
+)
+def test_nothing_is_told_of(fields):
+    scene = Scene()
+    scene.release(Cause.TURN, "a")
+    scene.pod(**fields)
+    assert scene.told() == []
+
+
+def test_a_later_pod_of_the_same_name_is_another():
+    scene = Scene()
+    scene.release(Cause.OVERDUE)
+    scene.pod(uid="second", node_name="b")
+    assert [ground for ground, _ in scene.told()] == ["no-gate"]

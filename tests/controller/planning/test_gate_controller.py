@@ -1,0 +1,82 @@
+"""Hard latency limits when gates come off: held where a node lacks, and required of the pod."""
+
+from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.gate_controller import GateController
+from kfp_placement_controller.planning.gates import Cause
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.resources import Location
+from tests.controller.planning.builders import a_pod, a_policy, after
+from tests.support.kubernetes import a_node
+
+POLICY = a_policy()
+
+
+def a_gate_controller(limit_ms=20.0, **round_trips):
+    """No run is known, so that no pod has a planned node; one pod is gated."""
+    nodes = {
+        name: ObservedNode(a_node(name, labels={"HOME-EDGE": trip}), ())
+        for name, trip in round_trips.items()
+    }
+    keeper = GateController(RunRegistry(lambda: POLICY), ClusterState(nodes=nodes))
+    limited = a_pod("limited", location="home-edge", max_latency_ms=limit_ms, gates=(PLAN_GATE,))
+    keeper.pod_changed(None, limited)
+    return keeper
+
+
+def opened(keeper, seconds, policy=POLICY):
+    return [(each.cause, each.hosts) for each in keeper.due(policy, after(seconds))]
+
+
+def test_a_pod_without_a_planned_node_may_go_where_its_limit_holds():
+    keeper = a_gate_controller(near="12ms", nearer="2ms", far="90ms")
+    assert opened(keeper, 1) == [(Cause.NOT_PLANNED, ("nearer", "near"))]
+
+
+def test_a_pod_that_no_node_is_left_for_waits_until_its_deadline():
+    keeper = a_gate_controller(far="90ms")
+    assert opened(keeper, 59) == []
+    assert opened(keeper, 60) == [(Cause.OVERDUE, ("no-node-within-20ms",))]
+
+
+def test_a_pod_that_waits_goes_to_a_node_that_comes():
+    keeper = a_gate_controller(far="90ms")
+    assert opened(keeper, 1) == []
+    keeper.cluster.nodes["new"] = ObservedNode(a_node("new", labels={"HOME-EDGE": "5ms"}), ())
+    assert opened(keeper, 2) == [(Cause.NOT_PLANNED, ("new",))]
+
+
+def test_a_pod_that_waits_goes_to_a_node_that_is_said_to_be_nearer():
+    keeper = a_gate_controller(far="90ms")
+    assert opened(keeper, 1) == []
+    keeper.cluster.nodes["far"] = ObservedNode(a_node("far", labels={"HOME-EDGE": "9ms"}), ())
+    assert opened(keeper, 2) == [(Cause.NOT_PLANNED, ("far",))]
+    entry = {"topologyKey": "kubernetes.io/hostname", "value": "far", "rtt": "90ms"}
+    keeper.cluster.locations["home"] = Location.model_validate(
+        {"metadata": {"name": "home-edge"}, "spec": {"static": [entry]}}
+    )
+    assert opened(keeper, 58) == []
+
+
+def test_who_does_not_lead_keeps_the_limit_past_the_deadline():
+    for trips, hosts in (({"near": "9ms"}, ("near",)), ({"a": "90ms"}, ("no-node-within-20ms",))):
+        (release,) = a_gate_controller(**trips).overdue(POLICY, after(60))
+        assert (release.cause, release.hosts) == (Cause.OVERDUE, hosts)
+
+
+def test_no_limit_holds_while_placement_is_paused():
+    assert opened(a_gate_controller(far="90ms"), 1, a_policy(paused=True)) == [(Cause.PAUSED, ())]
+
+
+def test_no_limit_holds_to_a_place_that_no_node_knows():
+    assert opened(a_gate_controller(), 1) == [(Cause.NOT_PLANNED, ())]
+
+
+def test_the_limit_of_a_type_holds_as_the_pod_s_own():
+    policy = a_policy(defaults={"byType": [{"type": "x", "maxLatency": "20ms"}]})
+    keeper = a_gate_controller(None, far="90ms", near="9ms")
+    keeper.pod_changed(
+        None, a_pod("typed", location="HOME-EDGE", step_type="X", gates=(PLAN_GATE,))
+    )
+    assert opened(keeper, 1, policy) == [(Cause.NOT_PLANNED, ()), (Cause.NOT_PLANNED, ("near",))]

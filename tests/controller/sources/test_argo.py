@@ -1,0 +1,175 @@
+"""Workflows with our mark: slimmed, bounded, and never fatal."""
+
+import base64
+import gzip
+import json
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_controller.sources import argo
+from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_engine.contract.keys import (
+    MAX_RUN_NAME_CHARACTERS,
+    RUN_NAME_ANNOTATION,
+    SCHEDULER_LABEL,
+)
+from kfp_placement_engine.exceptions import InputError
+from tests.controlplane.argo.compression import compress_nodes
+
+MARKED = {"podMetadata": {"labels": {SCHEDULER_LABEL: "kfp-placement"}}}
+NODES = {"1": {"name": "wf", "phase": "Running", "type": "DAG"}}
+
+
+def a_workflow(spec=MARKED, **status):
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Workflow",
+        "metadata": {
+            "name": "wf",
+            "namespace": "team",
+            "uid": "u",
+            "creationTimestamp": "2026-01-05T08:00:00Z",
+            "managedFields": [{"manager": "argo"}],
+        },
+        "spec": spec,
+        "status": status,
+    }
+
+
+def test_the_run_s_name_is_kept_and_cut():
+    named = a_workflow()
+    named["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "x" * 5000}
+    found = observe_workflow(named)
+    assert found is not None
+    assert found.run_name == "x" * MAX_RUN_NAME_CHARACTERS
+    for other in (None, {}, {RUN_NAME_ANNOTATION: 5}, "no mapping"):
+        named["metadata"]["annotations"] = other
+        found = observe_workflow(named)
+        assert found is not None
+        assert found.run_name == ""
+
+
+def test_what_is_kept():
+    found = observe_workflow(a_workflow(phase="Succeeded", nodes=NODES))
+    assert found is not None
+    assert (found.key, found.uid, found.ended) == (("team", "wf"), "u", True)
+    assert [node.name for node in found.nodes] == ["wf"]
+    document = json.loads(found.document)
+    assert document["spec"] == MARKED
+    assert "managedFields" not in document["metadata"]
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(300, True), (500, True), (5000, False)])
+def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_read):
+    deep: object = None
+    for _ in range(levels):
+        deep = [deep]
+    raw = a_workflow({**MARKED, "x": deep})
+    if not is_read:
+        with pytest.raises(InputError, match="nested too deep"):
+            observe_workflow(raw)
+        return
+    found = observe_workflow(raw)
+    assert found is not None
+    assert orjson.loads(found.document)["spec"]["x"] == deep
+
+
+def test_the_document_does_not_change_while_the_run_goes_on():
+    first = observe_workflow(a_workflow())
+    second = observe_workflow(a_workflow(phase="Running", nodes=NODES))
+    assert first is not None
+    assert second is not None
+    assert first.document == second.document
+    assert first != second
+
+
+def test_a_mark_inside_of_a_kfp_argument_counts():
+    config = json.dumps({"podMetadata": {"labels": {SCHEDULER_LABEL: "x"}}})
+    arguments = {"parameters": [{"name": "kubernetes-comp-a", "value": config}]}
+    assert observe_workflow(a_workflow({"arguments": arguments})) is not None
+    assert observe_workflow(a_workflow({"arguments": {}})) is None
+
+
+def test_the_steps_of_a_template_count_once_argo_has_stored_them():
+    spec = {"workflowTemplateRef": {"name": "t"}}
+    assert observe_workflow(a_workflow(spec)) is None
+    found = observe_workflow(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
+    assert found is not None
+    assert "storedWorkflowTemplateSpec" in json.loads(found.document)["status"]
+
+
+def test_compressed_nodes_are_read():
+    packed = compress_nodes(a_workflow(nodes=NODES), 0)
+    found = observe_workflow(packed)
+    assert found is not None
+    assert [node.name for node in found.nodes] == ["wf"]
+    assert found.nodes_problem == ""
+
+
+def packed_text(text):
+    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
+
+
+def test_a_bomb_is_not_unpacked(monkeypatch):
+    monkeypatch.setattr(argo, "MAX_NODES_BYTES", 1000)
+    found = observe_workflow(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
+    assert found is not None
+    assert "larger than 1000 bytes" in found.nodes_problem
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "!",
+        "AAAA",
+        pytest.param(packed_text(b"["), id="no JSON"),
+        pytest.param(packed_text(b'{"x":' + b"[" * 10_000_000), id="deep"),
+        pytest.param(packed_text(b'{"x":"' + b'\\"' * 10_000_000), id="text without an end"),
+        pytest.param(packed_text(b'{"x":[' + b"[]," * 10_000_000 + b"0]}"), id="many values"),
+    ],
+)
+def test_what_cannot_be_unpacked_is_said(packed):
+    found = observe_workflow(a_workflow(compressedNodes=packed))
+    assert found is not None
+    assert "cannot be read" in found.nodes_problem
+
+
+def test_offloaded_nodes_are_said():
+    found = observe_workflow(a_workflow(offloadNodeStatusVersion="fnv:1"))
+    assert found is not None
+    assert "database" in found.nodes_problem
+
+
+def test_a_workflow_without_a_uid_is_refused():
+    raw = a_workflow()
+    del raw["metadata"]["uid"]
+    with pytest.raises(InputError, match="uid"):
+        observe_workflow(raw)
+
+
+JSON = st.sampled_from(
+    [None, True, 3, -1.5, "", "x", [], [None], {}, {"name": "a"}, {"parameters": [{"name": 3}, 4]}]
+)
+"""Of every form; drawn faster than made."""
+
+
+@given(
+    st.fixed_dictionaries(
+        {"spec": JSON},
+        optional={
+            "nodes": JSON,
+            "compressedNodes": JSON,
+            "phase": JSON,
+            "offloadNodeStatusVersion": JSON,
+            "storedWorkflowTemplateSpec": JSON | st.just(MARKED),
+        },
+    )
+)
+def test_whatever_stands_in_it_never_fails(fields):
+    spec = fields.pop("spec")
+    raw = a_workflow(MARKED if spec is None else {"x": spec, **MARKED}, **fields)
+    found = observe_workflow(raw)
+    assert found is not None
