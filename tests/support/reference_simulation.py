@@ -317,6 +317,16 @@ class Reference:
         band = min(known) + max(0.5, 0.05 * min(known))
         return max(0.0, trips[node.name] - band)
 
+    def lacks_round_trip(self, pod: PlayedPod, node: Node) -> bool:
+        """Whether a rule of the pod asks for a round trip that nobody states for the node."""
+        trips = None if pod.step is None else self.round_trips(pod.step)
+        if pod.step is None or trips is None or node.name in trips:
+            return False
+        if pod.step.max_latency_ms is not None:
+            return True
+        # Where no usable node states one, none is nearer than another and the rule asks nothing.
+        return any(each.name in trips for each in self.usable(pod))
+
     def unplaceable(self, pod: PlayedPod) -> bool:
         """Whether no node can ever take the pod."""
         if self.state(pod) is not ProgressState.WAITING:

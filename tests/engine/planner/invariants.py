@@ -43,6 +43,13 @@ class Checker:
         )
         return [fault for found in checks for fault in found]
 
+    def has_unknown_round_trip(self) -> bool:
+        """Whether a step whose latency counts is on a node of unknown round trip."""
+        return any(
+            pod.node is not None and self.reference.lacks_round_trip(pod, pod.node)
+            for pod in self._pods()
+        )
+
     def _pods(self) -> list[PlayedPod]:
         pods = self.reference.pods()
         nodes = {node.name: node for node in self.reference.cluster.nodes}
