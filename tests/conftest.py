@@ -1,4 +1,4 @@
-"""What holds for all tests: reasons to skip, and no network."""
+"""What holds for all tests: the same examples every time, reasons to skip, and no network."""
 
 import signal
 import socket
@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.support.browser import find_chromium
+from tests.support.drawing import draw_nothing_from_the_code, register_profiles
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+register_profiles()
 
 # The control plane's option and fixtures.
 pytest_plugins = ["tests.controlplane.fixtures"]
@@ -20,8 +18,10 @@ pytest_plugins = ["tests.controlplane.fixtures"]
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
+@pytest.hookimpl(trylast=True)  # After hypothesis, which loads the profile that was asked for.
 def pytest_configure() -> None:
-    """Let programs that tests start be interrupted: in the background, shells ignore Ctrl-C."""
+    """Settle what is drawn, and let programs be interrupted: in the background shells forbid it."""
+    draw_nothing_from_the_code()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
