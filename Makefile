@@ -10,6 +10,8 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 # More for compare: --fresh (collect the base again), --report FOLDER.
 COMPARE_ARGS ?=
+# How long fuzz looks, such as 90s, 5m or 1h30m.
+FUZZ_TIME ?= 5m
 # More for the demo on a cluster: --location NITLAB-EDGE, --keep (to try commands on it).
 DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
@@ -22,8 +24,8 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports compare regenerate test test-cluster controlplane demo-cluster verify \
-	bench bench-cluster bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
+.PHONY: help setup kernel demo format lint typecheck imports compare regenerate test fuzz test-cluster controlplane \
+	demo-cluster verify bench bench-cluster bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +64,9 @@ imports: setup ## check who may import whom
 
 test: setup ## set up, then run the tests this machine can run (CLUSTER=yes: also on a control plane)
 	@WORKERS=$(WORKERS) scripts/run_tests.sh $(PYTEST_ARGS)
+
+fuzz: setup ## try new examples for FUZZ_TIME (5m), round after round, and print those that fail a test
+	@FUZZ_TIME='$(FUZZ_TIME)' WORKERS=$(WORKERS) $(BIN)/python scripts/fuzz.py $(PYTEST_ARGS)
 
 # Every process starts a control plane of its own.
 test-cluster: setup ## run only the tests that need a real control plane (Go builds it once: minutes)
