@@ -38,6 +38,7 @@ from kfp_placement_controller.extender.memory import (
 from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.kube.access import Need, check_access
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
@@ -51,7 +52,7 @@ from kfp_placement_controller.kube.kinds import (
     POLICIES,
 )
 from kfp_placement_controller.kube.leases import observe_lease
-from kfp_placement_controller.kube.watch import Change, Watcher
+from kfp_placement_controller.kube.watch import Watcher
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod, observe_pod

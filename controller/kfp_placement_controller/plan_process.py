@@ -13,6 +13,7 @@ from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.kube.access import Need, check_access
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.events import EventRecorder
 from kfp_placement_controller.kube.kinds import (
@@ -32,7 +33,7 @@ from kfp_placement_controller.kube.kinds import (
 )
 from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
 from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_controller.kube.watch import Change, Watcher, WatchParams
+from kfp_placement_controller.kube.watch import Watcher, WatchParams
 from kfp_placement_controller.metrics import (
     LEARNED_SECONDS,
     PLANNER_TICK_SECONDS,

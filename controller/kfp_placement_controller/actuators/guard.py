@@ -14,9 +14,9 @@ from kfp_placement_controller.actuators.gates import Pin, is_overdue, open_gate
 from kfp_placement_controller.actuators.policies import Finding, write_findings
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.kube.change import Change, Key
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.watch import Change, Key
 from kfp_placement_controller.metrics import GATES_OVERDUE
 from kfp_placement_controller.observed.latency_limits import hard_limit
 from kfp_placement_controller.observed.liveness import (

@@ -13,7 +13,7 @@ from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.explanations import why_elsewhere
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.deviations import Elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod
 

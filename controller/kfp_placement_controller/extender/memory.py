@@ -22,7 +22,7 @@ from kfp_placement_controller.extender.knowledge import (
     shifted,
 )
 from kfp_placement_controller.extender.latencies import LocationIndex
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod

@@ -1,6 +1,6 @@
 """Counts pods that the kubelet refused because their room had been taken: booked twice."""
 
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.metrics import PODS_REJECTED
 from kfp_placement_controller.observed.pods import ObservedPod
 

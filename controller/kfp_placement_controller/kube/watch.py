@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kfp_placement_controller.exceptions import ExpiredError, KubernetesError, NotFoundError
 from kfp_placement_controller.kube.backoff import Backoff
+from kfp_placement_controller.kube.change import Change, Key
 from kfp_placement_controller.kube.client import PAGE_SIZE, KubeClient
 from kfp_placement_controller.kube.kinds import Kind
 from kfp_placement_controller.kube.requests import JsonObject
@@ -31,24 +32,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-Key = tuple[str, str]
-"""Namespace ("" for kinds without) and name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
-    """What has become of an object.
-
-    Attributes:
-        key: namespace and name.
-        old: what was known of it; None = it is new.
-        new: what it is now; None = it is gone, or no longer of interest.
-    """
-
-    key: Key
-    old: T | None
-    new: T | None
 
 
 @dataclass(frozen=True)

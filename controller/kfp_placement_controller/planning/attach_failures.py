@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from kfp_placement_controller.kube.watch import Change, Key
+from kfp_placement_controller.kube.change import Change, Key
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from kfp_placement_controller.actuators.policies import show_policy
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.kinds import (
     CLAIMS,
     EVENTS,
@@ -26,7 +27,6 @@ from kfp_placement_controller.kube.kinds import (
     Kind,
 )
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less

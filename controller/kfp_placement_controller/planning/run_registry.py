@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun

@@ -10,9 +10,9 @@ from kfp_placement_controller.actuators.policies import findings_patch
 from kfp_placement_controller.exceptions import UnreachableError
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.extender.memory import read_policy
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.kinds import PODS, POLICIES
 from kfp_placement_controller.kube.leases import ObservedLease
-from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.observed.liveness import gates_finding
 from kfp_placement_controller.observed.pods import observe_pod
 from tests.controller.extender.known import pod_object

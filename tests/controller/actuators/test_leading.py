@@ -9,8 +9,8 @@ from kfp_placement_controller.actuators.leading import RETRY_SECONDS, Leading
 from kfp_placement_controller.actuators.placements import MOST_EPOCH
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.exceptions import UnreachableError
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.kinds import NAMESPACES, NODES, WORKFLOWS
-from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings, StartRound
 from kfp_placement_controller.planning.coordinator import Coordinator

@@ -18,7 +18,7 @@ from kfp_placement.bench.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import ElsewhereNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import observe_pod
 from tests.controller.extender.known import node_object
 

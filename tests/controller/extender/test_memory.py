@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.memory import read_location, read_plan
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.planning.cluster_state import latencies
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.rejections import count_rejection
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import Said
 from tests.controller.extender.known import observed
 

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.kinds import NODES, PLACEMENT_METADATA, PODS, WORKFLOWS, Kind
-from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.planning.actions import (

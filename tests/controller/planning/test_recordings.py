@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as given_settings
 from hypothesis import strategies as st
 
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.planning.actions import StartRound, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams

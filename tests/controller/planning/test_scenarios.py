@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.kube.kinds import NAMESPACES, PODS
-from kfp_placement_controller.kube.watch import Change
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator

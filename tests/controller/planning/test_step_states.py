@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_controller.kube.watch import Change
+from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.pods import Said
 from kfp_placement_controller.planning.attach_failures import AttachFailures
