@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.readers.argo.pod_identity import PodIdentity, PodIndex, PodRole
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
 
 _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)

@@ -14,7 +14,7 @@ from kfp_placement_controller.planning.waiting import WaitsFor, waits_for
 from kfp_placement_engine.contract.rows import ENDED_STATES, StepState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
-from kfp_placement_engine.readers.argo.workflow_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
 
 
 @dataclass(frozen=True, slots=True)

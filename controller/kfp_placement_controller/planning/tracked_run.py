@@ -27,8 +27,9 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.policy_options import with_type_defaults
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex, PodRole
-from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader, RunOutcome
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
+from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
 
 RunKey = tuple[str, str]
 """Namespace and name of a Workflow."""

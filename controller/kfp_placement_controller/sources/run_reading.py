@@ -8,8 +8,8 @@ from kfp_placement_controller.sources.argo import ObservedWorkflow
 from kfp_placement_engine.exceptions import UnknownLoopError
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from kfp_placement_engine.readers.argo.workflow_outcomes import RunOutcome, loop_indexes
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 
 MAX_STEPS = 10_000
 """More have no room in a PipelinePlacement of 1 MB, whatever is left out."""

@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.rows import StepState, WaitingFor
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
-from kfp_placement_engine.readers.argo.workflow_outcomes import RunOutcome, StepOutcome
+from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
 from tests.controller.planning.builders import START, a_pod, a_run_pod, after
 
 GRAPH = RunGraph(

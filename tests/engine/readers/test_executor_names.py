@@ -11,7 +11,8 @@ from kfp_placement_engine.readers.argo.executor_names import (
     MAX_NODE_NAME_CHARACTERS,
     step_of_executor,
 )
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex, PodRole
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.run_outcomes import PodRole
 from tests.support.data import data_path
 
 NODE_NAME = "workflows.argoproj.io/node-name"

@@ -6,12 +6,8 @@ from collections import Counter
 import pytest
 
 from kfp_placement_engine.readers import read_run, read_run_file
-from kfp_placement_engine.readers.argo.pod_identity import (
-    PodIdentity,
-    PodIndex,
-    PodRole,
-    identify_by_grammar,
-)
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex, identify_by_grammar
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
 from tests.support.data import data_path
 from tests.support.packages import (
     a_dag,

@@ -19,13 +19,9 @@ from kfp_placement_engine.readers.argo.workflow_nodes import (
     read_moment,
     read_nodes,
 )
-from kfp_placement_engine.readers.argo.workflow_outcomes import (
-    OutcomeReader,
-    RunOutcome,
-    enclosing,
-    loop_indexes,
-)
+from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader, enclosing
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 from tests.support.data import data_path
 
 FOLDERS = [("argo-4.0.5", "kfp-2.17.0/workflows"), ("labelled/recordings", "labelled/workflows")]

@@ -7,10 +7,10 @@ each name is what the DAG at that place says. The grammar remains for pods of ru
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.readers.argo.node_names import Segment, split_node_name
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
 
 _INDEX = re.compile(r"\[[0-9]+\]")
 _DRIVER = "-driver"
@@ -19,39 +19,6 @@ _EXIT = "onExit"
 _ROOT = "root"
 _ITERATIONS = "iteration-iterations"
 _MACHINERY = ("iteration", "iteration-item", _ITERATIONS)
-
-
-class PodRole(StrEnum):
-    """What a pod does for its step or group."""
-
-    DRIVER = "driver"
-    EXECUTOR = "executor"
-    IMPORTER = "importer"
-    DRIVER_ONLY = "driver-only"
-    SINGLE = "importer or driver-only"
-    """By the grammar alone these two cannot be told apart."""
-
-
-@dataclass(frozen=True)
-class PodIdentity:
-    """What a pod is.
-
-    Attributes:
-        name: the step or group, as in the run graph; the root group is "". With `[*]` where the
-            graph has fewer iterations: the step or group as a whole.
-        role: what the pod does for it.
-        is_group: it belongs to a group (a driver of a DAG, loop or iteration); None = not known.
-        iteration: loop indexes, outermost first.
-        attempt: 0 for the first pod, higher for retries.
-        warning: what does not fit the graph, in words, or "".
-    """
-
-    name: str
-    role: PodRole
-    is_group: bool | None = None
-    iteration: tuple[int, ...] = ()
-    attempt: int = 0
-    warning: str = ""
 
 
 def identify_by_grammar(node_name: str, workflow: str) -> PodIdentity | None:
@@ -96,7 +63,7 @@ def _collect(segment: Segment, names: list[str], iteration: list[int]) -> None:
 
 
 class PodIndex:
-    """Finds what the pods of one run are; made once per graph, asked once per pod."""
+    """Finds what the pods of one run are; made once per graph."""
 
     def __init__(self, graph: RunGraph, workflow: str = "") -> None:
         """Index a graph.
@@ -113,13 +80,21 @@ class PodIndex:
         self._groups = {group.name for group in graph.groups}
         self._group_kinds = {_INDEX.sub("[*]", group.name): group.kind for group in graph.groups}
         self._has_drivers = bool(graph.groups)
+        self._known: dict[str, PodIdentity | None] = {}
 
     def identify(self, node_name: str) -> PodIdentity | None:
         """What the pod with this node name is; None = not a pod of this run.
 
+        Every name is read once: the nodes of a run that goes on are asked for again and again.
+
         Args:
             node_name: annotation `workflows.argoproj.io/node-name`.
         """
+        if node_name not in self._known:
+            self._known[node_name] = self._read(node_name)
+        return self._known[node_name]
+
+    def _read(self, node_name: str) -> PodIdentity | None:
         parts = split_node_name(node_name, self._workflow)
         if parts is None:
             return None

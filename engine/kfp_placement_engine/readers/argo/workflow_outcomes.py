@@ -9,54 +9,24 @@ branch not taken.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers.argo.pod_identity import PodIdentity, PodIndex, PodRole
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
+from kfp_placement_engine.readers.run_outcomes import (
+    PodIdentity,
+    PodRole,
+    RunOutcome,
+    StepOutcome,
+    loop_indexes,
+)
 
 _LEFT_OUT = ("Skipped", "Omitted")
 _FAILED = ("Failed", "Error")
 _ENDED = ("Succeeded", *_FAILED)
 _MAX_WIDTH = 1_000_000
 _LOOP_DRIVER = re.compile(r"\.iteration-driver(\([0-9]+\))?$")
-_INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
-
-
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
-    """What the nodes of one step say.
-
-    Attributes:
-        state: `succeeded`, `failed`, `cached`, `skipped` or `running`; `pending` = not begun.
-        attempts: pods made for it so far.
-        started_at, finished_at: of its last pod; None = not said.
-        host: node its last pod ran on, or "".
-        message: why it waits or failed, or "".
-    """
-
-    state: StepState
-    attempts: int = 0
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    host: str = ""
-    message: str = ""
-
-
-@dataclass(frozen=True)
-class RunOutcome:
-    """What the nodes of one Workflow say.
-
-    Attributes:
-        steps: by step name; those without any node are not in it.
-        widths: iterations of loops, by the loop's name, where they are known by now.
-        seen: iterations that have begun of the other loops: there may come more.
-    """
-
-    steps: Mapping[str, StepOutcome] = field(default_factory=dict)
-    widths: Mapping[str, int] = field(default_factory=dict)
-    seen: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -110,7 +80,6 @@ class OutcomeReader:
         """
         self._index = index
         self._step_names = {step.name for step in graph.steps}
-        self._identities: dict[str, PodIdentity | None] = {}
 
     def read(self, nodes: Iterable[ArgoNode]) -> RunOutcome:
         """What these nodes say."""
@@ -118,7 +87,7 @@ class OutcomeReader:
         left_out: list[str] = []
         widths = _Widths()
         for node in nodes:
-            identity = self._identify(node.name)
+            identity = self._index.identify(node.name)
             if identity is None:
                 continue
             widths.note(node, identity)
@@ -129,11 +98,6 @@ class OutcomeReader:
         steps = {name: _outcome(found) for name, found in collected.items()}
         self._leave_out(left_out, steps)
         return RunOutcome(steps, *widths.known())
-
-    def _identify(self, name: str) -> PodIdentity | None:
-        if name not in self._identities:
-            self._identities[name] = self._index.identify(name)
-        return self._identities[name]
 
     def _leave_out(self, groups: Iterable[str], steps: dict[str, StepOutcome]) -> None:
         """Steps of groups that are left out, unless they have nodes of their own."""
@@ -152,22 +116,6 @@ def enclosing(name: str) -> list[str]:
         if letter in ".[" and position:
             found.append(name[:position])
     return list(dict.fromkeys(found))
-
-
-def loop_indexes(name: str, iteration: tuple[int, ...]) -> list[tuple[str, int]]:
-    """The loops around a step and the step's index in each: `("a", 0)` of `a[0].b.c`.
-
-    Args:
-        name: the step's; with `[*]` where the graph has fewer iterations.
-        iteration: its loop indexes, outermost first.
-    """
-    found: list[tuple[str, int]] = []
-    loop = ""
-    for part, index in zip(_INDEX.split(name), iteration, strict=False):
-        loop += part
-        found.append((loop, index))
-        loop += f"[{index}]"
-    return found
 
 
 def _collect(found: _StepNodes, node: ArgoNode, identity: PodIdentity) -> None:
