@@ -11,11 +11,6 @@ from kfp_placement_engine.model.assumptions import Assumptions
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
 
-def without_none(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def names(option: str, value: Any) -> tuple[str, ...]:
     """Several names, or one.
 

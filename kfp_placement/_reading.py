@@ -1,4 +1,4 @@
-"""Runs and clusters as authors give them -> the engine's nouns; the engine's errors -> ours."""
+"""Clusters as authors give them -> the engine's noun; the engine's errors -> ours."""
 
 import json
 import os
@@ -7,14 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kfp_placement._package import Package
 from kfp_placement.exceptions import RunError, UnknownStepError, UsageError
 from kfp_placement_engine import exceptions as engine
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers import read_cluster, read_run
-from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
 
 _LIVE = "live"
@@ -29,27 +25,6 @@ def engine_errors() -> Iterator[None]:
         raise UnknownStepError(str(error)) from error
     except engine.EngineError as error:
         raise RunError(str(error)) from error
-
-
-def graph_of(
-    package: Package,
-    *,
-    arguments: Mapping[str, Any] | None = None,
-    loop_widths: Mapping[str, int] | None = None,
-    default_loop_width: int = Assumptions.loop_width,
-) -> RunGraph:
-    """Read a run.
-
-    Raises:
-        RunError: it cannot be read.
-    """
-    with engine_errors():
-        options = ReadOptions(
-            arguments=arguments or {},
-            loop_widths=loop_widths or {},
-            default_loop_width=default_loop_width,
-        )
-        return read_run(package.data, name=package.name, options=options)
 
 
 def cluster_of(cluster: Any) -> Cluster:

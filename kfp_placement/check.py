@@ -31,11 +31,13 @@ def check(
     """
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._package import package_of
-    from kfp_placement._reading import cluster_of, engine_errors, graph_of
+    from kfp_placement._reading import cluster_of, engine_errors
     from kfp_placement.check_rules import check_run
+    from kfp_placement.planning import RunSource, read_graph
 
     package = package_of(pipeline)
-    graph = graph_of(package, arguments=arguments)
+    with engine_errors():
+        graph = read_graph(RunSource(package, arguments or {}))
     known = None if cluster is None else cluster_of(cluster)
     with engine_errors():
         return check_run(graph, package=package.data, cluster=known)

@@ -66,16 +66,20 @@ def preview(
     from kfp_placement._marks import unknown_option
     from kfp_placement._package import package_of
     from kfp_placement._planned import Preview
-    from kfp_placement._reading import cluster_of, engine_errors, graph_of
+    from kfp_placement._reading import cluster_of, engine_errors
+    from kfp_placement.planning import (
+        GivenOptions,
+        Overrides,
+        RunSource,
+        plan_request,
+        read_graph,
+    )
     from kfp_placement_engine.model.quantities import parse_duration
-    from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
-    from kfp_placement_engine.planning.plan_runs import PlanOptions, assumptions_of
-    from kfp_placement_engine.planning.policy_options import options_on, plan_on
 
     for name in unknown:
         raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))
     with engine_errors():
-        asked = given.without_none(
+        options = GivenOptions(
             budget_seconds=None if budget is None else parse_duration(budget),
             generations=None if generations is None else given.whole("generations", generations),
             seed=None if seed is None else given.whole("seed", seed),
@@ -86,18 +90,17 @@ def preview(
             marked_only=bool(marked_only),
             assumptions=given.assumed("assumptions", assumptions),
         )
-        PlanOptions(**asked)  # refuses what cannot be planned with before anything is read
     known = cluster_of(cluster)
-    with engine_errors():
-        options = options_on(known, asked)
-    graph = graph_of(
+    source = RunSource(
         package_of(pipeline),
-        arguments=given.mapping("arguments", arguments),
-        loop_widths=given.mapping("loop_widths", loop_widths),
-        default_loop_width=assumptions_of(known, options).loop_width,
+        given.mapping("arguments", arguments),
+        given.mapping("loop_widths", loop_widths),
     )
     with engine_errors():
-        graph = in_namespace(graph, given.text("namespace", namespace))
-        graph = with_durations(graph, given.mapping("durations", durations) or {})
-        graph = with_cached(graph, given.names("assume_cached", assume_cached))
-        return Preview(plan_on(graph, known, asked))
+        graph = read_graph(source, known, options)
+        overrides = Overrides(
+            namespace=given.text("namespace", namespace),
+            durations=given.mapping("durations", durations),
+            assume_cached=given.names("assume_cached", assume_cached),
+        )
+        return Preview(plan_request(graph, known, overrides, options).plan())

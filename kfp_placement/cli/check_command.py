@@ -10,7 +10,6 @@ from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Connection, Target, connection_options
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, pairs
-from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement.findings import CheckReport
@@ -90,21 +89,17 @@ def check(
 def _report(
     run: str, cluster: str | None, live: Connection | None, arguments: dict[str, str]
 ) -> "CheckReport":
-    from kfp_placement.cli.inputs import read_cluster_source, read_package
+    from kfp_placement.cli.inputs import read_cluster_source, read_package, usage_errors
     from kfp_placement.cli.progress import LiveLine
 
     with LiveLine() as progress:
         package = read_package(run)
         from kfp_placement.check_rules import check_run
+        from kfp_placement.planning import RunSource, read_graph
         from kfp_placement_engine.exceptions import ArgumentError
-        from kfp_placement_engine.readers import read_run
-        from kfp_placement_engine.readers.options import ReadOptions
 
-        options = ReadOptions(arguments=arguments)
-        try:
-            graph = read_run(package.data, name=package.name, options=options, progress=progress)
-        except ArgumentError as error:
-            raise click.UsageError(visible(str(error))) from error
+        with usage_errors(ArgumentError):
+            graph = read_graph(RunSource(package, arguments), progress=progress)
         known = None if cluster is None else read_cluster_source(cluster, progress, live)
         return check_run(graph, package=package.data, cluster=known)
 

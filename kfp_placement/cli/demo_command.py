@@ -95,19 +95,20 @@ def demo(output: Path, budget: float, seed: int) -> int:
 
 
 def _plans(budget: float, seed: int) -> list[_Planned]:
+    from kfp_placement._package import Package
     from kfp_placement.cli.progress import LiveLine
-    from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
-    from kfp_placement_engine.readers import read_cluster, read_run
-    from kfp_placement_engine.readers.options import ReadOptions
+    from kfp_placement.planning import GivenOptions, RunSource, plan_request, read_graph
+    from kfp_placement_engine.readers import read_cluster
 
-    options = PlanOptions(budget_seconds=budget, seed=seed)
+    options = GivenOptions(budget_seconds=budget, seed=seed)
     with LiveLine() as progress:
         cluster = read_cluster(sample("cluster.yaml"), name="the thesis' cluster")
         planned = []
         for location in LOCATIONS:
             file = f"taxi-{location.lower()}.yaml"
-            graph = read_run(sample(file), name=file, options=ReadOptions())
-            planned.append(_Planned(location, graph, plan_run(graph, cluster, options, progress)))
+            graph = read_graph(RunSource(Package(file, sample(file))), cluster, options)
+            plan = plan_request(graph, cluster, options=options).plan(progress)
+            planned.append(_Planned(location, graph, plan))
     return planned
 
 

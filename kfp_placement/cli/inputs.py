@@ -1,7 +1,8 @@
 """RUN and CLUSTER as named on the command line -> the engine's nouns."""
 
+import contextlib
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import click
 
 from kfp_placement.cli.live_options import Connection, Target, connect
 from kfp_placement.cli.pipeline_module import compile_named, is_pipeline_name
-from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFoundError
 
 if TYPE_CHECKING:
     from kfp_placement._package import Package
@@ -20,12 +22,13 @@ STDIN = "-"
 LIVE = "live"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A file that was read: what to call it, and its bytes."""
-
-    name: str
-    data: bytes
+@contextlib.contextmanager
+def usage_errors(*kinds: type[EngineError]) -> Iterator[None]:
+    """Tell the engine's errors of these kinds as wrong use: they come from the command line."""
+    try:
+        yield
+    except kinds as error:
+        raise click.UsageError(visible(str(error))) from error
 
 
 def check_sources(run: str, cluster: str | None) -> None:

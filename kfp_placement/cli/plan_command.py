@@ -178,11 +178,11 @@ def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
     PlacementPolicy of CLUSTER, if it holds one. Contacts no cluster but with --cluster live.
     """
     from kfp_placement.cli.output import check_target, emit, format_for
-    from kfp_placement.cli.plan_request import PlanRequest, make_plan
+    from kfp_placement.cli.plan_inputs import PlanInputs, make_plan
 
     check_target(output)
     chosen = format_for(output_format, output)
-    made = make_plan(PlanRequest(**asked))
+    made = make_plan(PlanInputs(**asked))
     emit(rendered(made, chosen, output), output)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)

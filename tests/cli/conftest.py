@@ -44,7 +44,7 @@ class Planner:
 @pytest.fixture
 def planner(monkeypatch):
     stand_in = Planner()
-    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", stand_in)
+    monkeypatch.setattr("kfp_placement.planning.plan_run", stand_in)
     return stand_in
 
 

@@ -16,7 +16,7 @@ def failing(monkeypatch, error):
     def fail(*_args):
         raise error
 
-    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", fail)
+    monkeypatch.setattr("kfp_placement.planning.plan_run", fail)
 
 
 def wrapped(cause):

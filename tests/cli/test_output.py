@@ -31,7 +31,7 @@ def test_untouched_when_planning_fails(plan, monkeypatch, old, tmp_path):
     def fail(*_args):
         raise RuntimeError("no")
 
-    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", fail)
+    monkeypatch.setattr("kfp_placement.planning.plan_run", fail)
     assert plan("--output", old).exit_code == 1
     assert contents(tmp_path) == {"plan.html": BEFORE}
 
@@ -57,7 +57,7 @@ def test_untouched_when_interrupted(plan, monkeypatch, old, tmp_path):
     def interrupt(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", interrupt)
+    monkeypatch.setattr("kfp_placement.planning.plan_run", interrupt)
     result = plan("--output", old)
     assert result.exit_code == 130
     assert result.stderr.strip() == "Interrupted."

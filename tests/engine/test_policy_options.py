@@ -1,4 +1,4 @@
-"""What a policy says reaches the engine, and the plan says so."""
+"""What a policy says reaches the engine."""
 
 from dataclasses import replace
 
@@ -12,12 +12,11 @@ from kfp_placement_engine.planning.plan_runs import PlanOptions
 from kfp_placement_engine.planning.policy_options import (
     followed,
     options_on,
-    plan_on,
     policy_options,
     with_type_defaults,
 )
 from kfp_placement_engine.search.genetic import GeneticParams
-from tests.support.builders import a_cluster, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_run, a_step
 
 
 def a_policy(**spec):
@@ -90,32 +89,3 @@ def test_defaults_by_type_fill_what_steps_leave_open():
     assert (b.duration_seconds, b.duration_source) == (5.0, DurationSource.HINT)
     assert [each.size_bytes for each in c.inputs] == [5_000_000, 7]
     assert (c.priority, d) == (3, graph.steps[3])
-
-
-def test_a_plan_says_what_it_took_from_the_policy():
-    policy = a_policy(
-        objective="packing",
-        engine={"seed": 4},
-        latencyRules={"stepTypes": [], "tolerance": "2ms"},
-        defaults={"driver": "7s", "byType": [{"type": "Fit", "duration": "1h"}, {"type": "Odd"}]},
-        headroom={"cpu": "1"},
-    )
-    cluster = replace(a_cluster(*nodes(2)), policy=policy)
-    run = a_run(a_step("a", type="Fit", seconds=None))
-    plan = plan_on(run, cluster, {"generations": 1, "seed": 0})
-    assert plan.policy == (
-        "objective: packing",
-        "latencyRules.stepTypes: none",
-        "latencyRules.tolerance: 2ms",
-        "defaults.driver: 7s",
-        "defaults.byType[Fit]: duration 1h",
-        "defaults.byType[Odd]: nothing",
-    )
-    assert plan.step("a").duration_seconds == 3600
-    assert plan.all_durations_assumed
-    assert plan.objective == "packing"
-    assert plan.latency_tolerance.text == "max(2 ms, 5%)"
-
-
-def test_without_a_policy_there_is_nothing_to_say():
-    assert plan_on(a_run(a_step("a")), a_cluster(), {"generations": 1}).policy == ()

@@ -294,7 +294,7 @@ def test_the_namespace_says_whose_claims_are_meant(monkeypatch):
         graphs.append(graph)
         return a_plan()
 
-    monkeypatch.setattr("kfp_placement_engine.planning.policy_options.plan_run", planned)
+    monkeypatch.setattr("kfp_placement.planning.plan_run", planned)
     preview(one_step(place), CLUSTER, namespace="team-a")
     assert graphs[0].namespace == "team-a"
     with pytest.raises(RunError, match="'Team A' cannot be the name of a namespace"):

@@ -19,9 +19,8 @@ from kfp_placement_engine.contract.policy import (
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import LatencyTolerance
-from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
-from kfp_placement_engine.planning.plan_runs import PlanOptions, Progress, plan_run
+from kfp_placement_engine.planning.plan_runs import PlanOptions
 from kfp_placement_engine.search.genetic import GeneticParams
 
 
@@ -61,30 +60,6 @@ def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
         # What is assumed stands in the cluster's defaults, a Cluster file's own included.
         options = replace(policy_options(cluster.policy), assumptions=None)
     return replace(options, **given)
-
-
-def plan_on(
-    graph: RunGraph,
-    cluster: Cluster,
-    given: Mapping[str, Any],
-    progress: Progress | None = None,
-) -> Plan:
-    """Plan a run on a cluster, by its policy if it has one; the plan says what it took from it.
-
-    Args:
-        graph: the run.
-        cluster: the cluster.
-        given: fields of `PlanOptions` that somebody has asked for; they win.
-        progress: told how far planning is.
-
-    Raises:
-        PlanningError: see `plan_run`.
-    """
-    options, policy = options_on(cluster, given), cluster.policy
-    if policy is None:
-        return plan_run(graph, cluster, options, progress)
-    plan = plan_run(with_type_defaults(graph, policy.defaults), cluster, options, progress)
-    return replace(plan, policy=followed(policy, given))
 
 
 def with_type_defaults(graph: RunGraph, defaults: AssumedValues) -> RunGraph:

@@ -1,0 +1,103 @@
+"""What `plan` was given -> the plan."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kfp_placement.cli.inputs import (
+    check_sources,
+    connect_live,
+    read_cluster_source,
+    read_package,
+    usage_errors,
+)
+from kfp_placement.cli.live_options import Target
+from kfp_placement.cli.progress import LiveLine
+
+if TYPE_CHECKING:
+    from kfp_placement.planning import GivenOptions
+    from kfp_placement_engine.model.plan import Plan
+    from kfp_placement_engine.model.run_graph import RunGraph
+
+
+@dataclass(frozen=True)
+class PlanInputs:
+    """What was given to `plan`, as click parsed it; the fields are its options.
+
+    None is what nobody asked for: the policy of the cluster says it, or the planner.
+    """
+
+    run: str
+    cluster: str
+    arguments: dict[str, str]
+    durations: dict[str, float]
+    durations_file: Path | None
+    loop_widths: dict[str, int]
+    assume_cached: tuple[str, ...]
+    namespace: str | None
+    seed: int | None
+    budget: float | None
+    generations: int | None
+    objective: str | None
+    dispatch: str | None
+    kube_version: tuple[int, int]
+    compare: tuple[str, ...]
+    marked_only: bool
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+
+def make_plan(given: PlanInputs) -> "Plan":
+    """Read, override, plan; with a live line on a terminal."""
+    check_sources(given.run, given.cluster)
+    target = Target(given.kubeconfig, given.context, given.namespace)
+    live = connect_live(given.cluster, target)
+    with LiveLine() as progress:
+        # Before a cluster is asked: a name that is wrong is told at once.
+        package = read_package(given.run)
+        cluster = read_cluster_source(given.cluster, progress, live)
+        from kfp_placement.planning import Overrides, RunSource, plan_request, read_graph
+        from kfp_placement_engine.exceptions import ArgumentError, InputError, UnknownLoopError
+
+        options = _options(given)
+        source = RunSource(package, given.arguments, given.loop_widths)
+        with usage_errors(ArgumentError, UnknownLoopError):
+            run = read_graph(source, cluster, options, progress)
+        run = _with_files(run, given, "" if live is None else live.namespace)
+        overrides = Overrides(given.durations, given.assume_cached, given.namespace)
+        with usage_errors(InputError):
+            request = plan_request(run, cluster, overrides, options)
+        return request.plan(progress)
+
+
+def _options(given: PlanInputs) -> "GivenOptions":
+    from kfp_placement.planning import GivenOptions
+
+    return GivenOptions(
+        budget_seconds=given.budget,
+        generations=given.generations,
+        seed=given.seed,
+        dispatch=given.dispatch,
+        objective=given.objective,
+        kube_version=given.kube_version,
+        compare=given.compare,
+        marked_only=given.marked_only,
+    )
+
+
+def _with_files(run: "RunGraph", given: PlanInputs, namespace: str) -> "RunGraph":
+    """The run with what its author's files say; the command line goes before them.
+
+    Args:
+        run: the run.
+        given: what was given.
+        namespace: of the kubeconfig's context, for runs that name none; "" = no cluster is asked.
+    """
+    from kfp_placement_engine.planning.overrides import in_namespace, with_durations
+    from kfp_placement_engine.readers.durations_file import read_durations_file
+
+    if namespace and given.namespace is None and not run.namespace:
+        run = in_namespace(run, namespace)
+    if given.durations_file is not None:
+        run = with_durations(run, read_durations_file(given.durations_file))
+    return run

@@ -1,0 +1,178 @@
+"""Plan a run before it starts: the one way that `preview`, `plan`, `check` and `demo` share.
+
+`read_graph` reads the run for the cluster it is planned on. `plan_request` puts in what somebody
+knows better and what the cluster's PlacementPolicy says; its request makes the plan. Needs no kfp,
+and raises the engine's errors, which each caller tells in its own way.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from kfp_placement._package import Package
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
+from kfp_placement_engine.planning.plan_runs import PlanOptions, Progress, assumptions_of, plan_run
+from kfp_placement_engine.planning.policy_options import (
+    followed,
+    options_on,
+    with_type_defaults,
+)
+from kfp_placement_engine.readers import read_run
+from kfp_placement_engine.readers.options import ReadOptions
+
+
+@dataclass(frozen=True)
+class RunSource:
+    """A file that describes a run, and what the run is started with.
+
+    Attributes:
+        package: the file, as read.
+        arguments: values of pipeline parameters.
+        loop_widths: number of iterations by loop, where it is known only at run time.
+    """
+
+    package: Package
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    loop_widths: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What somebody knows better than the run's file.
+
+    Attributes:
+        durations: run times by step, as `with_durations` takes them: "20m", or seconds.
+        assume_cached: steps whose result is taken to be in KFP's cache.
+        namespace: where the run goes; None = where it says itself.
+    """
+
+    durations: Mapping[str, object] = field(default_factory=dict)
+    assume_cached: Iterable[str] = ()
+    namespace: str | None = None
+
+
+@dataclass(frozen=True)
+class GivenOptions:
+    """Options of planning that somebody has asked for; they win over the cluster's policy.
+
+    The attributes are those of `PlanOptions`. None is what nobody asked for: the policy of the
+    cluster says it, or the planner. What cannot be planned with is a `PlanningError` at once,
+    before anything is read.
+    """
+
+    budget_seconds: float | None = None
+    generations: int | None = None
+    seed: int | None = None
+    dispatch: str | None = None
+    objective: str | None = None
+    kube_version: tuple[int, int] | None = None
+    compare: tuple[str, ...] | None = None
+    marked_only: bool | None = None
+    assumptions: Assumptions | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be planned with."""
+        PlanOptions(**self.values())
+
+    def values(self) -> dict[str, Any]:
+        """Those that were asked for, by field of `PlanOptions`."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """A run, ready to be planned on a cluster.
+
+    Attributes:
+        run: the run as it is planned: with overrides, and with what the cluster's policy assumes
+            of steps by their type.
+        cluster: the cluster.
+        options: how to plan: as asked for, else by the cluster's policy, else as usual.
+        policy: what is taken from the policy, as it stands there: `objective: packing`.
+    """
+
+    run: RunGraph
+    cluster: Cluster
+    options: PlanOptions
+    policy: tuple[str, ...] = ()
+
+    def plan(self, progress: Progress | None = None) -> Plan:
+        """Make the plan; it says what it took from the policy.
+
+        Args:
+            progress: told how far planning is.
+
+        Raises:
+            PlanningError: a run without steps, or a cluster without nodes.
+        """
+        plan = plan_run(self.run, self.cluster, self.options, progress)
+        return replace(plan, policy=self.policy)
+
+
+def read_graph(
+    source: RunSource,
+    cluster: Cluster | None = None,
+    options: GivenOptions | None = None,
+    progress: Progress | None = None,
+) -> RunGraph:
+    """Read a run; loops whose width nobody knows are as wide as the cluster's source assumes.
+
+    Args:
+        source: the run.
+        cluster: where it is planned, if anywhere.
+        options: how it is planned there.
+        progress: told how far reading is.
+
+    Raises:
+        ArgumentError: an argument that the run does not take, or of the wrong type.
+        UnknownLoopError: a width of a loop that the run does not have, or has twice.
+        InputError: the run cannot be read.
+    """
+    reading = ReadOptions(
+        arguments=source.arguments,
+        loop_widths=source.loop_widths,
+        default_loop_width=_loop_width(cluster, options or GivenOptions()),
+    )
+    package = source.package
+    return read_run(package.data, name=package.name, options=reading, progress=progress)
+
+
+def plan_request(
+    run: RunGraph,
+    cluster: Cluster,
+    overrides: Overrides | None = None,
+    options: GivenOptions | None = None,
+) -> PlanRequest:
+    """The request to plan a run on a cluster, by the cluster's policy if it has one.
+
+    Args:
+        run: as `read_graph` reads it.
+        cluster: the cluster.
+        overrides: what is known better than the run's file says.
+        options: how to plan; what is asked for goes before the policy.
+
+    Raises:
+        UnknownStepError: an override names a step that the run does not have.
+        QuantityError: a duration is malformed.
+        InputError: a step that is never cached, or no name of a namespace.
+    """
+    better = overrides or Overrides()
+    given = (options or GivenOptions()).values()
+    run = in_namespace(run, better.namespace)
+    run = with_cached(with_durations(run, better.durations), better.assume_cached)
+    planned_with, policy = options_on(cluster, given), cluster.policy
+    if policy is None:
+        return PlanRequest(run, cluster, planned_with)
+    run = with_type_defaults(run, policy.defaults)
+    return PlanRequest(run, cluster, planned_with, followed(policy, given))
+
+
+def _loop_width(cluster: Cluster | None, options: GivenOptions) -> int:
+    if cluster is None:
+        return Assumptions.loop_width
+    return assumptions_of(cluster, options_on(cluster, options.values())).loop_width

@@ -1,0 +1,93 @@
+"""The one way to a plan before a run starts: what is asked for, then the policy, then as usual."""
+
+from dataclasses import replace
+
+import pytest
+
+from kfp_placement._package import Package
+from kfp_placement.planning import GivenOptions, Overrides, RunSource, plan_request, read_graph
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import PlanningError, UnknownStepError
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.planning.plan_runs import PlanOptions
+from tests.support.builders import a_cluster, a_run, a_step, nodes
+
+LOOP = b"""{
+  "components": {"comp-work": {"executorLabel": "e"}, "comp-loop": {"dag": {"tasks": {
+    "work": {"componentRef": {"name": "comp-work"}}}},
+    "inputDefinitions": {"parameters": {"item": {"parameterType": "NUMBER_INTEGER"}}}}},
+  "deploymentSpec": {"executors": {"e": {"container": {"image": "a/b:1"}}}},
+  "pipelineInfo": {"name": "looping"},
+  "root": {"inputDefinitions": {"parameters": {"items": {"parameterType": "LIST"}}},
+    "dag": {"tasks": {"loop": {"componentRef": {"name": "comp-loop"},
+      "inputs": {"parameters": {"item": {"componentInputParameter": "items"}}},
+      "parameterIterator": {"itemInput": "item", "items": {"inputParameter": "items"}}}}}},
+  "schemaVersion": "2.1.0"
+}"""
+
+
+def policy(**spec):
+    return PlacementPolicySpec.model_validate(spec)
+
+
+def test_a_plan_says_what_it_took_from_the_policy():
+    strict = policy(
+        objective="packing",
+        engine={"seed": 4},
+        latencyRules={"stepTypes": [], "tolerance": "2ms"},
+        defaults={"driver": "7s", "byType": [{"type": "Fit", "duration": "1h"}, {"type": "Odd"}]},
+        headroom={"cpu": "1"},
+    )
+    cluster = replace(a_cluster(*nodes(2)), policy=strict)
+    run = a_run(a_step("a", type="Fit", seconds=None))
+    plan = plan_request(run, cluster, options=GivenOptions(generations=1, seed=0)).plan()
+    assert plan.policy == (
+        "objective: packing",
+        "latencyRules.stepTypes: none",
+        "latencyRules.tolerance: 2ms",
+        "defaults.driver: 7s",
+        "defaults.byType[Fit]: duration 1h",
+        "defaults.byType[Odd]: nothing",
+    )
+    assert plan.step("a").duration_seconds == 3600
+    assert plan.all_durations_assumed
+    assert plan.objective == "packing"
+    assert plan.latency_tolerance.text == "max(2 ms, 5%)"
+
+
+def test_without_a_policy_there_is_nothing_to_say():
+    request = plan_request(a_run(a_step("a")), a_cluster(), options=GivenOptions(generations=1))
+    assert request.options == PlanOptions(generations=1)
+    assert request.plan().policy == ()
+
+
+def test_overrides_go_before_what_the_policy_assumes_of_types():
+    by_type = [{"type": "Fit", "duration": "1h"}]
+    cluster = replace(a_cluster(), policy=policy(defaults={"byType": by_type}))
+    run = a_run(a_step("a", type="Fit", seconds=None), a_step("b", type="Fit", seconds=None))
+    asked = Overrides(durations={"a": "5m"}, assume_cached=["b"], namespace="team-a")
+    planned = plan_request(run, cluster, asked).run
+    assert planned.namespace == "team-a"
+    assert [step.duration_seconds for step in planned.steps] == [300, 3600]
+    assert planned.steps[0].duration_source is DurationSource.GIVEN
+    assert [step.assumed_cached for step in planned.steps] == [False, True]
+
+
+def test_an_override_of_a_step_that_is_not_there_is_an_error():
+    with pytest.raises(UnknownStepError, match="'c'"):
+        plan_request(a_run(a_step("a")), a_cluster(), Overrides(durations={"c": 1}))
+
+
+def test_what_cannot_be_planned_with_is_refused_before_anything_is_read():
+    with pytest.raises(PlanningError, match="choose one of"):
+        GivenOptions(objective="speed")
+
+
+def test_a_loop_of_unknown_width_is_as_wide_as_is_assumed_on_the_cluster():
+    def iterations(*where):
+        return len(read_graph(RunSource(Package("looping", LOOP)), *where).steps)
+
+    cluster = replace(a_cluster(), defaults={"loop_width": 2})
+    assert (iterations(), iterations(cluster)) == (3, 2)
+    assert iterations(cluster, GivenOptions(assumptions=Assumptions(loop_width=4))) == 4
