@@ -97,17 +97,18 @@ verify: ## make generated files again, run all checks; nothing may be left uncom
 bench: bench-paper bench-wfinstances bench-scale ## make the tables of benchmarks/results again (an hour)
 
 bench-paper: setup ## the paper's experiment: 20 seeds, 10 s each (40 minutes)
-	@$(BIN)/kfp-placement bench paper --seeds $(or $(SEEDS),20) --budget $(or $(BUDGET),10s) \
+	@$(BIN)/python -m benchmarks.paper --seeds $(or $(SEEDS),20) --budget $(or $(BUDGET),10s) \
 		--output benchmarks/results/paper.md
 
 bench-wfinstances: setup ## recorded workflow runs, 2 s and 6 s of search each (7 minutes)
-	@$(BIN)/python -m kfp_placement.bench.wfinstances --output benchmarks/results/wfinstances.md
+	@$(BIN)/python -m benchmarks.wfinstances --budgets $(or $(BUDGET),2s 6s) \
+		--output benchmarks/results/wfinstances.md
 
 bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes)
-	@$(BIN)/python -m kfp_placement.bench.scale --output benchmarks/results/scale.md
+	@$(BIN)/python -m benchmarks.scale --budget $(or $(BUDGET),2s) --output benchmarks/results/scale.md
 
 bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
-	@$(BIN)/kfp-placement bench scheduler
+	@$(BIN)/python -m benchmarks.scheduler
 
 # Not in `bench`: it needs Go, and a machine on which nothing else is at work.
 bench-cluster: setup ## default scheduler, extender and gates on real control planes; a large cluster (30 minutes)

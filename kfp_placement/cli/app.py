@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from kfp_placement.cli.bench_command import bench
 from kfp_placement.cli.check_command import check
 from kfp_placement.cli.cluster_command import cluster
 from kfp_placement.cli.completion_command import completion
@@ -54,7 +53,6 @@ for _command in (
     watch,
     release,
     demo,
-    bench,
     completion,
 ):
     cli.add_command(_command)

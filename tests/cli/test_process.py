@@ -61,8 +61,6 @@ def child_cpu_seconds(*command):
         ["explain", "--help"],
         ["watch", "--help"],
         ["release", "--help"],
-        ["bench", "--help"],
-        ["bench", "paper", "--help"],
         ["completion", "zsh"],
     ],
     ids=" ".join,
@@ -252,7 +250,6 @@ def test_completion_scripts(shell):
         ("kfp-placement pl", ["plan"]),
         ("kfp-placement plan --comp", ["--compare"]),
         ("kfp-placement plan --compare heft,f", ["heft,fifo"]),
-        ("kfp-placement bench ", ["paper", "scheduler"]),
         ("kfp-placement plan -o h", ["html"]),
     ],
 )
@@ -301,7 +298,7 @@ def test_both_programs_are_installed():
 
 
 def test_every_command_has_examples():
-    for command in ("plan", "check", "cluster", "demo", "bench", "bench paper", "completion"):
+    for command in ("plan", "check", "cluster", "demo", "completion"):
         done = subprocess.run(
             [*PROGRAM, *command.split(), "--help"],
             capture_output=True,

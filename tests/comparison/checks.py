@@ -1,4 +1,4 @@
-"""`check`, `cluster`, `demo`, `bench scheduler`, and what help and completion say."""
+"""`check`, `cluster`, `demo`, and what help and completion say."""
 
 import shlex
 
@@ -6,7 +6,7 @@ from tests.comparison.cases import CaseFolder
 from tests.comparison.command_line import run
 from tests.comparison.inputs import CLUSTERS, modules, runs
 
-COMMANDS = ("plan", "check", "cluster", "list", "explain", "watch", "release", "demo", "bench")
+COMMANDS = ("plan", "check", "cluster", "list", "explain", "watch", "release", "demo")
 PROCESSES = ("plan", "extend", "release")
 COMPLETED = (
     "",
@@ -16,7 +16,6 @@ COMPLETED = (
     "plan --compare kube-default,",
     "plan -o ",
     "list -",
-    "bench ",
     "completion ",
     "explain -o w",
 )
@@ -43,20 +42,19 @@ def collect_modules(cases: CaseFolder) -> None:
 
 
 def collect_others(cases: CaseFolder) -> None:
-    """`cluster`, `demo` and `bench scheduler`."""
+    """`cluster` and `demo`."""
     for name, file in CLUSTERS.items():
         _ask(cases, f"cluster/{name}", "cluster", file)
     for name, more in {"demo": [], "demo-seed": ["--seed", "3"]}.items():
         arguments = ["demo", *more, "--output", "taxi.html"]
         done = run("kfp-placement", arguments, files=["taxi.html"])
         cases.command(name, "kfp-placement", arguments, done)
-    _ask(cases, "bench-scheduler", "bench", "scheduler", "--data", "data")
 
 
 def collect_help(cases: CaseFolder) -> None:
     """Help of all commands at several widths, versions, and what a shell completes."""
     for columns in ("60", "80", "100", "160"):
-        for command in ("", *COMMANDS, "completion", "bench paper", "bench scheduler"):
+        for command in ("", *COMMANDS, "completion"):
             arguments = [*command.split(), "--help"]
             done = run("kfp-placement", arguments, environment={"COLUMNS": columns})
             name = f"{columns}/{command or 'all'}"

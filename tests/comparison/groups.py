@@ -27,7 +27,7 @@ GROUPS = {
     "check": Group("checks:collect_check", "`check` of all runs", shares=2),
     "modules": Group("checks:collect_modules", "`plan` of pipelines in Python"),
     "inputs": Group("plans:collect_inputs", "what `plan` and `check` refuse, and stdin"),
-    "others": Group("checks:collect_others", "`cluster`, `demo`, `bench scheduler`"),
+    "others": Group("checks:collect_others", "`cluster`, `demo`"),
     "help": Group("checks:collect_help", "help, versions, completion"),
     "files": Group("rendered:collect", "`deploy`, kinds, schemas, samples"),
 }

@@ -174,8 +174,6 @@ _ODD = {
     "cluster-missing": ["cluster", "none.yaml"],
     "cluster-written": ["cluster", "clusters/dump.yaml", "--output", "cluster.yaml"],
     "demo-to-nowhere": ["demo", "--output", "no/such/folder/x.html"],
-    "bench-unknown": ["bench", "speed"],
-    "bench-no-data": ["bench", "scheduler", "--data", "none"],
 }
 
 _TYPED = (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement.bench.data import DATA_VARIABLE, data_folder
+from benchmarks.data import DATA_VARIABLE, data_folder
 from kfp_placement_engine.exceptions import InputNotFoundError
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement.bench.data import DATA_VARIABLE, data_folder
+from benchmarks.data import DATA_VARIABLE, data_folder
 from kfp_placement_engine.exceptions import InputNotFoundError
 
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.tables import Table, as_markdown, as_text
 from kfp_placement._files import write_whole
-from kfp_placement.bench.tables import Table, as_markdown, as_text
 from tests.controller.cluster_bench.playing import Actuator, Player
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.cluster_bench.report import Results, parts_of

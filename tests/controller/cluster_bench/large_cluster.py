@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement.bench.data import data_folder
+from benchmarks.data import data_folder
 from tests.controller.cluster_bench.runs import JsonObject, StepShape, workflow
 from tests.controlplane import objects
 from tests.controlplane.api import Api

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kfp_placement.bench.tables import Table, machine, percent
+from benchmarks.tables import Table, machine, percent
 from tests.controller.cluster_bench.playing import Actuator, Outcome
 from tests.controller.cluster_bench.scenarios import Scenario
 from tests.controller.cluster_bench.simulated import Simulated

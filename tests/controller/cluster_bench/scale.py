@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from benchmarks.tables import as_markdown, as_text
 from kfp_placement._files import write_whole
-from kfp_placement.bench.tables import as_markdown, as_text
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import EngineError
 from tests.controller.cluster_bench import large_cluster, scale_report, throughput

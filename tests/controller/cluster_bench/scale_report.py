@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from kfp_placement.bench.tables import Table, machine
+from benchmarks.tables import Table, machine
 from tests.controlplane.build import KUBERNETES
 
 

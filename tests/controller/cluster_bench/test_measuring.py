@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement.bench.tables import Table
+from benchmarks.tables import Table
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
 from tests.controller.cluster_bench.playing import Actuator, Outcome
 from tests.controller.cluster_bench.recorder import Recorder

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kfp_placement.bench.data import data_folder
+from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import ElsewhereNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan

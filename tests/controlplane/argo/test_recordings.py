@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kfp_placement.bench.data import data_folder
+from benchmarks.data import data_folder
 from kfp_placement_engine.exceptions import InputNotFoundError
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import Player

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement.bench.recording import Recording, read_recording
-from kfp_placement.bench.scheduler import replay
+from benchmarks.recording import Recording, read_recording
+from benchmarks.scheduler import replay
 from tests.support.data import data_path
 
 PLUGINS = Path(__file__).parent / "data"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement.bench.seed_experiment import DURATIONS, MIXES, Draw, draw_problem
+from benchmarks.seed_experiment import DURATIONS, MIXES, Draw, draw_problem
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.genetic import GeneticParams

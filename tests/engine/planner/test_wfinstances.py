@@ -1,6 +1,6 @@
 """Recorded workflow runs: never worse than a baseline, and the baselines as measured before.
 
-The first figures (`kfp_placement.bench.wfinstances_origin`) come from other code for the same
+The first figures (`benchmarks.wfinstances_origin`) come from other code for the same
 model: slots, direct transfers of 125 MB/s, kube-default as a queue of ready tasks that takes the
 node with the largest share of free slots.
 """
@@ -11,8 +11,8 @@ from statistics import fmean
 
 import pytest
 
-from kfp_placement.bench.wfinstances import CLUSTERS, SlotCluster, slot_problem, slot_run
-from kfp_placement.bench.wfinstances_origin import ORIGIN
+from benchmarks.wfinstances import CLUSTERS, SlotCluster, slot_problem, slot_run
+from benchmarks.wfinstances_origin import ORIGIN
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.search.baselines import BASELINES, schedules_of
 from kfp_placement_engine.search.fitness import better

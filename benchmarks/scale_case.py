@@ -1,6 +1,6 @@
 """One measurement of scale, in a process of its own: how much time and memory a plan takes.
 
-`python -m kfp_placement.bench.scale_case kfp 1000 100 2` prints one line of JSON.
+`python -m benchmarks.scale_case kfp 1000 100 2` prints one line of JSON.
 """
 
 import json
@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kfp_placement.bench.made_up_runs import Shape, made_up_cluster, made_up_run
+from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import (
     Cluster,
     GeneticParams,

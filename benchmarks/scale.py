@@ -1,20 +1,22 @@
 """How planning scales: time to the first plan, time to the end, memory, distance to the bound.
 
-`python -m kfp_placement.bench.scale --help`. Runs and clusters are made up (`made_up_runs`); every
+`python -m benchmarks.scale --help`. Runs and clusters are made up (`made_up_runs`); every
 case is measured in a fresh process, so that its memory is its own.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kfp_placement._files import write_whole
-from kfp_placement.bench.made_up_runs import Shape
-from kfp_placement.bench.tables import Table, as_markdown, as_text, machine, percent
+from benchmarks.command import Echo, add_output, exit_code_of, parser_of, seconds, show
+from benchmarks.made_up_runs import Shape
+from benchmarks.tables import Page, Table, machine, percent
+from kfp_placement.cli.output import check_target
 
 SIZES = ((100, 50), (1000, 20), (1000, 100), (1000, 1000), (10_000, 100), (10_000, 1000))
 """Steps and nodes."""
@@ -25,6 +27,8 @@ LIMIT_SECONDS = 10.0
 """A run of 1,000 steps on 1,000 nodes must be planned within this, everything counted."""
 
 _LIMITED = 1000
+_SIZE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})", re.ASCII)
+_ROOT = Path(__file__).resolve().parents[1]
 
 _IMPORT = (
     "import time; started = time.perf_counter(); import kfp_placement_engine.planning; "
@@ -33,10 +37,11 @@ _IMPORT = (
 
 
 def main(
-    echo: Callable[[str], None],
+    echo: Echo,
     *,
     sizes: Sequence[tuple[int, int]] = SIZES,
     budget_seconds: float = 2.0,
+    form: str = "table",
     output: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> int:
@@ -46,6 +51,7 @@ def main(
         echo: prints a line.
         sizes: steps and nodes of each case.
         budget_seconds: of each search.
+        form: one of `FORMATS`.
         output: also write the tables as Markdown to this file.
         progress: told what is being done.
 
@@ -65,10 +71,12 @@ def main(
         time_table(cases),
         quality_table(cases),
     ]
-    for line in as_text(parts):
-        echo(line)
-    if output is not None:
-        write_whole(output.resolve(), as_markdown("Scale", parts))
+    figures = {
+        "machine": machine(),
+        "budgetSeconds": budget_seconds,
+        "cases": [_figures(case) for case in cases],
+    }
+    show(Page("Scale", parts, figures), echo, form, output)
     return 0 if all(is_good(case) for case in cases) else 1
 
 
@@ -76,7 +84,8 @@ def measure_apart(shape: Shape, budget_seconds: float) -> dict[str, Any]:
     """`scale_case.measure` in a process of its own."""
     words = [shape.kind, str(shape.steps), str(shape.nodes), str(budget_seconds)]
     done = subprocess.run(
-        [sys.executable, "-m", "kfp_placement.bench.scale_case", *words],
+        [sys.executable, "-m", "benchmarks.scale_case", *words],
+        cwd=_ROOT,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -102,6 +111,15 @@ def is_good(case: Mapping[str, Any]) -> bool:
     in_time = not small or case["total_seconds"] <= LIMIT_SECONDS
     honest = case["makespan_seconds"] >= case["bound_seconds"] * (1 - 1e-6)
     return bool(in_time and honest and case["unplaced"] == 0)
+
+
+def _figures(case: Mapping[str, Any]) -> dict[str, Any]:
+    """A case with its keys as JSON has them elsewhere."""
+    figures = {}
+    for key, value in case.items():
+        first, *others = key.split("_")
+        figures[first + "".join(word.title() for word in others)] = value
+    return figures
 
 
 def _about(budget_seconds: float) -> list[str]:
@@ -162,27 +180,55 @@ def quality_table(cases: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m kfp_placement.bench.scale")
-    parser.add_argument("--budget", type=float, default=2.0, metavar="SECONDS", help="of search")
-    parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
+    parser = parser_of(
+        "scale",
+        "How planning scales: time to the first plan, to the end, memory, distance to the bound.",
+        examples=["", "--sizes 100x50 1000x100 --budget 1s", "--sizes 100x50 -o json"],
+        exit_codes="0 done, 1 a plan took too long, left a step out or beats its bound.",
+    )
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        default=2.0,
+        metavar="TIME",
+        help="time for each search [default: 2s]",
+    )
     parser.add_argument(
         "--sizes",
         nargs="+",
         default=SIZES,
-        type=lambda text: tuple(int(part) for part in text.split("x")),
+        type=_size,
         metavar="STEPSxNODES",
+        help="sizes of runs and clusters [default: those of the committed table]",
     )
+    add_output(parser)
     return parser
 
 
-if __name__ == "__main__":
-    asked = _parser().parse_args()
-    sys.exit(
-        main(
+def _size(text: str) -> tuple[int, int]:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r:.40}: write steps and nodes as in 1000x100")
+    return int(match[1]), int(match[2])
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.scale` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+
+    def measured() -> int:
+        check_target(asked.output)
+        return main(
             print,
             sizes=asked.sizes,
             budget_seconds=asked.budget,
+            form=asked.form,
             output=asked.output,
             progress=lambda text: print(text, file=sys.stderr),
         )
-    )
+
+    return exit_code_of(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

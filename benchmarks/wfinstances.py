@@ -1,6 +1,6 @@
 """Recorded workflow runs on slots: kube-default, HEFT and our search beside the lower bound.
 
-`python -m kfp_placement.bench.wfinstances --help`. The files are the 22 of WfCommons' WfInstances
+`python -m benchmarks.wfinstances --help`. The files are the 22 of WfCommons' WfInstances
 that the data set `wfinstances` holds. A node has slots, one task a slot, and a speed; data moves
 from node to node at 125 MB/s, and not at all within one.
 """
@@ -12,10 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from kfp_placement._files import write_whole
-from kfp_placement.bench.data import data_folder
-from kfp_placement.bench.tables import as_markdown, as_text
-from kfp_placement.bench.wfinstances_report import Outcome, parts_of
+from benchmarks.command import (
+    DATA_HELP,
+    Echo,
+    add_output,
+    exit_code_of,
+    parser_of,
+    seconds,
+    show,
+)
+from benchmarks.data import data_folder
+from benchmarks.tables import Page, machine
+from benchmarks.wfinstances_report import Outcome, figures_of, parts_of
+from kfp_placement.cli.output import check_target
 from kfp_placement_engine import (
     BASELINES,
     Cluster,
@@ -112,10 +121,11 @@ def measure(path: Path, cluster: SlotCluster, budgets: Sequence[float], seed: in
 
 
 def main(
-    echo: Callable[[str], None],
+    echo: Echo,
     *,
     budgets: Sequence[float] = (2.0, 6.0),
     data: Path | None = None,
+    form: str = "table",
     output: Path | None = None,
     files: Sequence[str] = (),
     progress: Callable[[str], None] = lambda text: None,
@@ -126,6 +136,7 @@ def main(
         echo: prints a line.
         budgets: seconds of search, shortest first.
         data: the data folder, or that of the instances; None looks for it.
+        form: one of `FORMATS`.
         output: also write the tables as Markdown to this file.
         files: names (without `.json`) of the only files to take; none = all.
         progress: told what is being done.
@@ -143,35 +154,58 @@ def main(
         for path in paths:
             progress(f"{cluster.name}: {path.stem}")
             outcomes.append(measure(path, cluster, budgets))
-    parts = parts_of(outcomes, budgets)
-    for line in as_text(parts):
-        echo(line)
-    if output is not None:
-        write_whole(output.resolve(), as_markdown("Recorded workflow runs", parts))
+    figures = {"machine": machine(), "outcomes": figures_of(outcomes)}
+    page = Page("Recorded workflow runs", parts_of(outcomes, budgets), figures)
+    show(page, echo, form, output)
     return 0 if all(outcome.is_possible for outcome in outcomes) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m kfp_placement.bench.wfinstances")
-    parser.add_argument("--data", type=Path, help="data folder, or that of the instances")
-    parser.add_argument("--budgets", type=float, nargs="+", default=[2.0, 6.0], metavar="SECONDS")
-    parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
-    parser.add_argument("--files", nargs="*", default=(), help="names of the only files to take")
+    parser = parser_of(
+        "wfinstances",
+        "Recorded workflow runs on slots: kube-default, HEFT and our search beside the bound.",
+        examples=["", "--budgets 1s --files sarek-dirt02-001", "--data path/to/data -o json"],
+        exit_codes="0 done, 1 a plan is worse than HEFT or beats its bound, 3 no data.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FOLDER",
+        help=f"the data folder, or that of the instances {DATA_HELP}",
+    )
+    parser.add_argument(
+        "--budgets",
+        type=seconds,
+        nargs="+",
+        default=[2.0, 6.0],
+        metavar="TIME",
+        help="times for the search, the shortest first [default: 2s 6s]",
+    )
+    parser.add_argument(
+        "--files", nargs="*", default=(), metavar="NAME", help="the only files to take"
+    )
+    add_output(parser)
     return parser
 
 
-if __name__ == "__main__":
-    asked = _parser().parse_args()
-    try:
-        code = main(
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.wfinstances` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+
+    def measured() -> int:
+        check_target(asked.output)
+        return main(
             print,
             budgets=asked.budgets,
             data=asked.data,
+            form=asked.form,
             output=asked.output,
             files=asked.files,
             progress=lambda text: print(text, file=sys.stderr),
         )
-    except InputNotFoundError as missing:
-        print(f"Error: {missing}", file=sys.stderr)
-        code = 3
-    sys.exit(code)
+
+    return exit_code_of(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

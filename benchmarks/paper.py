@@ -1,18 +1,22 @@
-"""`kfp-placement bench paper`: the experiment of the paper on ML tasks on Kubernetes, repeated.
+"""`python -m benchmarks.paper`: the experiment of the paper on ML tasks on Kubernetes, repeated.
 
 Everything a row compares comes from the same draws: strict first in first out (what the paper's
 figures fit), the default scheduler, HEFT, the paper's genetic algorithm, our search, and the
 pattern-LP bound that no schedule can beat. What is drawn stands in `seed_experiment`.
 """
 
+import argparse
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kfp_placement._files import write_whole
-from kfp_placement.bench.paper_report import Outcome, Rooms, parts_of
-from kfp_placement.bench.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
-from kfp_placement.bench.tables import as_markdown, as_text, machine
+from benchmarks.command import Echo, add_output, exit_code_of, parser_of, seconds, show
+from benchmarks.paper_report import Outcome, Rooms, figures_of, parts_of
+from benchmarks.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
+from benchmarks.tables import Page, Table, machine
+from kfp_placement.cli.output import check_target
+from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
 from kfp_placement_engine.search.paper_genetic import is_constant
 
@@ -22,10 +26,13 @@ Progress = Callable[[float, str], None]
 FULL_SEEDS, FULL_BUDGET_SECONDS = 20, 10.0
 """What the committed table was made with."""
 
+MAX_SEEDS = 10_000
+"""More take weeks."""
+
 ROOM_DRAWS = 20
 """Draws of each mix from which the room against strict FIFO is taken."""
 
-FULL_COMMAND = "kfp-placement bench paper --seeds 20 --budget 10s"
+FULL_COMMAND = "python -m benchmarks.paper --seeds 20 --budget 10s"
 
 
 @dataclass(frozen=True)
@@ -74,23 +81,25 @@ def _silent(share: float, text: str) -> None:
 
 
 def main(
-    echo: Callable[[str], None],
+    echo: Echo,
     *,
     seeds: int,
     budget_seconds: float,
+    form: str = "table",
     output: Path | None = None,
     progress: Progress = _silent,
 ) -> int:
-    """Run the experiment and print its tables and what they mean; see `run` and `show`."""
-    return show(run(PaperSettings(seeds, budget_seconds), progress), echo, output)
+    """Run the experiment and print its tables and what they mean; see `run` and `report`."""
+    return report(run(PaperSettings(seeds, budget_seconds), progress), echo, form, output)
 
 
-def show(result: PaperResult, echo: Callable[[str], None], output: Path | None = None) -> int:
+def report(result: PaperResult, echo: Echo, form: str = "table", output: Path | None = None) -> int:
     """Print tables and conclusions.
 
     Args:
         result: what a run gave.
         echo: prints a line.
+        form: one of `FORMATS`.
         output: also write the tables as Markdown to this file.
 
     Returns:
@@ -99,20 +108,9 @@ def show(result: PaperResult, echo: Callable[[str], None], output: Path | None =
     Raises:
         RunError: the file cannot be written.
     """
-    outcomes = result.outcomes
-    parts = [
-        _about(result.settings),
-        *parts_of(outcomes, result.rooms),
-        *_how_to_repeat(result.settings),
-    ]
-    for line in as_text(parts):
-        echo(line)
-    if output is not None:
-        write_whole(output.resolve(), as_markdown("The paper's experiment", parts))
-    impossible = [outcome for outcome in outcomes if outcome.beats_bound]
-    for outcome in impossible:
-        echo(f"error: a schedule of {outcome.draw} beats the bound")
-    return 1 if impossible or any(not outcome.on_target for outcome in outcomes) else 0
+    show(_page(result), echo, form, output)
+    good = all(outcome.on_target and not outcome.beats_bound for outcome in result.outcomes)
+    return 0 if good else 1
 
 
 def run(settings: PaperSettings, progress: Progress = _silent) -> PaperResult:
@@ -155,6 +153,25 @@ def measure(draw: Draw, budget_seconds: float) -> Outcome:
     return Outcome(draw, bound.seconds, bound.kind, makespans, is_constant(problem))
 
 
+def _page(result: PaperResult) -> Page:
+    settings, outcomes = result.settings, result.outcomes
+    parts: list[Table | Sequence[str]] = [
+        _about(settings),
+        *parts_of(outcomes, result.rooms),
+        *_how_to_repeat(settings),
+    ]
+    impossible = [each.draw for each in outcomes if each.beats_bound]
+    if impossible:
+        parts.append([f"error: a schedule of {draw} beats the bound" for draw in impossible])
+    figures = {
+        "machine": machine(),
+        "seeds": settings.seeds,
+        "budgetSeconds": settings.budget_seconds,
+        **figures_of(outcomes, result.rooms),
+    }
+    return Page("The paper's experiment", parts, figures)
+
+
 def _about(settings: PaperSettings) -> list[str]:
     seeds = f"{settings.seeds} seeds (from 0)" if settings.seeds > 1 else "seed 0"
     return [
@@ -168,3 +185,51 @@ def _how_to_repeat(settings: PaperSettings) -> list[list[str]]:
     if settings.seeds >= FULL_SEEDS and settings.budget_seconds >= FULL_BUDGET_SECONDS:
         return []
     return [["A short run. The whole table takes about 40 minutes:", f"  {FULL_COMMAND}"]]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(
+        "paper",
+        "Repeat the paper's experiment: its queue, its model, fair baselines and the bound.",
+        examples=["", "--seeds 20 --budget 10s --output paper.md", "--seeds 1 -o json"],
+        exit_codes="0 done, 1 a target is missed or a bound is wrong.",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=_seeds,
+        default=3,
+        metavar="COUNT",
+        help="draws of each mix and kind of durations; the committed table has 20 [default: 3]",
+    )
+    parser.add_argument(
+        "--budget",
+        type=seconds,
+        default=1.0,
+        metavar="TIME",
+        help="time for each search; the committed table has 10s [default: 1s]",
+    )
+    add_output(parser)
+    return parser
+
+
+def _seeds(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_SEEDS):
+        raise argparse.ArgumentTypeError(f"{text!r:.40}: give a number from 1 to {MAX_SEEDS:,}")
+    return int(text)
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.paper` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+
+    def measured() -> int:
+        check_target(asked.output)
+        with LiveLine() as progress:
+            result = run(PaperSettings(asked.seeds, asked.budget), progress)
+        return report(result, print, asked.form, asked.output)
+
+    return exit_code_of(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

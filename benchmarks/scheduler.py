@@ -1,17 +1,22 @@
-"""`kfp-placement bench scheduler`: does our kube-scheduler decide as the real one did?
+"""`python -m benchmarks.scheduler`: does our kube-scheduler decide as the real one did?
 
 Each pod of a recording is decided on the state made by the recorded nodes of the pods before it, so
 one difference does not cause others. What the planner's default-scheduler baseline scores with is
 checked here, as both call the same functions.
 """
 
+import argparse
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from kfp_placement.bench.data import data_file
-from kfp_placement.bench.recording import RecordedPod, Recording, read_recording
+from benchmarks.command import DATA_HELP, Echo, exit_code_of, parser_of
+from benchmarks.data import data_file
+from benchmarks.recording import RecordedPod, Recording, read_recording
+from benchmarks.tables import Page, Table
 from kfp_placement_engine.kube_scheduler.model import KubeScheduler
 from kfp_placement_engine.kube_scheduler.state import SchedulerState
 
@@ -94,8 +99,44 @@ class Report:
             lines.append(f"and {left:,} more differences")
         return lines
 
+    def page(self) -> Page:
+        """The report as a page, all differences included."""
+        rows = [
+            ("same feasible nodes", "pods", self.feasible),
+            ("every plugin's score equal", "pod-node pairs", self.scores),
+            ("same node where one is best", "pods", self.single_best),
+            ("a best node where several are equal", "pods", self.ties),
+            ("a best node, unscored (batching)", "pods", self.batched),
+        ]
+        headings = ["compared", "of", "equal", "total"]
+        cells = [[what, of, f"{each.equal:,}", f"{each.total:,}"] for what, of, each in rows]
+        about = f"kube-scheduler {self.kubernetes}, stock profile: {self.clusters:,} clusters, "
+        parts: list[Table | Sequence[str]] = [
+            [f"{about}{self.pods:,} pods."],
+            Table("Decisions as recorded", headings, cells, words=2),
+        ]
+        if self.differences:
+            parts.append([f"- {text}" for text in self.differences])
+        return Page("Decisions of kube-scheduler", parts, self._figures())
 
-def main(data: Path | None, echo: Callable[[str], None]) -> int:
+    def _figures(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "kubernetes": self.kubernetes,
+            "clusters": self.clusters,
+            "pods": self.pods,
+            "agrees": self.agrees,
+            "feasible": asdict(self.feasible),
+            "scores": asdict(self.scores),
+            "singleBest": asdict(self.single_best),
+            "ties": asdict(self.ties),
+            "tiesInHeapOrder": self.ties_in_heap_order,
+            "batched": asdict(self.batched),
+            "differences": list(self.differences),
+        }
+
+
+def main(data: Path | None, echo: Echo, form: str = "table") -> int:
     """Replay a recording and print what agrees.
 
     Returns the exit code: 1 if anything differs, or if the recording holds no scores to compare.
@@ -103,13 +144,14 @@ def main(data: Path | None, echo: Callable[[str], None]) -> int:
     Args:
         data: the recording, or a folder with it; None looks for the data folder.
         echo: prints a line.
+        form: one of `FORMATS`.
 
     Raises:
         InputNotFoundError: the recording is not there.
         InputError: it has another form.
     """
     report = run(data_file(data, "kube-scheduler-1.36.3", "default-profile.json"))
-    for line in report.lines():
+    for line in report.lines() if form == "table" else report.page().lines(form):
         echo(line)
     return 0 if report.agrees else 1
 
@@ -244,3 +286,29 @@ def _feasible_text(name: str, recorded: set[str], fitting: tuple[str, ...]) -> s
     missing = ", ".join(sorted(recorded - set(fitting)))
     extra = ", ".join(sorted(set(fitting) - recorded))
     return f"{name}: feasible only as recorded: {missing or 'none'}; only ours: {extra or 'none'}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(
+        "scheduler",
+        "Replay what the real kube-scheduler chose and compare: nodes, scores, choice.",
+        examples=["", "--data recording.json.gz", "-o json"],
+        exit_codes="0 all equal, 1 differences or nothing was scored, 3 no data.",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help=f"the recording, or the folder it is in {DATA_HELP}",
+    )
+    return parser
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.scheduler` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+    return exit_code_of(lambda: main(asked.data, print, asked.form))
+
+
+if __name__ == "__main__":
+    sys.exit(command())

@@ -1,9 +1,14 @@
-"""Tables of results: aligned for a terminal, Markdown for the committed files."""
+"""Tables of results: aligned for a terminal, Markdown for the committed files, figures as JSON."""
 
+import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+FORMATS = ("table", "json", "markdown")
+"""How results can be printed."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,29 @@ class Table:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         return "  ".join(cells).rstrip()
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a benchmark found, for all formats.
+
+    Attributes:
+        heading: of the page, as Markdown.
+        parts: tables, and paragraphs given as lines.
+        figures: what the tables are made of, not rounded; for JSON.
+    """
+
+    heading: str
+    parts: Sequence[Table | Sequence[str]]
+    figures: Mapping[str, Any]
+
+    def lines(self, form: str) -> list[str]:
+        """What is printed in one of `FORMATS`."""
+        if form == "json":
+            return [json.dumps(self.figures, indent=2)]
+        if form == "markdown":
+            return as_markdown(self.heading, self.parts).splitlines()
+        return as_text(self.parts)
 
 
 def as_markdown(heading: str, parts: Sequence[Table | Sequence[str]]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement.bench.tables import Table, as_markdown, as_text, machine, percent
+from benchmarks.tables import Table, as_markdown, as_text, machine, percent
 
 TABLE = Table("Makespans", ["run", "by", "s"], [["a", "us", "1,000"], ["long", "b", "2"]], words=2)
 

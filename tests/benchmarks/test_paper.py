@@ -1,10 +1,10 @@
-"""`kfp-placement bench paper`: all columns, honest bounds, conclusions that follow from them."""
+"""`python -m benchmarks.paper`: all columns, honest bounds, conclusions that follow from them."""
 
 import pytest
 
-from kfp_placement.bench.paper import PaperSettings, fifo_rooms, main, measure, run, show
-from kfp_placement.bench.paper_report import NAMES, Outcome
-from kfp_placement.bench.seed_experiment import DURATIONS, MIXES, Draw
+from benchmarks.paper import PaperSettings, fifo_rooms, main, measure, report, run
+from benchmarks.paper_report import NAMES, Outcome
+from benchmarks.seed_experiment import DURATIONS, MIXES, Draw
 
 BUDGET_SECONDS = 0.2
 
@@ -18,7 +18,7 @@ def result():
 
 def lines_of(result, **options):
     lines: list[str] = []
-    code = show(result, lines.append, **options)
+    code = report(result, lines.append, **options)
     return code, "\n".join(lines)
 
 

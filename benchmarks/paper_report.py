@@ -4,9 +4,10 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
-from kfp_placement.bench.seed_experiment import Draw
-from kfp_placement.bench.tables import Table, percent
+from benchmarks.seed_experiment import Draw
+from benchmarks.tables import Table, percent
 
 NAMES = {
     "ours": "our search",
@@ -78,6 +79,30 @@ def parts_of(outcomes: Sequence[Outcome], rooms: Rooms) -> list[Table | Sequence
         gain_table(outcomes),
         conclusions(outcomes, rooms),
     ]
+
+
+def figures_of(outcomes: Sequence[Outcome], rooms: Rooms) -> dict[str, Any]:
+    """What the tables and conclusions are made of, for JSON."""
+    return {
+        "outcomes": [
+            {
+                "mix": each.draw.mix,
+                "durations": each.draw.durations,
+                "seed": each.draw.seed,
+                "boundSeconds": each.bound_seconds,
+                "boundKind": each.bound_kind,
+                "makespanSeconds": dict(each.makespans),
+                "paperIsRandom": each.paper_is_random,
+                "beatsBound": each.beats_bound,
+                "onTarget": each.on_target,
+            }
+            for each in outcomes
+        ],
+        "mostGainOverStrictFifo": {
+            levels: {mix: list(found) for mix, found in mixes.items()}
+            for levels, mixes in rooms.items()
+        },
+    }
 
 
 def _rows(outcomes: Sequence[Outcome]) -> dict[tuple[str, str], list[Outcome]]:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from kfp_placement.bench.wfinstances import (
+from benchmarks.wfinstances import (
     CLUSTERS,
     instance_files,
     main,
@@ -13,8 +13,8 @@ from kfp_placement.bench.wfinstances import (
     slot_problem,
     slot_run,
 )
-from kfp_placement.bench.wfinstances_origin import ORIGIN
-from kfp_placement.bench.wfinstances_report import Outcome
+from benchmarks.wfinstances_origin import ORIGIN
+from benchmarks.wfinstances_report import Outcome
 from kfp_placement_engine import BASELINES
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.plan import Bound

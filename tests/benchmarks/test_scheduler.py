@@ -1,4 +1,4 @@
-"""`kfp-placement bench scheduler`: what it counts, prints and refuses."""
+"""`python -m benchmarks.scheduler`: what it counts, prints and refuses."""
 
 import copy
 import gzip
@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kfp_placement.bench.data import DATA_VARIABLE, data_file, data_folder
-from kfp_placement.bench.scheduler import main, run
+from benchmarks.data import DATA_VARIABLE, data_file, data_folder
+from benchmarks.scheduler import main, run
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from tests.support.kubernetes import container, node_object, pod_object
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kfp_placement.bench.made_up_runs import Shape, made_up_cluster, made_up_run
-from kfp_placement.bench.scale import KINDS, LIMIT_SECONDS, is_good, main, measure_apart
-from kfp_placement.bench.scale_case import measure
+from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
+from benchmarks.scale import KINDS, LIMIT_SECONDS, is_good, main, measure_apart
+from benchmarks.scale_case import measure
 from kfp_placement_engine import LoweringOptions, lower
 from kfp_placement_engine.model.run_graph import GroupKind
 

@@ -1,4 +1,4 @@
-"""Where the third-party data of benchmarks and checks lies; none of it ships with the package."""
+"""Where the third-party data of benchmarks and checks lies; none of it ships with this project."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def data_folder(explicit: Path | None = None) -> Path:
         if not named.is_dir():
             raise InputNotFoundError(f"{named}: no such folder of benchmark data")
         return named
-    for start in (Path(__file__).resolve().parents[2], Path.cwd()):
+    for start in (Path(__file__).resolve().parents[1], Path.cwd()):
         folder = start / _BESIDE
         if folder.is_dir():
             return folder.resolve()

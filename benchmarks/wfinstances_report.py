@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kfp_placement.bench.tables import Table, machine
-from kfp_placement.bench.wfinstances_origin import ORIGIN
+from benchmarks.tables import Table, machine
+from benchmarks.wfinstances_origin import ORIGIN
 from kfp_placement_engine.model.plan import Bound
 
 _MARGIN = 1e-6
@@ -48,6 +49,25 @@ def parts_of(outcomes: Sequence[Outcome], budgets: Sequence[float]) -> list[Tabl
         group = [each for each in outcomes if each.cluster == cluster]
         parts += [_makespans(cluster, group, budgets), _ratios(cluster, group, budgets)]
     return parts
+
+
+def figures_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """What the tables are made of, for JSON; times in seconds."""
+    return [
+        {
+            "cluster": each.cluster,
+            "file": each.name,
+            "tasks": each.tasks,
+            "boundSeconds": each.bound.seconds,
+            "boundKind": each.bound.kind,
+            "makespanSeconds": {"kube-default": each.kube, "heft": each.heft},
+            "ours": [
+                {"budgetSeconds": budget, "makespanSeconds": found}
+                for budget, found in each.ours.items()
+            ],
+        }
+        for each in outcomes
+    ]
 
 
 def _about(budgets: Sequence[float]) -> list[str]:

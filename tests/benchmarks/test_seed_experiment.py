@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from kfp_placement.bench.seed_experiment import (
+from benchmarks.seed_experiment import (
     DRAWS,
     DURATIONS,
     LEVELS,

@@ -1,0 +1,111 @@
+"""What the command lines of the benchmarks share: options, formats, errors and exit codes."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.data import DATA_VARIABLE
+from benchmarks.tables import FORMATS, Page, as_markdown
+from kfp_placement._files import write_whole
+from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.exceptions import PlacementError
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
+from kfp_placement_engine.model.quantities import parse_duration
+
+Echo = Callable[[str], None]
+"""Prints a line."""
+
+DATA_HELP = f"[default: the variable {DATA_VARIABLE}, else ../shared/data]"
+
+
+def parser_of(
+    name: str, summary: str, *, examples: Sequence[str], exit_codes: str
+) -> argparse.ArgumentParser:
+    """The parser of a benchmark's command line, with `-o`.
+
+    Args:
+        name: of the module.
+        summary: what it does.
+        examples: arguments, as people write them.
+        exit_codes: what they mean.
+    """
+    program = f"python -m benchmarks.{name}"
+    lines = ["Examples:", *(f"  {program} {each}".rstrip() for each in examples)]
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=summary,
+        epilog="\n".join([*lines, "", f"Exit codes: {exit_codes}"]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "-o",
+        dest="form",
+        choices=FORMATS,
+        default="table",
+        help="what to print [default: table]",
+    )
+    return parser
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add `--output`, for benchmarks whose tables are committed."""
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="also write the tables to FILE, as Markdown",
+    )
+
+
+def seconds(text: str) -> float:
+    """A time as in `10s`, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        return parse_duration(text)
+    except EngineError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def show(page: Page, echo: Echo, form: str = "table", output: Path | None = None) -> None:
+    """Print what a benchmark found.
+
+    Args:
+        page: what it found.
+        echo: prints a line.
+        form: one of `FORMATS`.
+        output: also write it as Markdown to this file.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    for line in page.lines(form):
+        echo(line)
+    if output is not None:
+        write_whole(output.resolve(), as_markdown(page.heading, page.parts))
+
+
+def exit_code_of(benchmark: Callable[[], int]) -> int:
+    """Run a benchmark; what it raises becomes one line on stderr and an exit code."""
+    try:
+        code = benchmark()
+        # Now, while a reader that has gone away is still noticed.
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Let what is still buffered go nowhere; Python would try to write it again at the end.
+        with open(os.devnull, "wb") as sink:
+            os.dup2(sink.fileno(), sys.stdout.fileno())
+        return ExitCode.FAILURE
+    except (EngineError, PlacementError) as error:
+        print(f"Error: {visible(str(error))}", file=sys.stderr)
+        missing = isinstance(error, InputNotFoundError)
+        return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE
+    return code

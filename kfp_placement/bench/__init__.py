@@ -1,1 +1,0 @@
-"""What `kfp-placement bench NAME` runs: published tables and checks, reproduced from data."""

@@ -1,0 +1,116 @@
+"""The command lines of the benchmarks: formats, messages, exit codes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import paper, scale, scheduler, wfinstances
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data"
+PLUGINS = ROOT / "tests/engine/kube_scheduler/data/plugins-1.36.3.json.gz"
+COMMANDS = {module.__name__: module.command for module in (paper, scale, scheduler, wfinstances)}
+
+
+@pytest.mark.parametrize("module", [scheduler, wfinstances], ids=lambda each: each.__name__)
+def test_no_data(module, capsys, monkeypatch, tmp_path):
+    assert module.command(["--data", "gone"]) == 3
+    assert capsys.readouterr().err.startswith("Error: gone: no such ")
+    monkeypatch.setenv("KFP_PLACEMENT_DATA", str(tmp_path / "gone"))
+    assert module.command([]) == 3
+    assert "no such folder of benchmark data" in capsys.readouterr().err
+
+
+def test_bad_data(capsys, tmp_path):
+    (tmp_path / "bad.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
+    assert scheduler.command(["--data", str(tmp_path / "bad.json")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("Error: ")
+    assert "bad.json" in line
+
+
+def test_exit_code_is_that_of_the_benchmark(capsys, monkeypatch):
+    def differs(data, echo, form):
+        echo("1 difference")
+        return 1
+
+    monkeypatch.setattr("benchmarks.scheduler.main", differs)
+    assert scheduler.command([]) == 1
+    assert capsys.readouterr().out == "1 difference\n"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data beside the repository")
+def test_the_real_scheduler_is_matched(capsys):
+    assert scheduler.command(["--data", str(SHARED)]) == 0
+    assert "726 of 726" in capsys.readouterr().out
+    assert scheduler.command(["--data", str(SHARED), "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["agrees"], found["scores"]) == (True, {"equal": 5738, "total": 5738})
+    assert scheduler.command(["--data", str(SHARED), "-o", "markdown"]) == 0
+    assert "| same feasible nodes | pods | 726 | 726 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        (paper, ["--seeds", "0"]),
+        (paper, ["--seeds", "10001"]),
+        (paper, ["--seeds", "many"]),
+        (paper, ["--budget", "x"]),
+        (paper, ["-o", "html"]),
+        (scale, ["--sizes", "100"]),
+        (scale, ["--sizes", "0x5"]),
+        (wfinstances, ["--budgets", "x"]),
+        (scheduler, ["more"]),
+    ],
+)
+def test_usage(module, options, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        module.command(options)
+    assert stopped.value.code == 2
+    assert options[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples(name, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        COMMANDS[name](["--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"Examples:\n  python -m {name}" in shown
+    assert "Exit codes: 0 " in shown
+
+
+@pytest.mark.parametrize("module", [paper, scale, wfinstances], ids=lambda each: each.__name__)
+def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, capsys, tmp_path):
+    assert module.command(["--output", str(tmp_path / "none" / "table.md")]) == 3
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_figures_of_scale_as_json(capsys):
+    assert scale.command(["--sizes", "20x4", "--budget", "0.05", "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["budgetSeconds"] == 0.05
+    assert [(case["kind"], case["steps"]) for case in found["cases"]] == [
+        ("kfp", 20),
+        ("workflow", 20),
+    ]
+    assert all(case["makespanSeconds"] >= case["boundSeconds"] * 0.999 for case in found["cases"])
+
+
+def test_interrupted(capsys, monkeypatch):
+    def stopped(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmarks.scheduler.main", stopped)
+    assert scheduler.command([]) == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    command = f"{sys.executable} -m benchmarks.scheduler --data {PLUGINS} -o json | true"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
+    assert done.stderr == b""
