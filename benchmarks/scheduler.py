@@ -15,10 +15,10 @@ from typing import Any
 
 from benchmarks.command import DATA_HELP, Echo, exit_code_of, parser_of
 from benchmarks.data import data_file
+from benchmarks.kube_scheduler.model import KubeScheduler
+from benchmarks.kube_scheduler.state import SchedulerState
 from benchmarks.recording import RecordedPod, Recording, read_recording
 from benchmarks.tables import Page, Table
-from kfp_placement_engine.kube_scheduler.model import KubeScheduler
-from kfp_placement_engine.kube_scheduler.state import SchedulerState
 
 _SHOWN_DIFFERENCES = 20
 

@@ -11,7 +11,7 @@ from benchmarks import paper, scale, scheduler, wfinstances
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
-PLUGINS = ROOT / "tests/engine/kube_scheduler/data/plugins-1.36.3.json.gz"
+PLUGINS = ROOT / "tests/benchmarks/kube_scheduler/data/plugins-1.36.3.json.gz"
 COMMANDS = {module.__name__: module.command for module in (paper, scale, scheduler, wfinstances)}
 
 

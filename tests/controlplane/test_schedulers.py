@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kfp_placement_engine.kube_scheduler.model import Decision, KubeScheduler
-from kfp_placement_engine.kube_scheduler.state import SchedulerState
+from benchmarks.kube_scheduler.model import Decision, KubeScheduler
+from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
 from kfp_placement_engine.readers.kubernetes.pods import read_pod
 from tests.controlplane import objects

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.kube_scheduler.model import KubeScheduler
+from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.bounds.lower_bound import lower_bound
-from kfp_placement_engine.kube_scheduler.model import KubeScheduler
-from kfp_placement_engine.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.baselines import BASELINES

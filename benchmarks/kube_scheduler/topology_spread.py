@@ -7,7 +7,7 @@ that a Service or a workload controller selects, which pods of pipeline steps ar
 import math
 from collections.abc import Mapping, Sequence
 
-from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
+from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.model.constraints import (
     matches_affinity,
     matches_node_selector,

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from kfp_placement_engine.kube_scheduler.model import KubeScheduler
-from kfp_placement_engine.kube_scheduler.state import SchedulerState
+from benchmarks.kube_scheduler.model import KubeScheduler
+from benchmarks.kube_scheduler.state import SchedulerState
 from kfp_placement_engine.model.pod import (
     LabelSelector,
     PodAffinity,

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
+from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.model.pod import Pod, PodAffinityTerm
 
 _HARD_AFFINITY_WEIGHT = 1

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from kfp_placement_engine.kube_scheduler.filters import PodFilter, named_nodes
-from kfp_placement_engine.kube_scheduler.scores import weighted_scores
-from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
+from benchmarks.kube_scheduler.filters import PodFilter, named_nodes
+from benchmarks.kube_scheduler.scores import weighted_scores
+from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from kfp_placement_engine.model.pod import Pod
 
 TIES = ("heap", "first", "random")

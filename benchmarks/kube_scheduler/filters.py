@@ -6,9 +6,9 @@ resource claims, which need objects that a recording or a cluster file does not 
 
 from collections.abc import Iterable
 
-from kfp_placement_engine.kube_scheduler.inter_pod import InterPodFilter
-from kfp_placement_engine.kube_scheduler.state import NodeState, SchedulerState
-from kfp_placement_engine.kube_scheduler.topology_spread import SpreadFilter
+from benchmarks.kube_scheduler.inter_pod import InterPodFilter
+from benchmarks.kube_scheduler.state import NodeState, SchedulerState
+from benchmarks.kube_scheduler.topology_spread import SpreadFilter
 from kfp_placement_engine.model.constraints import lacking, why_not
 from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from kfp_placement_engine.kube_scheduler.model import KubeScheduler, heap_top
-from kfp_placement_engine.kube_scheduler.state import SchedulerState, zone_interleaved
+from benchmarks.kube_scheduler.model import KubeScheduler, heap_top
+from benchmarks.kube_scheduler.state import SchedulerState, zone_interleaved
 from kfp_placement_engine.model.pod import HostPort
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
