@@ -19,7 +19,8 @@ def check(
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
-        cluster: as for `preview`; without it nothing is said about nodes and locations.
+        cluster: as for `preview`; without it nothing is said about nodes and locations. Where its
+            description holds its PlacementPolicy, the policy's types and rules count.
         arguments: values of pipeline parameters, as for a run.
 
     Returns:
@@ -36,8 +37,7 @@ def check(
     from kfp_placement.planning import RunSource, read_graph
 
     package = package_of(pipeline)
-    with engine_errors():
-        graph = read_graph(RunSource(package, arguments or {}))
     known = None if cluster is None else cluster_of(cluster)
     with engine_errors():
+        graph = read_graph(RunSource(package, arguments or {}), known)
         return check_run(graph, package=package.data, cluster=known)

@@ -1,12 +1,9 @@
 """What would surprise about marks: steps without any, types, locations."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kfp_placement.findings import Finding, Level
-from kfp_placement_engine.contract.keys import (
-    LATENCY_RULED_TYPES,
-)
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
@@ -75,12 +72,17 @@ def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:
         name = groups[name].parent
 
 
-def guessed_types(graph: RunGraph) -> Iterator[Finding]:
-    """Types that were guessed from the names of steps."""
+def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Finding]:
+    """Types that were guessed from the names of steps.
+
+    Args:
+        graph: the run.
+        ruled_types: step types that follow the latency rule, lower case.
+    """
     for step in container_tasks(graph):
         if not step.type_guessed:
             continue
-        ruled = step.location and _is_ruled(step)
+        ruled = step.location and _is_ruled(step, ruled_types)
         effect = f", so it goes near {step.location}" if ruled else ""
         yield Finding(
             Level.WARNING if ruled else Level.NOTE,
@@ -90,26 +92,23 @@ def guessed_types(graph: RunGraph) -> Iterator[Finding]:
         )
 
 
-def _is_ruled(step: Step) -> bool:
-    return step.type.lower() in LATENCY_RULED_TYPES
+def _is_ruled(step: Step, ruled_types: Collection[str]) -> bool:
+    return step.type.lower() in ruled_types
 
 
-def _uses_location(step: Step) -> bool:
-    """A hard limit holds whatever the type."""
-    return _is_ruled(step) or step.max_latency_ms is not None
+def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
+    """Locations and limits of the round trip that change nothing.
 
-
-def locations(graph: RunGraph) -> Iterator[Finding]:
-    """Locations and limits of the round trip that change nothing."""
+    Args:
+        graph: the run.
+        ruled_types: step types that follow the latency rule, lower case.
+    """
     tasks = list(container_tasks(graph))
-    locations = sorted({step.location for step in tasks if step.location})
-    if locations and not any(step.location and _uses_location(step) for step in tasks):
-        yield Finding(
-            Level.WARNING,
-            "location-unused",
-            f"location {', '.join(locations[:5])} changes nothing: no step with a location has a"
-            f" type that follows it ({', '.join(LATENCY_RULED_TYPES)}); say type='Predict'",
-        )
+    located = [step for step in tasks if step.location]
+    # A hard limit holds whatever the type.
+    used = any(_is_ruled(step, ruled_types) or step.max_latency_ms is not None for step in located)
+    if located and not used:
+        yield Finding(Level.WARNING, "location-unused", _unused(located, ruled_types))
     for step in tasks:
         if step.max_latency_ms is not None and not step.location:
             yield Finding(
@@ -118,3 +117,17 @@ def locations(graph: RunGraph) -> Iterator[Finding]:
                 f"max_latency = {step.max_latency_ms:g}ms changes nothing without location",
                 step.task,
             )
+
+
+def _unused(located: Sequence[Step], ruled_types: Sequence[str]) -> str:
+    places = ", ".join(sorted({step.location for step in located})[:5])
+    if not ruled_types:
+        return (
+            f"location {places} changes nothing: the cluster's PlacementPolicy names no type that"
+            " follows it (latencyRules.stepTypes); max_latency='20ms' sets a limit for any type"
+        )
+    example = "Predict" if "predict" in ruled_types else ruled_types[0]
+    return (
+        f"location {places} changes nothing: no step with a location has a type that follows it"
+        f" ({', '.join(ruled_types)}); say type={example!r}"
+    )

@@ -12,7 +12,9 @@ from kfp_placement.check_marks import (
     unmarked_steps,
 )
 from kfp_placement.findings import CheckReport, Finding, Level
+from kfp_placement.planning import GivenOptions, PlanRequest, plan_request
 from kfp_placement_engine.contract.keys import (
+    LATENCY_RULED_TYPES,
     LOCATION_LABEL,
     SCHEDULER_LABEL,
     TYPE_LABEL,
@@ -20,7 +22,6 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
@@ -33,8 +34,9 @@ _NAMED = 5
 _REFUSED = frozenset({"invalid-label", "request-above-limit"})
 """Notices of the readers about pods that Kubernetes refuses."""
 
-_CHECK_SECONDS = 0.05
-"""Search time of a check on a cluster: what fits nowhere is known before the search begins."""
+# What fits nowhere is known before the search begins.
+_OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
+"""How a check plans on a cluster."""
 
 # Go's YAML takes these for booleans where they stand without quotes, and KFP writes y and n so.
 _BOOLEAN_KEY = re.compile(
@@ -50,17 +52,22 @@ def check_run(
     Args:
         graph: the run.
         package: the KFP package it was read from; empty for other files.
-        cluster: where it shall run, if known.
+        cluster: where it shall run, if known; its PlacementPolicy, if it has one, says which types
+            follow a location and what is assumed of steps by their type.
 
     Raises:
         PlanningError: a cluster that cannot be planned with.
     """
-    findings = [finding for rule in _RULES for finding in rule(graph)]
-    if graph.source == "kfp-package":
+    request = None if cluster is None else plan_request(graph, cluster, options=_OPTIONS)
+    run = graph if request is None else request.run
+    ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
+    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *locations(run, ruled)]
+    findings += [finding for rule in _RULES for finding in rule(run)]
+    if run.source == "kfp-package":
         findings += _parameter_names(package)
-    findings += _notices(graph.notices)
-    if cluster is not None:
-        findings += _on_cluster(graph, cluster)
+    findings += _notices(run.notices)
+    if request is not None:
+        findings += _on_cluster(request)
     order = list(Level)
     unique = dict.fromkeys(findings)
     return CheckReport(graph.name, tuple(sorted(unique, key=lambda item: order.index(item.level))))
@@ -190,9 +197,6 @@ def _backend(graph: RunGraph) -> Iterator[Finding]:
 
 
 _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
-    unmarked_steps,
-    guessed_types,
-    locations,
     _durations,
     _sizes,
     _requests,
@@ -241,10 +245,10 @@ def _with_hard_limits(graph: RunGraph, notices: Iterable[Notice]) -> Iterator[Fi
         yield replace(finding, level=Level.ERROR) if lost else finding
 
 
-def _on_cluster(graph: RunGraph, cluster: Cluster) -> Iterator[Finding]:
-    plan = plan_run(graph, cluster, PlanOptions(budget_seconds=_CHECK_SECONDS, compare=()))
-    tasks = {step.name: step.task for step in graph.steps}
+def _on_cluster(request: PlanRequest) -> Iterator[Finding]:
+    plan, run = request.plan(), request.run
+    tasks = {step.name: step.task for step in run.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
     told = (notice for notice in plan.notices if notice.code not in _SAID_BETTER)
-    yield from _with_hard_limits(graph, told)
+    yield from _with_hard_limits(run, told)

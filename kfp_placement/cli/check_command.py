@@ -74,6 +74,7 @@ def check(
     """List what would surprise about a run.
 
     Unknown locations, marks that get lost, steps that fit nowhere, retries that are ignored.
+    Follows the PlacementPolicy of CLUSTER, if it holds one.
     """
     from kfp_placement.cli.inputs import check_sources, connect_live
     from kfp_placement.cli.output import check_target, emit
@@ -98,9 +99,9 @@ def _report(
         from kfp_placement.planning import RunSource, read_graph
         from kfp_placement_engine.exceptions import ArgumentError
 
-        with usage_errors(ArgumentError):
-            graph = read_graph(RunSource(package, arguments), progress=progress)
         known = None if cluster is None else read_cluster_source(cluster, progress, live)
+        with usage_errors(ArgumentError):
+            graph = read_graph(RunSource(package, arguments), known, progress=progress)
         return check_run(graph, package=package.data, cluster=known)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from kfp_placement.check_rules import check_run
 from kfp_placement.findings import Level
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.run_graph import (
     DataInput,
@@ -273,3 +274,71 @@ def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level):
     (finding,) = check_run(a_graph(step), cluster=cluster).of("unknown-location")
     assert (str(finding.level), finding.step) == (level, "work")
     assert "did you mean 'HOME-EDGE'?" in finding.message
+
+
+def on_cluster(*steps, **spec):
+    """What is found on a cluster with a policy of that spec; without a spec it has no policy."""
+    policy = PlacementPolicySpec.model_validate(spec) if spec else None
+    node = Node("n1", {"cpu": 4000, "memory": 2**33, "pods": 10})
+    cluster = Cluster((node,), latencies={"HOME": {"n1": 2.0}}, policy=policy)
+    return check_run(a_graph(*steps), cluster=cluster)
+
+
+def codes(report):
+    return [(str(item.level), item.code, item.step) for item in report]
+
+
+def test_the_policy_s_types_follow_their_location():
+    scoring = a_step(type="Scoring", location="HOME", duration_seconds=1)
+    rules = {"latencyRules": {"stepTypes": ["Scoring"]}}
+    assert codes(on_cluster(scoring)) == [("warning", "location-unused", "")]
+    assert codes(on_cluster(scoring, **rules)) == []
+
+
+def test_a_type_that_the_policy_does_not_name_follows_no_location():
+    predict = a_step(type="Predict", location="HOME", duration_seconds=1)
+    (finding,) = on_cluster(predict, latencyRules={"stepTypes": ["Scoring", "Show"]})
+    assert finding.code == "location-unused"
+    assert finding.message == (
+        "location HOME changes nothing: no step with a location has a type that follows it"
+        " (scoring, show); say type='scoring'"
+    )
+
+
+def test_an_empty_list_of_types_switches_the_rule_off():
+    predict = a_step(type="Predict", location="HOME", duration_seconds=1, type_guessed=True)
+    guess, unused = sorted(on_cluster(predict, latencyRules={"stepTypes": []}).findings, key=str)
+    assert (guess.level, guess.code) == (Level.NOTE, "guessed-type")
+    assert (unused.level, unused.code) == (Level.WARNING, "location-unused")
+    assert unused.message == (
+        "location HOME changes nothing: the cluster's PlacementPolicy names no type that follows it"
+        " (latencyRules.stepTypes); max_latency='20ms' sets a limit for any type"
+    )
+    limited = a_step(type="Predict", location="HOME", duration_seconds=1, max_latency_ms=20.0)
+    assert codes(on_cluster(limited, latencyRules={"stepTypes": []})) == []
+
+
+def test_a_guess_that_the_policy_rules_is_a_warning():
+    guessed = a_step(type="Scoring", type_guessed=True, location="HOME", duration_seconds=1)
+    rules = {"latencyRules": {"stepTypes": ["scoring"]}}
+    assert ("warning", "guessed-type", "work") in codes(on_cluster(guessed, **rules))
+
+
+def test_a_limit_of_the_policy_s_is_as_hard_as_one_of_the_author_s():
+    scoring = a_step(type="Scoring", location="HOME", duration_seconds=1)
+    limits = {"defaults": {"byType": [{"type": "scoring", "maxLatency": "1ms"}]}}
+    (finding,) = on_cluster(scoring, **limits)
+    assert (finding.level, finding.code) == (Level.ERROR, "unschedulable")
+    nowhere = a_step(type="Scoring", location="MARS", duration_seconds=1)
+    (finding,) = on_cluster(nowhere, **limits)
+    assert (finding.level, finding.code) == (Level.ERROR, "unknown-location")
+
+
+def test_what_the_policy_assumes_of_a_type_is_said_by_the_cluster():
+    steps = (
+        a_step("fit", type="Fit", duration_seconds=1),
+        a_step("show", type="Show", inputs=(DataInput("fit", "model", None),), duration_seconds=1),
+    )
+    assert "no-sizes" in [finding.code for finding in on_cluster(*steps)]
+    sizes = {"defaults": {"byType": [{"type": "Fit", "output": "5M"}]}}
+    assert codes(on_cluster(*steps, **sizes)) == []
