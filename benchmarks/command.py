@@ -18,6 +18,11 @@ from kfp_placement_engine.model.quantities import parse_duration
 Echo = Callable[[str], None]
 """Prints a line."""
 
+
+class BenchmarkError(Exception):
+    """A benchmark cannot be run here; the message says what is missing and how to get it."""
+
+
 DATA_HELP = f"[default: the variable {DATA_VARIABLE}, else ../shared/data]"
 
 
@@ -104,7 +109,7 @@ def exit_code_of(benchmark: Callable[[], int]) -> int:
         with open(os.devnull, "wb") as sink:
             os.dup2(sink.fileno(), sys.stdout.fileno())
         return ExitCode.FAILURE
-    except (EngineError, PlacementError) as error:
+    except (BenchmarkError, EngineError, PlacementError) as error:
         print(f"Error: {visible(str(error))}", file=sys.stderr)
         missing = isinstance(error, InputNotFoundError)
         return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE

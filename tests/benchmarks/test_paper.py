@@ -1,8 +1,10 @@
 """`python -m benchmarks.paper`: all columns, honest bounds, conclusions that follow from them."""
 
+import sys
+
 import pytest
 
-from benchmarks.paper import PaperSettings, fifo_rooms, main, measure, report, run
+from benchmarks.paper import PaperSettings, command, fifo_rooms, main, measure, report, run
 from benchmarks.paper_report import NAMES, Outcome
 from benchmarks.seed_experiment import DURATIONS, MIXES, Draw
 
@@ -108,5 +110,19 @@ def test_the_same_draw_measures_the_same(result):
 
 
 def test_main_is_all_of_it(capsys):
+    pytest.importorskip("highspy", reason="the pattern bound needs the extra `bounds`")
     assert main(print, seeds=1, budget_seconds=0.01) in (0, 1)
     assert "What this says" in capsys.readouterr().out
+
+
+def test_refuses_without_the_solver(capsys, monkeypatch, tmp_path):
+    """One sentence, before anything is measured or written: the other bounds are too low here."""
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    assert command(["--output", str(tmp_path / "paper.md")]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "Error: the bound of this experiment needs the LP solver highspy, which is not installed:"
+        " run `make setup` or `pip install highspy`\n"
+    )
+    assert list(tmp_path.iterdir()) == []
