@@ -28,7 +28,6 @@ from kfp_placement_controller.kube.kinds import (
     PODS,
     POLICIES,
     VOLUMES,
-    WORKFLOWS,
     Kind,
 )
 from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
@@ -54,7 +53,7 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 
@@ -80,7 +79,7 @@ READ: dict[Kind, Callable[[JsonObject], Any]] = {
     PODS: observe_pod,
     CLAIMS: observe_claim,
     VOLUMES: observe_volume,
-    WORKFLOWS: observe_workflow,
+    **{source.kind: source.observe for source in DEFAULT_SOURCES},
     LOCATIONS: lambda raw: read_resource(Location, raw),
     POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
     NAMESPACES: observe_namespace,
@@ -158,7 +157,10 @@ class PlanProcess:
         self._came_round_at = clock()
         self._caught_up = False
         self.coordinator = Coordinator(
-            settings.own_namespace, may_gate=settings.gates, opt_in=settings.opt_in
+            settings.own_namespace,
+            may_gate=settings.gates,
+            opt_in=settings.opt_in,
+            sources=DEFAULT_SOURCES,
         )
         self._watchers = [self._watcher(client, kind) for kind in READ]
         self._watchers.append(self._lease_watcher(client))

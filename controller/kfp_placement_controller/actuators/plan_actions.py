@@ -16,7 +16,7 @@ from kfp_placement_controller.actuators.unbound_pods import delete_unbound
 from kfp_placement_controller.exceptions import KubernetesError, NotFoundError, SupersededError
 from kfp_placement_controller.kube.client import KubeClient
 from kfp_placement_controller.kube.events import EventRecorder, Regarding
-from kfp_placement_controller.kube.kinds import PLACEMENTS, WORKFLOWS
+from kfp_placement_controller.kube.kinds import PLACEMENTS
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.planning.actions import (
@@ -97,7 +97,8 @@ class ActionRunner:
             case StartRound():
                 self._worker.submit(action.round)
             case Announce():
-                regarding = Regarding(WORKFLOWS, action.key[1], action.key[0], action.uid)
+                owner = action.owner
+                regarding = Regarding(owner.kind, owner.name, action.key[0], owner.uid)
                 self._events.record(
                     regarding, action.reason, action.note, type=action.type, action="Planning"
                 )
@@ -121,7 +122,7 @@ class ActionRunner:
             _LOG.warning("%s", error)
             coordinator.follow()
         except NotFoundError as error:
-            # The Workflow is gone, or somebody has deleted the object: then it is made anew.
+            # The run is gone, or somebody has deleted the object: then it is made anew.
             self._known.pop(write.key, None)
             coordinator.write_failed(write, str(error), self._clock())
         except (KubernetesError, InputError) as error:

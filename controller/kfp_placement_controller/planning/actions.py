@@ -9,7 +9,7 @@ from kfp_placement_controller.observed.deviations import Elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_controller.planning.tracked_run import RunKey
+from kfp_placement_controller.sources.source import RunKey, RunOwner
 from kfp_placement_engine.contract.resources import PipelinePlacement
 
 
@@ -32,17 +32,18 @@ class WritePlacement:
 
 @dataclass(frozen=True)
 class Announce:
-    """Say something about a Workflow in an event.
+    """Say something about a run in an event.
 
     Attributes:
-        key, uid: of the Workflow.
+        key: of the run.
+        owner: the object that it is.
         reason: one word.
         note: for people.
         type: `Normal` or `Warning`.
     """
 
     key: RunKey
-    uid: str
+    owner: RunOwner
     reason: str
     note: str
     type: Literal["Normal", "Warning"] = "Normal"
@@ -85,7 +86,7 @@ class StartRound:
 
 @dataclass(frozen=True)
 class ForgetRun:
-    """A Workflow is gone: nothing of it is to be written any more."""
+    """A run is gone: nothing of it is to be written any more."""
 
     key: RunKey
 

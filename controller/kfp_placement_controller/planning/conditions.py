@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.rows import StepState
@@ -44,8 +45,8 @@ def findings(run: TrackedRun, planning_problem: str, rows_problem: str) -> list[
     found = [_planned(run, planning_problem)]
     if run.plan is not None and not run.refused:
         found += [_schedulable(run), _latency(run), _rows(run, rows_problem)]
-    if run.workflow.ended:
-        well = run.workflow.phase == "Succeeded"
+    if run.observed.ended:
+        well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
         found.append(Finding(ConditionType.FINISHED, True, reason, _failures(run)))
     return found
@@ -55,8 +56,8 @@ def phase(run: TrackedRun) -> Phase:
     """Where the run is."""
     if run.refused:
         return Phase.REFUSED
-    if run.workflow.ended:
-        return Phase.SUCCEEDED if run.workflow.phase == "Succeeded" else Phase.FAILED
+    if run.observed.ended:
+        return Phase.SUCCEEDED if run.observed.state.end is RunEnd.SUCCEEDED else Phase.FAILED
     if run.plan is None:
         return Phase.PLANNING
     begun = run.pods.has_begun() or any(status.ended for status in run.statuses.values())
@@ -106,8 +107,9 @@ def _rows(run: TrackedRun, problem: str) -> Finding:
     kind = ConditionType.ROWS_COMPLETE
     if problem:
         return Finding(kind, False, ConditionReason.TOO_LARGE, problem)
-    if run.workflow.nodes_problem:
-        return Finding(kind, False, ConditionReason.STATUS_UNREADABLE, run.workflow.nodes_problem)
+    unreadable = run.observed.state.unreadable
+    if unreadable:
+        return Finding(kind, False, ConditionReason.STATUS_UNREADABLE, unreadable)
     return Finding(kind, True, ConditionReason.COMPLETE)
 
 

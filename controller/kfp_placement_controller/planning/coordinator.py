@@ -5,7 +5,7 @@ drive it through whole recordings.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,7 +23,6 @@ from kfp_placement_controller.kube.kinds import (
     PODS,
     POLICIES,
     VOLUMES,
-    WORKFLOWS,
     Kind,
 )
 from kfp_placement_controller.kube.leases import ObservedLease
@@ -50,9 +49,10 @@ from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.reactions import Reactions, keep
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import ObservedRun, RunKey, RunSource
 from kfp_placement_engine.contract.policy import (
     POLICY_NAME,
     PlacementPolicySpec,
@@ -75,6 +75,7 @@ class Coordinator:
         learned: overheads seen.
         may_gate: whether we may take gates off, so that pods may be gated at all.
         opt_in: whether only namespaces that ask for it are planned.
+        sources: where runs come from.
     """
 
     own_namespace: str = ""
@@ -84,6 +85,7 @@ class Coordinator:
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
     opt_in: bool = False
+    sources: Sequence[RunSource] = DEFAULT_SOURCES
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -109,7 +111,7 @@ class Coordinator:
             LOCATIONS: self.reactions.location,
             NAMESPACES: self._namespace,
             POLICIES: self._policy,
-            WORKFLOWS: self._workflow,
+            **{source.kind: self._run for source in self.sources},
         }
 
     # What comes in.
@@ -183,7 +185,7 @@ class Coordinator:
                 self.book.open.discard(run.key)
         actions += self._opening(self.gates.due(self.policy, now))
         actions += map(TellElsewhere, self.elsewhere.found())
-        actions += self.guard.due(self.policy, self._policy_status, self.book.workflow_pods(), now)
+        actions += self.guard.due(self.policy, self._policy_status, self.book.run_pods(), now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -235,12 +237,12 @@ class Coordinator:
             self.planner.may_gain(now)
         if run.graph is not None and not run.refused:
             pulls = run.plan.pull_seconds if run.plan is not None else {}
-            began_at, held_at = run.workflow.started_at, run.hold.last_at
+            began_at, held_at = run.observed.state.started_at, run.hold.last_at
             self.learned.learn(run.graph, run.pods, run.statuses, began_at, pulls, held_at)
 
     # What comes in, by kind.
 
-    def _workflow(self, change: Change[ObservedWorkflow], now: datetime) -> None:
+    def _run(self, change: Change[ObservedRun], now: datetime) -> None:
         if change.new is None:
             gone = self.book.runs.get(change.key)
             if gone is not None:
@@ -249,7 +251,7 @@ class Coordinator:
             self.planner.problems.pop(change.key, None)
             if self.epoch is not None:
                 self._gone.append(change.key)
-        new = self.book.workflow_changed(change, now)
+        new = self.book.run_changed(change, now)
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
 

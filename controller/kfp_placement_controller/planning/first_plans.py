@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import RunKey
 
 PLANS_PER_LOOK = 4
 """New runs planned before what was decided is carried out: who comes first waits for few."""
@@ -29,7 +30,7 @@ class FirstPlans:
         self._tried_at = {run.key: at for run in found if (at := self._tried_at.get(run.key))}
         new = [run for run in found if self._is_new(run)]
         refused = [run for run in found if not self._is_new(run) and self._may_retry(run, now)]
-        refused.sort(key=lambda run: self._tried_at.get(run.key, run.workflow.created_at))
+        refused.sort(key=lambda run: self._tried_at.get(run.key, run.observed.submitted_at))
         chosen = [*new, *refused][:PLANS_PER_LOOK]
         self._tried_at |= {run.key: now for run in chosen}
         return chosen

@@ -125,12 +125,12 @@ def _turns(run: TrackedRun) -> Iterable[Turn]:
     """Steps of a run that are not bound yet and can be, in seconds of one clock for all runs."""
     assert run.plan is not None
     assert run.graph is not None
-    submitted = run.workflow.created_at.timestamp()
+    submitted = run.observed.submitted_at.timestamp()
     for step in run.graph.steps:
         status = run.statuses.get(step.name)
         node, start = run.plan.node_of(step.name), run.plan.start_of(step.name)
         begun = status is not None and (status.ended or status.started_at is not None)
-        if begun or node is None or start is None or run.awaits_argo(step.name):
+        if begun or node is None or start is None or run.awaits_pod(step.name):
             continue
         pod = run.pods.executor(step.name)
         yield Turn(
@@ -154,7 +154,7 @@ def _busy(run: TrackedRun) -> Iterable[Busy]:
             continue
         started, finish = status.started_at.timestamp(), run.plan.finish_of(step.name)
         if finish is not None and status.started_at < run.plan.planned_at:
-            end = run.workflow.created_at.timestamp() + finish
+            end = run.observed.submitted_at.timestamp() + finish
         else:
             end = started + _planned_seconds(run.plan, step.name)
         yield Busy(status.node, end, requests_of(run.graph, step))

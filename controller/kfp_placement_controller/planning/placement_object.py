@@ -36,8 +36,6 @@ OTHER_BYTES = 30_000
 _LIMITS = frozenset({ObjectionCode.LATENCY, ObjectionCode.NO_LATENCY})
 """What keeps a step from a node because of its `max_latency`."""
 
-_WORKFLOW_VERSION = "argoproj.io/v1alpha1"
-
 
 @dataclass
 class PlacementState:
@@ -90,17 +88,18 @@ def placement_of(
 
 def _metadata(run: TrackedRun) -> ObjectMetadata:
     owner = OwnerReference(
-        api_version=_WORKFLOW_VERSION,
-        kind="Workflow",
-        name=run.workflow.name,
-        uid=run.workflow.uid,
+        api_version=run.observed.owner.kind.api_version,
+        kind=run.observed.owner.kind.kind,
+        name=run.observed.owner.name,
+        uid=run.observed.owner.uid,
         block_owner_deletion=False,
     )
-    run_name = run.workflow.run_name
+    run_name = run.observed.display_name
+    namespace, name = run.key
     run_id = "" if run.graph is None else run.graph.run_id
     return ObjectMetadata(
-        name=run.workflow.name,
-        namespace=run.workflow.namespace,
+        name=name,
+        namespace=namespace,
         # People look runs up by both.
         labels={RUN_ID_LABEL: run_id} if run_id else None,
         annotations={RUN_NAME_ANNOTATION: run_name} if run_name else None,
@@ -182,7 +181,7 @@ def _code(objection: Argument) -> tuple[Argument, ...]:
 def _since(run: TrackedRun, moment: datetime | None) -> float | None:
     if moment is None:
         return None
-    return max(0.0, (moment - run.workflow.created_at).total_seconds())
+    return max(0.0, (moment - run.observed.submitted_at).total_seconds())
 
 
 def _spec(
@@ -190,8 +189,8 @@ def _spec(
 ) -> PipelinePlacementSpec:
     plan = run.plan
     bare = PipelinePlacementSpec(
-        workflow_uid=run.workflow.uid,
-        submitted_at=run.workflow.created_at,
+        workflow_uid=run.observed.uid,
+        submitted_at=run.observed.submitted_at,
         epoch=epoch,
         first_makespan_seconds=run.first_makespan_seconds,
         revision=1 if plan is None else plan.revision,
@@ -233,7 +232,7 @@ def _status(
 
 def actual_makespan_seconds(run: TrackedRun) -> float | None:
     """End of the last step, once the run has ended; None = it goes on, or no step has run."""
-    if not run.workflow.ended:
+    if not run.observed.ended:
         return None
     ran = (StepState.SUCCEEDED, StepState.FAILED)
     ends = [

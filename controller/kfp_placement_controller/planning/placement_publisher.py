@@ -12,7 +12,8 @@ from kfp_placement_controller.planning.current_plan import plan_of_placement
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_object import PlacementState, placement_of
 from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import RunKey
 from kfp_placement_engine.contract.placement import ConditionType
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
@@ -43,7 +44,7 @@ class _Page:
     """What is known of one run's object.
 
     Attributes:
-        uid: of the Workflow.
+        uid: of the run.
         state: what is left out of it, its conditions.
         said: as last written; None = not by us, or it is gone.
         saying: as it is being written.
@@ -89,7 +90,7 @@ class PlacementPublisher:
     def found(self, run: TrackedRun) -> PipelinePlacement | None:
         """What was taken over for a run, once: to be adopted as soon as the run is known."""
         placement = self._found.pop(run.key, None)
-        if placement is None or placement.spec.workflow_uid != run.workflow.uid:
+        if placement is None or placement.spec.workflow_uid != run.observed.uid:
             return None
         return placement
 
@@ -100,7 +101,7 @@ class PlacementPublisher:
 
     def adopt(self, run: TrackedRun, placement: PipelinePlacement) -> None:
         """Go on from what an earlier planner has written of a run; look before."""
-        page = self._pages[run.key] = _Page(run.workflow.uid)
+        page = self._pages[run.key] = _Page(run.observed.uid)
         plan = plan_of_placement(placement)
         if plan.rows or placement.spec.first_makespan_seconds is not None:
             run.adopt(plan, placement.spec.first_makespan_seconds)
@@ -112,7 +113,7 @@ class PlacementPublisher:
             names = {step.name for step in run.graph.steps}
             page.state.folded = frozenset(names - set(plan.rows))
         finished = status.condition(ConditionType.FINISHED)
-        page.closed = finished is not None and finished.status == "True" and run.workflow.ended
+        page.closed = finished is not None and finished.status == "True" and run.observed.ended
 
     def due(
         self, run: TrackedRun, epoch: int, problem: str, now: datetime
@@ -126,9 +127,9 @@ class PlacementPublisher:
             now: the time.
         """
         page = self._page(run)
-        if page is None or (page.closed and page.said is None and run.workflow.ended):
+        if page is None or (page.closed and page.said is None and run.observed.ended):
             return []
-        # A run that has failed can be tried again, as the same Workflow.
+        # A run that has failed can be tried again, as the same object.
         page.closed = False
         if page.not_before is not None and now < page.not_before:
             return []
@@ -136,10 +137,10 @@ class PlacementPublisher:
         if run.refused and not page.announced:
             page.announced = True
             note = f"this run is not planned: {run.refused}"
-            found.append(Announce(run.key, page.uid, REFUSED_REASON, note, "Warning"))
+            found.append(Announce(run.key, run.observed.owner, REFUSED_REASON, note, "Warning"))
         saying = _saying(run, page.state, epoch, problem)
         if not self._is_due(page, saying, now):
-            page.closed = run.workflow.ended and page.said == saying
+            page.closed = run.observed.ended and page.said == saying
             return found
         try:
             placement = placement_of(run, page.state, epoch, now, problem)
@@ -172,10 +173,10 @@ class PlacementPublisher:
 
     def is_done(self, run: TrackedRun) -> bool:
         """Whether a run has ended and nothing of it is left to write, as of the last `due`."""
-        if not run.workflow.ended:
+        if not run.observed.ended:
             return False
         page = self._pages.get(run.key)
-        return page is None or page.uid != run.workflow.uid or page.closed
+        return page is None or page.uid != run.observed.uid or page.closed
 
     def lost(self, run: TrackedRun, now: datetime) -> None:
         """The object of a run is gone; soon it is written again, unless the run has ended.
@@ -185,16 +186,16 @@ class PlacementPublisher:
         page = self._pages.get(run.key)
         if page is None:
             return
-        page.said, page.closed = None, run.workflow.ended
+        page.said, page.closed = None, run.observed.ended
         page.not_before = now + timedelta(seconds=self.params.retry_seconds)
 
     def _page(self, run: TrackedRun) -> _Page | None:
         page = self._pages.get(run.key)
-        if page is not None and page.uid == run.workflow.uid:
+        if page is not None and page.uid == run.observed.uid:
             return page
-        if run.workflow.ended:
+        if run.observed.ended:
             return None  # it was over before we knew of it
-        self._pages[run.key] = page = _Page(run.workflow.uid)
+        self._pages[run.key] = page = _Page(run.observed.uid)
         return page
 
     def _is_due(self, page: _Page, saying: _Said, now: datetime) -> bool:

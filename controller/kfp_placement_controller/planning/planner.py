@@ -17,8 +17,9 @@ from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun, key_text
+from kfp_placement_controller.planning.tracked_run import TrackedRun, key_text
 from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_controller.sources.source import RunKey
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.plan import Plan
@@ -224,7 +225,7 @@ class Planner:
     def _budget(self, must: Iterable[TrackedRun], now: datetime) -> float | None:
         """Time until the first executor of a run that has not begun; None = no such limit."""
         left = [
-            start - (now - run.workflow.created_at).total_seconds()
+            start - (now - run.observed.submitted_at).total_seconds()
             for run in must
             if all(status.started_at is None for status in run.statuses.values())
             and (start := run.first_start()) is not None
@@ -278,7 +279,7 @@ def _in_step(runs: Iterable[TrackedRun], now: datetime) -> datetime:
     To a run that is to come, a step that others start at that very moment has not begun, and the
     room that they have reserved would seem to be free.
     """
-    moments = [run.workflow.created_at for run in runs]
+    moments = [run.observed.submitted_at for run in runs]
     return max([now, *(moment for moment in moments if moment <= now + MOST_LAG)])
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole, RunIndex
 
 _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)
@@ -66,13 +65,13 @@ class RunPods:
         index: finds what a pod is for; None until the run's graph has been read.
     """
 
-    index: PodIndex | None = None
+    index: RunIndex | None = None
     _pods: dict[str, RunPod] = field(default_factory=dict)
     _executors: dict[str, dict[str, RunPod]] = field(default_factory=dict)
     _drivers: dict[tuple[bool, str], dict[str, RunPod]] = field(default_factory=dict)
 
-    def use_index(self, index: PodIndex) -> None:
-        """Sort all pods anew by another graph."""
+    def use_index(self, index: RunIndex) -> None:
+        """Sort all pods again by another graph."""
         self.index = index
         self._executors, self._drivers = {}, {}
         for uid, known in list(self._pods.items()):

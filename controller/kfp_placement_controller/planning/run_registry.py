@@ -1,4 +1,4 @@
-"""All runs that carry our mark, and the pods of all Workflows, whoever comes first."""
+"""All runs that carry our mark, and the pods of all runs, whoever comes first."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from datetime import datetime
 from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
-from kfp_placement_controller.planning.tracked_run import RunKey, TrackedRun
-from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.source import ObservedRun, RunKey
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 
 NEVER_PLANNED = frozenset({"kube-system"})
@@ -19,7 +19,7 @@ NEVER_PLANNED = frozenset({"kube-system"})
 class OpenRuns:
     """Runs of which something may be left to plan or to say, oldest first.
 
-    Workflows stay for days after their end: only what is in here is looked at all the time.
+    Runs stay for days after their end: only what is in here is looked at all the time.
     """
 
     _runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class OpenRuns:
         """All of them, as they are now."""
         if self._ordered is None:
             self._ordered = tuple(
-                sorted(self._runs.values(), key=lambda run: (run.workflow.created_at, run.key))
+                sorted(self._runs.values(), key=lambda run: (run.observed.submitted_at, run.key))
             )
         return self._ordered
 
@@ -68,24 +68,22 @@ class RunRegistry:
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
-    def workflow_changed(
-        self, change: Change[ObservedWorkflow], now: datetime
-    ) -> TrackedRun | None:
-        """A Workflow with our mark is new, has changed or is gone; returns the run if it is new."""
-        workflow = change.new
-        if workflow is None:
+    def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
+        """A run with our mark is new, has changed or is gone; returns it if it is new."""
+        observed = change.new
+        if observed is None:
             self._drop(change.key)
             return None
         run = self.runs.get(change.key)
-        if run is not None and run.workflow.uid == workflow.uid:
-            run.observe(workflow)
+        if run is not None and run.observed.uid == observed.uid:
+            run.observe(observed)
             self.open.add(run)
             return None
-        if self._excluded(workflow.namespace):
+        if self._excluded(observed.key[0]):
             return None
-        run = TrackedRun(workflow, attach_failures=self.attach_failures)
+        run = TrackedRun(observed, attach_failures=self.attach_failures)
         for pod in self._pods.get(change.key, {}).values():
-            if _belongs(pod, workflow):
+            if _belongs(pod, observed):
                 run.observe_pod(None, pod, now)
         if not run.read(self.policy()):
             return None
@@ -100,7 +98,7 @@ class RunRegistry:
                 self._shelve(pod, change.new)
         pod = change.new or change.old
         run = self.runs.get((pod.namespace, pod.workflow)) if pod is not None else None
-        if run is not None and pod is not None and _belongs(pod, run.workflow):
+        if run is not None and pod is not None and _belongs(pod, run.observed):
             run.observe_pod(change.old, change.new, now)
             self.open.add(run)
 
@@ -119,8 +117,8 @@ class RunRegistry:
         """Runs in which something is left to plan, oldest first."""
         return (run for run in self.open.ordered() if run.active)
 
-    def workflow_pods(self) -> Iterator[ObservedPod]:
-        """The pods of all Workflows, marked or not."""
+    def run_pods(self) -> Iterator[ObservedPod]:
+        """The pods of all runs, marked or not."""
         for pods in self._pods.values():
             yield from pods.values()
 
@@ -146,6 +144,6 @@ class RunRegistry:
         return said is not None and (said != "true" if self.opt_in else said == "false")
 
 
-def _belongs(pod: ObservedPod, workflow: ObservedWorkflow) -> bool:
-    """Whether a pod is of this Workflow, and not of an earlier one of the same name."""
-    return not pod.workflow_uid or pod.workflow_uid == workflow.uid
+def _belongs(pod: ObservedPod, run: ObservedRun) -> bool:
+    """Whether a pod is of this run, and not of an earlier one of the same name."""
+    return not pod.workflow_uid or pod.workflow_uid == run.uid

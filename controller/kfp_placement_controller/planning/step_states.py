@@ -1,7 +1,7 @@
-"""What became of each step: its pods say where and when, the Workflow says how it ended.
+"""What became of each step: its pods say where and when, the run's object says how it ended.
 
-Ends, cache hits and branches not taken come from the Workflow's nodes; where Argo keeps these in
-its database, from pods alone. What a pod that does not run waits for stands in `waiting`.
+Ends, cache hits and branches not taken come from the object; where it cannot be read, from pods
+alone. What a pod that does not run waits for stands in `waiting`.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPod, RunPods
 from kfp_placement_controller.planning.waiting import WaitsFor, waits_for
+from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.rows import ENDED_STATES, StepState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
@@ -55,18 +56,14 @@ class RunSituation:
     """What there is to know of a run besides its pods.
 
     Attributes:
-        outcome: of the Workflow's nodes.
-        nodes_known: Argo's nodes could be read.
-        phase: of the Workflow.
-        finished_at: when it ended.
+        outcome: of its steps, as its object says.
+        state: how it is doing.
         gate_deadline_seconds: after this a gate of ours comes off.
         attach_failures: volumes that could not be attached.
     """
 
     outcome: RunOutcome = field(default_factory=RunOutcome)
-    nodes_known: bool = True
-    phase: str = ""
-    finished_at: datetime | None = None
+    state: RunState = field(default_factory=RunState)
     gate_deadline_seconds: float = 60.0
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
 
@@ -85,7 +82,7 @@ def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str
 
 
 def driver_progress(pod: RunPod, now: datetime) -> StepProgress:
-    """A driver pod as the planner sees it; if it failed, Argo makes another or ends the run."""
+    """A driver pod as the planner sees it; if it failed, another is made or the run ends."""
     if pod.ended:
         return StepProgress(ProgressState.DONE)
     if pod.bound_at is None:
@@ -109,8 +106,8 @@ def _status(step: Step, pods: RunPods, situation: RunSituation, now: datetime) -
     ended = _end(step, outcome, pod, situation)
     if ended is not None:
         return _ended(ended, outcome, pod)
-    if situation.phase in ("Succeeded", "Failed", "Error"):
-        return _cut_off(pod, situation)
+    if situation.state.end is not None:
+        return _cut_off(pod, situation.state)
     if pod is None or pod.ended:
         # The next attempt has no pod yet.
         message = outcome.message if outcome is not None else ""
@@ -131,14 +128,14 @@ def _end(
     """How the step ended, or None if it has not."""
     if outcome is not None and outcome.state in ENDED_STATES:
         if outcome.state is StepState.FAILED and pod is not None and not pod.ended:
-            return None  # an attempt that the Workflow does not show yet
+            return None  # an attempt that the object does not show yet
         return outcome.state
     if pod is None or not pod.ended:
         return None
     if pod.pod.phase == "Succeeded":
         return StepState.SUCCEEDED
-    # Argo may try again; where its nodes can be read it says so, else this was the end.
-    known = situation.nodes_known and outcome is not None
+    # It may be tried again; where the object can be read it says so, else this was the end.
+    known = not situation.state.unreadable and outcome is not None
     return None if known and step.attempt_limit > 1 else StepState.FAILED
 
 
@@ -159,14 +156,14 @@ def _ended(state: StepState, outcome: StepOutcome | None, pod: RunPod | None) ->
     return StepStatus(state, outcome.host, outcome.started_at, outcome.finished_at, message=message)
 
 
-def _cut_off(pod: RunPod | None, situation: RunSituation) -> StepStatus:
-    """A step that had not ended when its Workflow did."""
+def _cut_off(pod: RunPod | None, state: RunState) -> StepStatus:
+    """A step that had not ended when its run did."""
     if pod is None or pod.bound_at is None:
         return StepStatus(StepState.SKIPPED)
-    well = situation.phase == "Succeeded"
-    state = StepState.SUCCEEDED if well else StepState.FAILED
-    ended_at = pod.ended_at or situation.finished_at
-    return StepStatus(state, pod.pod.node_name, pod.bound_at, ended_at)
+    well = state.end is RunEnd.SUCCEEDED
+    ended_at = pod.ended_at or state.finished_at
+    end = StepState.SUCCEEDED if well else StepState.FAILED
+    return StepStatus(end, pod.pod.node_name, pod.bound_at, ended_at)
 
 
 def _open(pod: RunPod, now: datetime, situation: RunSituation) -> StepStatus:

@@ -1,4 +1,4 @@
-"""One run: its Workflow, its pods, what became of its steps, and the plan in force."""
+"""One run: its object, its pods, what became of its steps, and the plan in force."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,10 @@ from datetime import datetime
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.run_reading import new_widths, read_graph
 from kfp_placement_controller.planning.step_states import (
     RunSituation,
     StepStatus,
@@ -17,9 +19,7 @@ from kfp_placement_controller.planning.step_states import (
     step_statuses,
 )
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
-from kfp_placement_controller.sources.argo import ObservedWorkflow
-from kfp_placement_controller.sources.holds import HoldWatch
-from kfp_placement_controller.sources.run_reading import new_widths, read_graph
+from kfp_placement_controller.sources.source import ObservedRun, RunKey
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
@@ -27,12 +27,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.policy_options import with_type_defaults
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
-from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
-from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
-
-RunKey = tuple[str, str]
-"""Namespace and name of a Workflow."""
+from kfp_placement_engine.readers.run_outcomes import PodRole, RunIndex, RunOutcome
 
 
 @dataclass
@@ -40,7 +35,7 @@ class TrackedRun:
     """A run that carries our mark.
 
     Attributes:
-        workflow: as last observed.
+        observed: its object, as last seen.
         pods: of the run.
         attach_failures: volumes that could not be attached, of all pods.
         graph: what is planned; None = it cannot be read.
@@ -48,14 +43,14 @@ class TrackedRun:
         statuses: what became of its steps, as of the last look.
         plan: in force, or None.
         first_makespan_seconds: of its first plan.
-        pending: why it is to be planned anew.
+        pending: why it is to be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last look.
         plan_is_whole: the plan has a row for every step; loops may have become wider.
-        hold: whether Argo holds it back.
+        hold: whether it is held back.
     """
 
-    workflow: ObservedWorkflow
+    observed: ObservedRun
     pods: RunPods = field(default_factory=RunPods)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     graph: RunGraph | None = None
@@ -69,26 +64,26 @@ class TrackedRun:
     plan_is_whole: bool = False
     hold: HoldWatch = field(default_factory=HoldWatch)
     _goes_on: bool = False
-    """Argo goes on with it, and its plan is of a time before."""
-    _nodes_changed: bool = True
-    _outcomes: OutcomeReader | None = None
+    """It is no longer held back, and its plan is of a time before."""
+    _content_changed: bool = True
+    _index: RunIndex | None = None
     _outcome: RunOutcome = field(default_factory=RunOutcome)
     _widths: Mapping[str, int] = field(default_factory=dict)
     _drift: DriftWatch = field(default_factory=DriftWatch)
 
     @property
     def key(self) -> RunKey:
-        """Namespace and name of its Workflow."""
-        return self.workflow.key
+        """Namespace and name."""
+        return self.observed.key
 
     @property
     def active(self) -> bool:
         """Whether there is something left to plan."""
-        return self.graph is not None and not self.refused and not self.workflow.ended
+        return self.graph is not None and not self.refused and not self.observed.ended
 
     @property
     def held(self) -> bool:
-        """Whether Argo holds it back, as of the last look."""
+        """Whether it is held back, as of the last look."""
         return bool(self.hold.why)
 
     @property
@@ -113,10 +108,10 @@ class TrackedRun:
         assert self.graph is not None
         return any(step.scheduler for step in self.graph.steps)
 
-    def observe(self, workflow: ObservedWorkflow) -> None:
-        """The Workflow has changed."""
-        self._nodes_changed |= workflow.nodes != self.workflow.nodes
-        self.workflow = workflow
+    def observe(self, observed: ObservedRun) -> None:
+        """Its object has changed."""
+        self._content_changed |= observed.content != self.observed.content
+        self.observed = observed
         self.changed = True
 
     def observe_pod(self, old: ObservedPod | None, new: ObservedPod | None, now: datetime) -> None:
@@ -130,21 +125,21 @@ class TrackedRun:
     def look(
         self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams
     ) -> set[Trigger]:
-        """Work out what became of the steps; returns why the run is to be planned anew."""
-        if self.graph is None or self._outcomes is None:
+        """Work out what became of the steps; returns why the run is to be planned again."""
+        if self.graph is None or self._index is None:
             self.changed = False
             return set()
         has_pods = any(True for _ in self.pods)
         self._goes_on |= self.hold.look(
-            self.workflow, now, has_pods=has_pods, begin_seconds=params.begin_seconds
+            self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
-        found = self._read_outcome(policy) if self._nodes_changed else set()
-        self.changed = self._nodes_changed = False
+        found = self._read_outcome(policy) if self._content_changed else set()
+        self.changed = self._content_changed = False
         self.statuses = step_statuses(self.graph, self.pods, self._situation(policy), now)
         if self.plan is not None and self.active:
             attempts = {name: self.pods.attempts(name) for name in self.statuses}
             found |= self._drift.look(
-                self.plan, self.statuses, attempts, self.workflow.created_at, now, params
+                self.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )
         return found if self.active else set()
 
@@ -195,8 +190,8 @@ class TrackedRun:
         """Whether any step has not started."""
         return any(each.started_at is None and not each.ended for each in self.statuses.values())
 
-    def awaits_argo(self, step: str) -> bool:
-        """Whether a step cannot start, as Argo holds the run back and no pod of it is there."""
+    def awaits_pod(self, step: str) -> bool:
+        """Whether a step cannot start, as the run is held back and no pod of it is there."""
         if not self.held:
             return False
         pod = self.pods.executor(step)
@@ -221,7 +216,7 @@ class TrackedRun:
         return ActiveRun(
             key=key_text(self.key),
             graph=self.graph,
-            release_seconds=-(now - self.workflow.created_at).total_seconds(),
+            release_seconds=-(now - self.observed.submitted_at).total_seconds(),
             weight=self.weight,
             progress={name: step_progress(each, now) for name, each in self.statuses.items()},
             group_progress=group_progress(self.graph, self.pods, now),
@@ -230,7 +225,7 @@ class TrackedRun:
     def reserved(
         self, now: datetime, overrun_share: float = Assumptions().overrun_share
     ) -> ReservedRun:
-        """The room that the plan in force takes from now on; none for what awaits Argo.
+        """The room that the plan in force takes from now on; none for what awaits its pod.
 
         Args:
             now: the time.
@@ -238,7 +233,7 @@ class TrackedRun:
         """
         assert self.graph is not None
         rooms: list[ReservedRoom] = []
-        elapsed = (now - self.workflow.created_at).total_seconds()
+        elapsed = (now - self.observed.submitted_at).total_seconds()
         for step in self.graph.steps:
             status = self.statuses.get(step.name)
             room = None if status is None else self._room(step.name, status, elapsed, overrun_share)
@@ -252,7 +247,7 @@ class TrackedRun:
     ) -> tuple[str, float, float] | None:
         """Node, start and end from now of a step that has not ended."""
         plan = self.plan
-        if plan is None or status.ended or self.awaits_argo(name):
+        if plan is None or status.ended or self.awaits_pod(name):
             return None
         start, finish = plan.start_of(name), plan.finish_of(name)
         node = status.node or plan.node_of(name)
@@ -262,12 +257,12 @@ class TrackedRun:
         if status.started_at is None:
             begin = max(0.0, start - elapsed)
             return node, begin, begin + seconds
-        running = elapsed - (status.started_at - self.workflow.created_at).total_seconds()
+        running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
         return node, 0.0, max(seconds - running, overrun_share * seconds)
 
     def _graph(self, policy: PlacementPolicySpec) -> RunGraph:
         width = policy.defaults.loop_width or Assumptions().loop_width
-        graph = read_graph(self.workflow, width, self._widths)
+        graph = read_graph(self.observed, width, self._widths)
         return with_type_defaults(graph, policy.defaults)
 
     def _use(self, graph: RunGraph) -> None:
@@ -275,18 +270,17 @@ class TrackedRun:
         self.plan_is_whole = self.plan is not None and all(
             step.name in self.plan.rows for step in graph.steps
         )
-        self._nodes_changed = True
-        index = PodIndex(graph, self.workflow.name)
-        self._outcomes = OutcomeReader(graph, index)
-        self.pods.use_index(index)
+        self._content_changed = True
+        self._index = self.observed.content.index(graph)
+        self.pods.use_index(self._index)
 
     def _read_outcome(self, policy: PlacementPolicySpec) -> set[Trigger]:
-        """Read the Workflow's nodes, and the graph anew where a loop turns out otherwise."""
+        """Read what became of the steps, and the graph again where a loop turns out otherwise."""
         found: set[Trigger] = set()
         for _ in range(_MAX_READINGS):
-            assert self._outcomes is not None
+            assert self._index is not None
             assert self.graph is not None
-            self._outcome = self._outcomes.read(self.workflow.nodes)
+            self._outcome = self.observed.content.outcome(self.graph, self._index)
             widths = new_widths(self.graph, self._widths, self._outcome)
             if widths is None:
                 break
@@ -302,9 +296,7 @@ class TrackedRun:
     def _situation(self, policy: PlacementPolicySpec) -> RunSituation:
         return RunSituation(
             outcome=self._outcome,
-            nodes_known=not self.workflow.nodes_problem,
-            phase=self.workflow.phase,
-            finished_at=self.workflow.finished_at,
+            state=self.observed.state,
             gate_deadline_seconds=policy.gate_deadline_seconds,
             attach_failures=self.attach_failures,
         )

@@ -1,23 +1,33 @@
-"""Workflows that carry our mark, slimmed: the text to read their graph from, and their nodes."""
+"""Argo's Workflows as runs, and the only place of the controller that knows them.
+
+A Workflow with our mark is slimmed: kept are the text to read its graph from, and its nodes.
+"""
 
 import base64
 import binascii
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import orjson
 
+from kfp_placement_controller.kube.kinds import WORKFLOWS
+from kfp_placement_controller.sources.source import ObservedRun, RunEnd, RunOwner, RunState
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.readers.argo.pod_identity import PodIndex
+from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_moment, read_nodes
+from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.run_outcomes import RunIndex, RunOutcome
 
 MAX_NODES_BYTES = 32 * 2**20
 """Of a Workflow's nodes once decompressed; Argo writes at most 1 MB of them, of ten times that."""
@@ -29,54 +39,59 @@ as many and need 2 GB."""
 MAX_DOCUMENT_BYTES = 8 * 2**20
 """Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
 
-ENDED_PHASES = frozenset({"Succeeded", "Failed", "Error"})
+_ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd.FAILED}
 
 _GZIP = 16 + zlib.MAX_WBITS
 _METADATA = ("name", "namespace", "uid", "labels", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedWorkflow:
-    """A Workflow with our mark.
+class WorkflowContent:
+    """What is kept of a Workflow.
 
     Attributes:
-        namespace, name, uid: of the object.
-        created_at: time zero of its run.
-        phase: `""`, `Pending`, `Running`, `Succeeded`, `Failed` or `Error`.
-        started_at: when Argo began it, suspended or not; None = it has not.
-        finished_at: None = it goes on.
-        suspended: held by `spec.suspend`.
-        run_name: KFP's name of the run; "" = it has none.
+        name: of the object.
         document: JSON that the run graph is read from; it does not change while the run goes on.
         nodes: what Argo knows of its steps.
-        nodes_problem: why that cannot be read, or "".
     """
 
-    namespace: str
     name: str
-    uid: str
-    created_at: datetime
-    phase: str = ""
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    suspended: bool = False
-    run_name: str = ""
-    document: bytes = b""
+    document: bytes
     nodes: tuple[ArgoNode, ...] = ()
-    nodes_problem: str = ""
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """Namespace and name."""
-        return self.namespace, self.name
+    def graph(self, options: ReadOptions) -> RunGraph:
+        """The steps of the run.
 
-    @property
-    def ended(self) -> bool:
-        """Whether Argo is done with it."""
-        return self.phase in ENDED_PHASES
+        Raises:
+            UnknownLoopError: the options give the width of a loop that the run does not have.
+            InputError: malformed, or beyond a limit.
+        """
+        return read_workflow(orjson.loads(self.document), self.name, options)
+
+    def index(self, graph: RunGraph) -> RunIndex:
+        """Finds what the pods of the run are for, by Argo's node names."""
+        return PodIndex(graph, self.name)
+
+    def outcome(self, graph: RunGraph, index: RunIndex) -> RunOutcome:
+        """What Argo's nodes say of the steps."""
+        return OutcomeReader(graph, index).read(self.nodes)
 
 
-def observe_workflow(raw: Mapping[str, Any]) -> ObservedWorkflow | None:
+class ArgoSource:
+    """Workflows of Argo, by whomever they are submitted."""
+
+    kind = WORKFLOWS
+
+    def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
+        """Slim a Workflow; None = it carries no mark of ours.
+
+        Raises:
+            InputError: it has no name, no uid, no time of creation, or is too large.
+        """
+        return observe_workflow(raw)
+
+
+def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
     """Slim a Workflow; None = it carries no mark of ours.
 
     Raises:
@@ -96,20 +111,40 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedWorkflow | None:
         raise InputError(f"Workflow {name!r:.80} has {len(document)} bytes; it cannot be planned")
     annotations = _mapping(metadata.get("annotations"))
     nodes, problem = _nodes(status)
-    return ObservedWorkflow(
-        namespace=namespace,
-        name=name,
-        uid=uid,
-        created_at=created_at,
-        phase=_text(status.get("phase")),
+    return ObservedRun(
+        key=(namespace, name),
+        owner=RunOwner(WORKFLOWS, name, uid),
+        submitted_at=created_at,
+        state=_state(spec, status, nodes, problem),
+        content=WorkflowContent(name, document, nodes),
+        display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
+    )
+
+
+def _state(
+    spec: Mapping[str, Any], status: Mapping[str, Any], nodes: Sequence[ArgoNode], problem: str
+) -> RunState:
+    phase = _text(status.get("phase"))
+    end = _ENDS.get(phase)
+    return RunState(
+        held="" if end else _why_held(spec, phase),
+        idle="" if phase or nodes else "Argo has not begun it",
         started_at=read_moment(status.get("startedAt")),
         finished_at=read_moment(status.get("finishedAt")),
-        suspended=spec.get("suspend") is True,
-        run_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
-        document=document,
-        nodes=nodes,
-        nodes_problem=problem,
+        end=end,
+        unreadable=problem,
     )
+
+
+def _why_held(spec: Mapping[str, Any], phase: str) -> str:
+    """Why Argo makes no pods for a Workflow that has not ended, or ""."""
+    if spec.get("suspend") is True:
+        return "spec.suspend is set"
+    if phase == "Pending":
+        # By a limit of parallel runs, a lock, or a claim that cannot be made. Every run that it
+        # may begin gets the phase Running at once.
+        return "Argo lets it wait (phase Pending)"
+    return ""
 
 
 def _dumped(raw: Mapping[str, Any], spec: Mapping[str, Any], stored: object) -> bytes:

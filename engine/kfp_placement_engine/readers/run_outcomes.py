@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from kfp_placement_engine.contract.rows import StepState
 
@@ -45,6 +46,18 @@ class PodIdentity:
     iteration: tuple[int, ...] = ()
     attempt: int = 0
     warning: str = ""
+
+
+class RunIndex(Protocol):
+    """Finds what the pods of one run are for."""
+
+    def identify(self, path: str, /) -> PodIdentity | None:
+        """What a pod is; None = not a pod of this run.
+
+        Args:
+            path: of the pod within the run, as whatever makes its pods writes it.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

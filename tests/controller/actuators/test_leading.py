@@ -320,6 +320,6 @@ def test_a_run_that_is_gone_is_forgotten(api):
     scene.pass_seconds(2)
     assert scene.runner.highest_epoch == 4
     run = scene.coordinator.book.runs[RUN]
-    scene.coordinator.handle(WORKFLOWS, Change(RUN, run.workflow, None), scene.now)
+    scene.coordinator.handle(WORKFLOWS, Change(RUN, run.observed, None), scene.now)
     scene.pass_seconds(1)
     assert scene.runner.highest_epoch == -1

@@ -5,7 +5,9 @@ from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.run_pods import RunPod
-from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -58,11 +60,28 @@ def a_run_pod(**fields: Any) -> RunPod:
     return RunPod(a_pod(**fields), None, START, **times)
 
 
-def a_workflow(name: str = "run", **fields: Any) -> ObservedWorkflow:
-    """A Workflow created at `START`."""
-    return ObservedWorkflow(
-        **{"namespace": "team", "uid": "w", "created_at": START, **fields, "name": name}
+def a_workflow(
+    name: str = "run",
+    *,
+    created_at: datetime = START,
+    phase: str = "",
+    suspended: bool = False,
+) -> ObservedRun:
+    """A Workflow with our mark, created at `START`, as it is observed."""
+    found = observe_workflow(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "team",
+                "uid": "w",
+                "creationTimestamp": created_at.isoformat(),
+            },
+            "spec": {"suspend": suspended, "podMetadata": {"labels": {SCHEDULER_LABEL: "x"}}},
+            "status": {"phase": phase},
+        }
     )
+    assert found is not None
+    return found
 
 
 def a_policy(**spec: Any) -> Any:

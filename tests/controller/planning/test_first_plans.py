@@ -13,8 +13,8 @@ class ARun:
     """As much of a run as matters here."""
 
     def __init__(self, number: int) -> None:
-        self.workflow = a_workflow(f"run-{number}", created_at=START + timedelta(seconds=number))
-        self.key = self.workflow.key
+        self.observed = a_workflow(f"run-{number}", created_at=START + timedelta(seconds=number))
+        self.key = self.observed.key
         self.needs_plan = True
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
-from kfp_placement_controller.sources.holds import HoldWatch
 from kfp_placement_engine.contract.rows import ENDED_STATES
 from tests.controller.planning.builders import a_policy, a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster
@@ -132,7 +132,7 @@ def test_a_pod_that_is_there_keeps_its_turn():
     run = cluster.coordinator.book.runs["team", "held"]
     cluster.step(lambda: True)
     assert run.held
-    assert (run.awaits_argo("first"), run.awaits_argo("second")) == (False, True)
+    assert (run.awaits_pod("first"), run.awaits_pod("second")) == (False, True)
     assert [room.node for room in run.reserved(cluster.now).rooms] == ["n0"]
 
 
@@ -188,7 +188,8 @@ def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
 
 
 def looked(hold, seconds, *, has_pods=False, **workflow):
-    goes_on = hold.look(a_workflow(**workflow), after(seconds), has_pods=has_pods, begin_seconds=10)
+    state = a_workflow(**workflow).state
+    goes_on = hold.look(state, after(seconds), has_pods=has_pods, begin_seconds=10)
     return bool(hold.why), goes_on
 
 

@@ -9,6 +9,7 @@ from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
 from kfp_placement_controller.planning.waiting import BARRED, waits_for
+from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import StepState, WaitingFor
 from kfp_placement_engine.model.active_runs import ProgressState
@@ -25,6 +26,7 @@ GRAPH = RunGraph(
     workflow="run",
 )
 EXECUTOR = "run(0).root(0).train(0).executor({})"
+STATE = ("end", "finished_at", "unreadable")
 DRIVER = "run(0).root(0).train-driver(0)"
 
 
@@ -35,7 +37,9 @@ def status(*pods, seconds=10.0, seen=None, outcome=None, **situation):
     for number, pod in enumerate(pods):
         book.observe(pod, after(number if seen is None else seen[number]))
     outcomes = RunOutcome({} if outcome is None else {"train": outcome})
-    found = step_statuses(GRAPH, book, RunSituation(outcome=outcomes, **situation), after(seconds))
+    state = RunState(**{key: situation.pop(key) for key in STATE if key in situation})
+    known = RunSituation(outcome=outcomes, state=state, **situation)
+    found = step_statuses(GRAPH, book, known, after(seconds))
     return found["train"]
 
 
@@ -75,9 +79,9 @@ def test_a_failed_attempt_is_not_the_end_while_argo_may_try_again():
 
 def test_without_argos_nodes_a_failed_pod_is_the_end_until_another_comes():
     failed = executor(node_name="n1", phase="Failed")
-    assert status(failed, nodes_known=False).state is StepState.FAILED
+    assert status(failed, unreadable="too large").state is StepState.FAILED
     second = executor(1, node_name="n2")
-    found = status(failed, second, nodes_known=False)
+    found = status(failed, second, unreadable="too large")
     assert (found.state, found.node) == (StepState.RUNNING, "n2")
 
 
@@ -101,16 +105,17 @@ def test_after_a_restart_the_node_comes_from_the_workflow():
 
 
 @pytest.mark.parametrize(
-    ("phase", "expected"), [("Succeeded", StepState.SUCCEEDED), ("Failed", StepState.FAILED)]
+    ("end", "expected"),
+    [(RunEnd.SUCCEEDED, StepState.SUCCEEDED), (RunEnd.FAILED, StepState.FAILED)],
 )
-def test_what_runs_when_its_workflow_ends_ends_with_it(phase, expected):
-    found = status(executor(node_name="n1"), phase=phase, finished_at=after(7))
+def test_what_runs_when_its_workflow_ends_ends_with_it(end, expected):
+    found = status(executor(node_name="n1"), end=end, finished_at=after(7))
     assert (found.state, found.ended_at) == (expected, after(7))
 
 
 def test_what_has_not_begun_when_its_workflow_ends_is_skipped():
-    assert status(phase="Failed").state is StepState.SKIPPED
-    assert status(executor(), phase="Failed").state is StepState.SKIPPED
+    assert status(end=RunEnd.FAILED).state is StepState.SKIPPED
+    assert status(executor(), end=RunEnd.FAILED).state is StepState.SKIPPED
 
 
 def test_the_driver_of_a_waiting_step_is_told_to_the_planner():

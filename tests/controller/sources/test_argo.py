@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.sources import argo
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.argo import WorkflowContent, observe_workflow
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,
@@ -39,25 +39,30 @@ def a_workflow(spec=MARKED, **status):
     }
 
 
+def content(found):
+    assert isinstance(found.content, WorkflowContent)
+    return found.content
+
+
 def test_the_run_s_name_is_kept_and_cut():
     named = a_workflow()
     named["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "x" * 5000}
     found = observe_workflow(named)
     assert found is not None
-    assert found.run_name == "x" * MAX_RUN_NAME_CHARACTERS
+    assert found.display_name == "x" * MAX_RUN_NAME_CHARACTERS
     for other in (None, {}, {RUN_NAME_ANNOTATION: 5}, "no mapping"):
         named["metadata"]["annotations"] = other
         found = observe_workflow(named)
         assert found is not None
-        assert found.run_name == ""
+        assert found.display_name == ""
 
 
 def test_what_is_kept():
     found = observe_workflow(a_workflow(phase="Succeeded", nodes=NODES))
     assert found is not None
     assert (found.key, found.uid, found.ended) == (("team", "wf"), "u", True)
-    assert [node.name for node in found.nodes] == ["wf"]
-    document = json.loads(found.document)
+    assert [node.name for node in content(found).nodes] == ["wf"]
+    document = json.loads(content(found).document)
     assert document["spec"] == MARKED
     assert "managedFields" not in document["metadata"]
 
@@ -74,7 +79,7 @@ def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_re
         return
     found = observe_workflow(raw)
     assert found is not None
-    assert orjson.loads(found.document)["spec"]["x"] == deep
+    assert orjson.loads(content(found).document)["spec"]["x"] == deep
 
 
 def test_the_document_does_not_change_while_the_run_goes_on():
@@ -82,7 +87,7 @@ def test_the_document_does_not_change_while_the_run_goes_on():
     second = observe_workflow(a_workflow(phase="Running", nodes=NODES))
     assert first is not None
     assert second is not None
-    assert first.document == second.document
+    assert content(first).document == content(second).document
     assert first != second
 
 
@@ -98,15 +103,15 @@ def test_the_steps_of_a_template_count_once_argo_has_stored_them():
     assert observe_workflow(a_workflow(spec)) is None
     found = observe_workflow(a_workflow(spec, storedWorkflowTemplateSpec=MARKED))
     assert found is not None
-    assert "storedWorkflowTemplateSpec" in json.loads(found.document)["status"]
+    assert "storedWorkflowTemplateSpec" in json.loads(content(found).document)["status"]
 
 
 def test_compressed_nodes_are_read():
     packed = compress_nodes(a_workflow(nodes=NODES), 0)
     found = observe_workflow(packed)
     assert found is not None
-    assert [node.name for node in found.nodes] == ["wf"]
-    assert found.nodes_problem == ""
+    assert [node.name for node in content(found).nodes] == ["wf"]
+    assert found.state.unreadable == ""
 
 
 def packed_text(text):
@@ -117,7 +122,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(argo, "MAX_NODES_BYTES", 1000)
     found = observe_workflow(a_workflow(compressedNodes=packed_text(b" " * 1_000_000)))
     assert found is not None
-    assert "larger than 1000 bytes" in found.nodes_problem
+    assert "larger than 1000 bytes" in found.state.unreadable
 
 
 @pytest.mark.parametrize(
@@ -134,13 +139,13 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
 def test_what_cannot_be_unpacked_is_said(packed):
     found = observe_workflow(a_workflow(compressedNodes=packed))
     assert found is not None
-    assert "cannot be read" in found.nodes_problem
+    assert "cannot be read" in found.state.unreadable
 
 
 def test_offloaded_nodes_are_said():
     found = observe_workflow(a_workflow(offloadNodeStatusVersion="fnv:1"))
     assert found is not None
-    assert "database" in found.nodes_problem
+    assert "database" in found.state.unreadable
 
 
 def test_a_workflow_without_a_uid_is_refused():

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
 from kfp_placement_engine.readers.run_outcomes import (
     PodIdentity,
     PodRole,
+    RunIndex,
     RunOutcome,
     StepOutcome,
     loop_indexes,
@@ -71,7 +71,7 @@ class _Widths:
 class OutcomeReader:
     """Reads the outcomes of one run, again and again while it goes on."""
 
-    def __init__(self, graph: RunGraph, index: PodIndex) -> None:
+    def __init__(self, graph: RunGraph, index: RunIndex) -> None:
         """Prepare for a graph.
 
         Args:

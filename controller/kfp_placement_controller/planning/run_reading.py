@@ -1,13 +1,11 @@
-"""A Workflow -> its run graph, within limits; loops get the widths that are known by now."""
+"""A run's graph, read within limits; loops get the widths that are known by now."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-import orjson
-
-from kfp_placement_controller.sources.argo import ObservedWorkflow
+from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.exceptions import UnknownLoopError
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
-from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 
@@ -16,12 +14,12 @@ MAX_STEPS = 10_000
 
 
 def read_graph(
-    workflow: ObservedWorkflow, default_width: int, widths: Mapping[str, int] | None = None
+    run: ObservedRun, default_width: int, widths: Mapping[str, int] | None = None
 ) -> RunGraph:
     """Read a run.
 
     Args:
-        workflow: as observed.
+        run: as observed.
         default_width: iterations of loops that nobody knows.
         widths: of loops, as far as they are known by now.
 
@@ -31,16 +29,11 @@ def read_graph(
     options = ReadOptions(
         loop_widths=dict(widths or {}), default_loop_width=default_width, max_steps=MAX_STEPS
     )
-    document = orjson.loads(workflow.document)
     try:
-        return read_workflow(document, workflow.name, options)
+        return run.content.graph(options)
     except UnknownLoopError:
         # A pod can claim to be of a loop that the run does not have.
-        return read_workflow(
-            document,
-            workflow.name,
-            ReadOptions(default_loop_width=default_width, max_steps=MAX_STEPS),
-        )
+        return run.content.graph(replace(options, loop_widths={}))
 
 
 def graph_widths(graph: RunGraph) -> Mapping[str, int]:
@@ -58,12 +51,12 @@ def graph_widths(graph: RunGraph) -> Mapping[str, int]:
 def new_widths(
     graph: RunGraph, known: Mapping[str, int], outcome: RunOutcome
 ) -> Mapping[str, int] | None:
-    """All known widths if the graph has to be read anew because of them, else None.
+    """All known widths if the graph has to be read again because of them, else None.
 
     Args:
         graph: as it is planned.
         known: widths that it was read with.
-        outcome: what the Workflow says now.
+        outcome: what the run's object says now.
     """
     planned = graph_widths(graph)
     found = dict(known)
