@@ -11,8 +11,8 @@ from typing import Any
 
 from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOptionError
 from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.quantities import (
     MIN_MEMORY_BYTES,
     format_resource,

@@ -168,7 +168,7 @@ def plan_request(
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:
         return PlanRequest(run, cluster, planned_with)
-    run = with_type_defaults(run, policy.defaults)
+    run = with_type_defaults(run, policy)
     return PlanRequest(run, cluster, planned_with, followed(policy, given))
 
 

@@ -24,9 +24,9 @@ from kfp_placement.exceptions import (
     PlacementWarning,
     UsageError,
 )
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.hints_codec import (
+from kfp_placement_engine.contract.hints import (
     MAX_ANNOTATION_CHARACTERS,
+    StepHints,
     decode_hints,
     encode_hints,
 )

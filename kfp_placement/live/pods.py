@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_engine.contract.hints_codec import max_latency_ms_in
+from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     KUBERNETES_SCHEDULER,

@@ -7,9 +7,10 @@ from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingE
 from kfp_placement.live.formatting import moment_text, sentence
 from kfp_placement.live.kinds import POLICIES, Api, items
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.contract.policy import POLICY_NAME, Actuator
+from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 
 _GATES_READY = "GatesReady"

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from kfp_placement_engine.contract import keys
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.hints_codec import MAX_ANNOTATION_CHARACTERS
+from kfp_placement_engine.contract.hints import MAX_ANNOTATION_CHARACTERS, StepHints
 from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
 from kfp_placement_engine.readers.kubernetes.nodes import MAX_SPEED, NOT_A_LOCATION
@@ -31,7 +31,7 @@ def test_every_hint_is_described_and_no_other():
 
 
 def test_limits_are_those_of_the_code():
-    assert f"at most {keys.MAX_LABEL_VALUE_LENGTH} letters" in MARKS
+    assert f"at most {MAX_LABEL_VALUE_LENGTH} letters" in MARKS
     assert f"At most {MAX_ANNOTATION_CHARACTERS:,} characters" in MARKS
     assert f"at most {MAX_SPEED:,.0f} |" in MARKS
 

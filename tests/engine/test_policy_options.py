@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource
@@ -20,7 +20,7 @@ from tests.support.builders import a_cluster, a_run, a_step
 
 
 def a_policy(**spec):
-    return PlacementPolicySpec.model_validate(spec)
+    return planning_policy(PlacementPolicySpec.model_validate(spec))
 
 
 def test_the_latency_rules_are_those_of_the_policy():
@@ -34,14 +34,14 @@ def test_the_latency_rules_are_those_of_the_policy():
 
 
 def test_an_untouched_policy_changes_nothing():
-    untouched = options_on(replace(a_cluster(), policy=PlacementPolicySpec()), {})
+    untouched = options_on(replace(a_cluster(), policy=a_policy()), {})
     assert replace(untouched, params=None) == PlanOptions()
     assert untouched.params == GeneticParams()
-    assert followed(PlacementPolicySpec(), {}) == ()
+    assert followed(a_policy(), {}) == ()
 
 
 def test_a_learned_driver_time_gives_way_to_the_policy_s():
-    learned = policy_options(PlacementPolicySpec(), 7.0).assumptions
+    learned = policy_options(a_policy(), 7.0).assumptions
     assert learned is not None
     assert learned.driver_seconds == 7.0
     given = policy_options(a_policy(defaults={"driver": "3s"}), 7.0).assumptions
@@ -69,21 +69,21 @@ def test_what_is_asked_for_wins():
 
 
 def test_defaults_by_type_fill_what_steps_leave_open():
-    defaults = a_policy(
+    policy = a_policy(
         defaults={
             "byType": [
                 {"type": "fit", "duration": "1h", "output": "5M", "maxLatency": "9ms"},
                 {"type": "Show", "priority": 3},
             ]
         }
-    ).defaults
+    )
     graph = a_run(
         a_step("a", type="Fit", location="HOME", seconds=None),
         a_step("b", type="Fit", seconds=5, duration_source=DurationSource.HINT),
         a_step("c", type="SHOW", reads=(("a", None), ("b", 7))),
         a_step("d"),
     )
-    a, b, c, d = with_type_defaults(graph, defaults).steps
+    a, b, c, d = with_type_defaults(graph, policy).steps
     assert (a.duration_seconds, a.duration_source) == (3600.0, DurationSource.ASSUMED)
     assert (a.max_latency_ms, b.max_latency_ms) == (9.0, None)
     assert (b.duration_seconds, b.duration_source) == (5.0, DurationSource.HINT)

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement.check_rules import check_run
 from kfp_placement.findings import Level
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.run_graph import (
     DataInput,
@@ -278,7 +278,7 @@ def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level):
 
 def on_cluster(*steps, **spec):
     """What is found on a cluster with a policy of that spec; without a spec it has no policy."""
-    policy = PlacementPolicySpec.model_validate(spec) if spec else None
+    policy = planning_policy(PlacementPolicySpec.model_validate(spec)) if spec else None
     node = Node("n1", {"cpu": 4000, "memory": 2**33, "pods": 10})
     cluster = Cluster((node,), latencies={"HOME": {"n1": 2.0}}, policy=policy)
     return check_run(a_graph(*steps), cluster=cluster)

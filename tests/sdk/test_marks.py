@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from kfp_placement import MarkValueError, NotConstantError, PlacementError, UnknownOptionError
 from kfp_placement._marks import Marks
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.hints_codec import decode_hints, encode_hints
+from kfp_placement_engine.contract.hints import StepHints, decode_hints, encode_hints
 
 CHANNEL = "{{channel:task=;name=where;type=String;}}"
 

@@ -17,7 +17,7 @@ from kfp_placement import (
     UsageError,
     place,
 )
-from kfp_placement_engine.contract.hints_codec import MAX_ANNOTATION_CHARACTERS
+from kfp_placement_engine.contract.hints import MAX_ANNOTATION_CHARACTERS
 from tests.support.pipelines import (
     echo,
     fetch,

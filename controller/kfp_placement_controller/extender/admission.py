@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, SCHEDULER_LABEL
-from kfp_placement_engine.contract.policy import Actuator
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text, as_text_mapping
 
 SYSTEM_NAMESPACE = "kube-system"

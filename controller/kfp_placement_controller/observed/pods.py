@@ -7,7 +7,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from kfp_placement_controller.kube.times import read_time
-from kfp_placement_engine.contract.hints_codec import max_latency_ms_in
+from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,

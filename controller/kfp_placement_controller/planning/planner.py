@@ -20,7 +20,7 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun, key_text
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_controller.sources.source import RunKey
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.planning.plan_runs import PlanOptions
@@ -210,7 +210,7 @@ class Planner:
         quick: bool = False,
         budget_seconds: float | None = None,
     ) -> PlanOptions:
-        options = policy_options(policy, self.learned.driver_seconds)
+        options = policy_options(planning_policy(policy), self.learned.driver_seconds)
         longest = options.budget_seconds
         return replace(
             options,

@@ -20,7 +20,7 @@ from kfp_placement_controller.planning.step_states import (
 )
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
 from kfp_placement_controller.sources.source import ObservedRun, RunKey
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
@@ -263,7 +263,7 @@ class TrackedRun:
     def _graph(self, policy: PlacementPolicySpec) -> RunGraph:
         width = policy.defaults.loop_width or Assumptions().loop_width
         graph = read_graph(self.observed, width, self._widths)
-        return with_type_defaults(graph, policy.defaults)
+        return with_type_defaults(graph, planning_policy(policy))
 
     def _use(self, graph: RunGraph) -> None:
         self.graph = graph

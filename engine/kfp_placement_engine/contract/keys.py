@@ -40,5 +40,3 @@ KUBERNETES_SCHEDULER = "default-scheduler"
 
 LATENCY_RULED_TYPES = ("predict", "predicting", "prediction", "inference", "serving")
 """Step types that follow the latency rule unless a policy names others (compared lower case)."""
-
-MAX_LABEL_VALUE_LENGTH = 63

@@ -11,7 +11,8 @@ from kfp_placement_engine.contract.fields import (
     ResourceModel,
     ResourceStatus,
 )
-from kfp_placement_engine.contract.keys import API_VERSION, MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 
 _LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _LABEL_KEY = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"

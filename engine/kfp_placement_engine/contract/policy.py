@@ -1,8 +1,7 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Annotated, Literal
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -22,7 +21,17 @@ from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     KUBERNETES_SCHEDULER,
     LATENCY_RULED_TYPES,
-    MAX_LABEL_VALUE_LENGTH,
+)
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.policy import (
+    Actuator,
+    AssumptionPolicy,
+    LatencyPolicy,
+    Objective,
+    PlanningPolicy,
+    Search,
+    SearchPolicy,
+    TypeAssumptions,
 )
 
 POLICY_NAME = "default"
@@ -37,28 +46,6 @@ StepType = Annotated[
 SchedulerName = Annotated[
     str, Field(min_length=1, max_length=MAX_LABEL_VALUE_LENGTH, pattern=_SCHEDULER)
 ]
-
-
-class Actuator(StrEnum):
-    """What brings pods to their planned nodes."""
-
-    EXTENDER = "extender"
-    GATES = "gates"
-
-
-class Objective(StrEnum):
-    """What a plan is best in."""
-
-    COMPLETION = "completion"
-    PAPER = "paper"
-    PACKING = "packing"
-
-
-class Search(StrEnum):
-    """Which search plans."""
-
-    MEMETIC = "memetic"
-    PAPER = "paper"
 
 
 class EngineSettings(ResourceModel):
@@ -139,13 +126,6 @@ class AssumedValues(ResourceModel):
         wanted = step_type.lower()
         return next((each for each in self.by_type if each.type.lower() == wanted), None)
 
-    def values(self) -> Mapping[str, float | int]:
-        """The values given, by the planner's names."""
-        given: dict[str, float | int] = {
-            name: value for name, value in self if isinstance(value, int | float)
-        }
-        return given
-
 
 class Headroom(ResourceModel):
     """Room left free on a node where there is a choice; by default for two driver pods."""
@@ -194,7 +174,7 @@ class PlacementPolicySpec(ResourceModel):
     headroom: Headroom = Headroom()
 
 
-PLANNED_BY = frozenset({"actuator", "objective", "engine", "latency_rules", "defaults"})
+PLANNED_BY = frozenset(each.name for each in fields(PlanningPolicy))
 """What of a policy changes a plan, by field; the rest concerns the controller alone."""
 
 
@@ -215,3 +195,55 @@ class PlacementPolicy(Resource):
     kind: Literal["PlacementPolicy"] = "PlacementPolicy"
     spec: PlacementPolicySpec = PlacementPolicySpec()
     status: PlacementPolicyStatus | None = None
+
+
+def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
+    """What a policy says of plans: the values that somebody has set."""
+    known = _set_fields(spec)
+    return PlanningPolicy(
+        actuator=known.get("actuator"),
+        objective=known.get("objective"),
+        engine=SearchPolicy(**_set_fields(spec.engine)) if "engine" in known else None,
+        latency_rules=LatencyPolicy(**_set_fields(spec.latency_rules))
+        if "latency_rules" in known
+        else None,
+        defaults=_assumption_policy(spec.defaults) if "defaults" in known else None,
+    )
+
+
+def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
+    """The other way: a policy that sets the same values and nothing else.
+
+    Raises:
+        ValidationError: a value that no PlacementPolicy may have.
+    """
+    settings = asdict(policy)
+    if policy.defaults is not None:
+        settings["defaults"].update(settings["defaults"].pop("values"))
+    return PlacementPolicySpec.model_validate(_without_none(settings))
+
+
+def _assumption_policy(defaults: AssumedValues) -> AssumptionPolicy:
+    known = _set_fields(defaults)
+    by_type = known.pop("by_type", None)
+    return AssumptionPolicy(
+        values=known,
+        by_type=None
+        if by_type is None
+        else tuple(TypeAssumptions(**_set_fields(each)) for each in by_type),
+    )
+
+
+def _set_fields(model: ResourceModel) -> dict[str, Any]:
+    """What somebody has set, by field, in the order of the fields."""
+    return {
+        name: value for name, value in model if name in model.model_fields_set and value is not None
+    }
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(each) for key, each in value.items() if each is not None}
+    if isinstance(value, tuple):
+        return tuple(_without_none(each) for each in value)
+    return value

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.lowering.latency import LatencyRule
 from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.quantities import Resources
-from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
-from kfp_placement_engine.problem.kube_scores import (
+from kfp_placement_engine.model.pod import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
 )
+from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
 """The kfp-launcher init container: no executor pod reserves less (KFP 2.17, container.go)."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.quantities import Resources
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
 
@@ -79,7 +79,8 @@ class Cluster:
         notices: what the reader wants people to know.
         source: what it was read from, for people.
         defaults: assumptions that the source sets, by field of `Assumptions`.
-        policy: the cluster's PlacementPolicy; its plain assumptions stand in `defaults` as well.
+        policy: what the cluster's PlacementPolicy says of plans; its plain assumptions stand in
+            `defaults` as well.
     """
 
     nodes: tuple[Node, ...]
@@ -88,4 +89,4 @@ class Cluster:
     notices: tuple[Notice, ...] = ()
     source: str = ""
     defaults: Mapping[str, float] = field(default_factory=dict)
-    policy: PlacementPolicySpec | None = None
+    policy: PlanningPolicy | None = None

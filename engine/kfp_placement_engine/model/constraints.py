@@ -8,7 +8,6 @@ tables once per problem; messages and the scheduler model call them directly.
 import re
 from collections.abc import Iterable, Mapping
 
-from kfp_placement_engine.contract.keys import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.contract.rows import Reason
 from kfp_placement_engine.contract.texts import ObjectionCode, objection_text
 from kfp_placement_engine.model.cluster import Node, Taint
@@ -31,6 +30,9 @@ AWAY_KEYS = frozenset({NOT_READY_TAINT.key, "node.kubernetes.io/unreachable"})
 
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 _FILTERING_EFFECTS = ("NoSchedule", "NoExecute")
+
+MAX_LABEL_VALUE_LENGTH = 63
+"""Characters of a label's value."""
 
 _LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)

@@ -1,4 +1,4 @@
-"""A PlacementPolicy -> what the engine is asked with.
+"""What a PlacementPolicy says of plans -> what the engine is asked with.
 
 The planner in the cluster, the command line and the SDK ask here, so that a plan made before a run
 is the one that the cluster makes of it.
@@ -6,42 +6,48 @@ is the one that the cluster makes of it.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from kfp_placement_engine.contract.policy import (
-    PLANNED_BY,
-    Actuator,
-    AssumedValues,
-    PlacementPolicySpec,
-    Search,
-    TypeDefaults,
-)
+from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.policy import (
+    Actuator,
+    LatencyPolicy,
+    PlanningPolicy,
+    Search,
+    SearchPolicy,
+    TypeAssumptions,
+)
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from kfp_placement_engine.planning.plan_runs import PlanOptions
 from kfp_placement_engine.search.genetic import GeneticParams
 
+ValueT = TypeVar("ValueT")
 
-def policy_options(policy: PlacementPolicySpec, driver_seconds: float | None = None) -> PlanOptions:
-    """How a policy has runs planned.
+
+def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) -> PlanOptions:
+    """How a policy has runs planned; what it does not set is as usual.
 
     Args:
         policy: in force.
         driver_seconds: as learned; None = not yet. What the policy says of it goes before.
     """
-    rules = policy.latency_rules
+    usual = PlanOptions()
+    engine = SearchPolicy() if policy.engine is None else policy.engine
+    rules = LatencyPolicy() if policy.latency_rules is None else policy.latency_rules
+    step_types = _given(rules.step_types, usual.latency_ruled_types)
     return PlanOptions(
-        budget_seconds=policy.engine.budget_seconds,
-        seed=policy.engine.seed,
+        budget_seconds=_given(engine.budget_seconds, usual.budget_seconds),
+        seed=_given(engine.seed, usual.seed),
         # Only gates hold a pod back. Workflow formats, which no cluster runs, are `auto`'s concern.
         dispatch="ordered" if policy.actuator is Actuator.GATES else "auto",
-        objective=str(policy.objective),
-        latency_ruled_types=tuple(each.lower() for each in rules.step_types),
-        latency_tolerance=LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100),
-        assumptions=_assumptions(policy.defaults, driver_seconds),
-        params=_search(policy),
+        objective=str(_given(policy.objective, usual.objective)),
+        latency_ruled_types=tuple(each.lower() for each in step_types),
+        latency_tolerance=_tolerance(rules, usual.latency_tolerance),
+        assumptions=_assumptions(policy, driver_seconds),
+        params=_params(engine),
     )
 
 
@@ -62,11 +68,12 @@ def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
     return replace(options, **given)
 
 
-def with_type_defaults(graph: RunGraph, defaults: AssumedValues) -> RunGraph:
+def with_type_defaults(graph: RunGraph, policy: PlanningPolicy) -> RunGraph:
     """The run with what the policy assumes of steps by their type."""
-    if not defaults.by_type:
+    by_type = policy.assumed_by_type()
+    if not by_type:
         return graph
-    of_step = {step.name: defaults.of_type(step.type) for step in graph.steps if step.type}
+    of_step = {step.name: by_type.get(step.type.lower()) for step in graph.steps if step.type}
     sizes = {
         name: found.output_bytes
         for name, found in of_step.items()
@@ -76,7 +83,7 @@ def with_type_defaults(graph: RunGraph, defaults: AssumedValues) -> RunGraph:
     return replace(graph, steps=steps)
 
 
-def followed(policy: PlacementPolicySpec, given: Mapping[str, Any]) -> tuple[str, ...]:
+def followed(policy: PlanningPolicy, given: Mapping[str, Any]) -> tuple[str, ...]:
     """What a plan takes from a policy, as it stands there: `objective: packing`.
 
     Args:
@@ -87,7 +94,7 @@ def followed(policy: PlacementPolicySpec, given: Mapping[str, Any]) -> tuple[str
         Values that differ from the usual ones.
     """
     replaced = {path for path, names in _REPLACED_BY.items() if not names.isdisjoint(given)}
-    usual = dict(_settings(PlacementPolicySpec()))
+    usual = dict(_settings(PlanningPolicy()))
     return tuple(
         f"{path}: {value}"
         for path, value in _settings(policy)
@@ -104,9 +111,9 @@ _REPLACED_BY = {
 """Setting of a policy -> fields of `PlanOptions` that replace it."""
 
 
-def _settings(policy: PlacementPolicySpec) -> Iterator[tuple[str, str]]:
+def _settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
     """What changes a plan: path in the policy, and value."""
-    written = policy.model_dump(
+    written = policy_spec(policy).model_dump(
         mode="json", by_alias=True, exclude_none=True, include=set(PLANNED_BY)
     )
     for name, value in written.items():
@@ -128,24 +135,36 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _assumptions(defaults: AssumedValues, driver_seconds: float | None) -> Assumptions:
-    """What is assumed: the policy's values, then learned ones, then the engine's."""
-    learned: Mapping[str, float] = (
-        {} if driver_seconds is None else {"driver_seconds": driver_seconds}
+def _given(value: ValueT | None, usual: ValueT) -> ValueT:
+    return usual if value is None else value
+
+
+def _tolerance(rules: LatencyPolicy, usual: LatencyTolerance) -> LatencyTolerance:
+    percent = rules.tolerance_percent
+    return LatencyTolerance(
+        milliseconds=_given(rules.tolerance_ms, usual.milliseconds),
+        share=usual.share if percent is None else percent / 100,
     )
-    given: Mapping[str, float | int] = {**learned, **defaults.values()}
+
+
+def _params(engine: SearchPolicy) -> GeneticParams:
+    if engine.search is Search.PAPER:
+        return GeneticParams.paper()
+    usual = GeneticParams()
+    return GeneticParams(
+        population_size=_given(engine.population_size, usual.population_size),
+        islands=_given(engine.islands, usual.islands),
+    )
+
+
+def _assumptions(policy: PlanningPolicy, driver_seconds: float | None) -> Assumptions:
+    """What is assumed: the policy's values, then learned ones, then the engine's."""
+    learned = {} if driver_seconds is None else {"driver_seconds": driver_seconds}
+    given = {**learned, **policy.assumed_values()}
     return replace(Assumptions(), **given)  # type: ignore[arg-type]
 
 
-def _search(policy: PlacementPolicySpec) -> GeneticParams:
-    if policy.engine.search is Search.PAPER:
-        return GeneticParams.paper()
-    return GeneticParams(
-        population_size=policy.engine.population_size, islands=policy.engine.islands
-    )
-
-
-def _with_defaults(step: Step, found: TypeDefaults | None, sizes: Mapping[str, int]) -> Step:
+def _with_defaults(step: Step, found: TypeAssumptions | None, sizes: Mapping[str, int]) -> Step:
     inputs = tuple(_sized(each, sizes) for each in step.inputs)
     if inputs != step.inputs:
         step = replace(step, inputs=inputs)

@@ -9,12 +9,6 @@ v1.36.3, `pkg/scheduler/framework/plugins`.
 import ctypes
 from collections.abc import Callable
 
-from kfp_placement_engine.model.request_defaults import (
-    DEFAULT_CPU_REQUEST_MILLI as DEFAULT_CPU_REQUEST_MILLI,
-)
-from kfp_placement_engine.model.request_defaults import (
-    DEFAULT_MEMORY_REQUEST_BYTES as DEFAULT_MEMORY_REQUEST_BYTES,
-)
 from kfp_placement_engine.problem.native import KERNEL
 
 TAINT_TOLERATION_WEIGHT = 3
@@ -50,8 +44,9 @@ def least_allocated(
 ) -> int:
     """NodeResourcesFit's default strategy LeastAllocated (`noderesources/least_allocated.go`).
 
-    `requested` is what the node's pods and the new pod request together, with `request_defaults`
-    for containers that request nothing. A resource the node has nothing of is left out.
+    `requested` is what the node's pods and the new pod request together, with the
+    defaults of `model.pod` for containers that request nothing. A resource the node has nothing of
+    is left out.
     """
     return _least_allocated(requested_cpu, requested_memory, allocatable_cpu, allocatable_memory)
 

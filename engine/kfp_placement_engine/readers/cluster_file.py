@@ -17,10 +17,12 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
+from kfp_placement_engine.contract.policy import planning_policy
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
+from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.readers.cluster_model import (
     ASSUMPTION_FIELDS,
@@ -147,6 +149,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     known = {each: [each] for each in nodes} | members
     latencies = _latencies(entry, tuple(nodes.values()), known, name)
     notices.extend(bad_latency_labels(nodes.values(), latencies))
+    policy = None if entry.policy is None else planning_policy(entry.policy)
     return Cluster(
         nodes=tuple(nodes.values()),
         latencies=latencies,
@@ -156,8 +159,8 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         ),
         notices=tuple(notices),
         source=name,
-        defaults=_defaults(entry),
-        policy=entry.policy,
+        defaults=_defaults(entry, policy),
+        policy=policy,
     )
 
 
@@ -219,8 +222,8 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
     return Claim(entry.name, entry.namespace, entry.access_modes, terms, entry.used_on)
 
 
-def _defaults(entry: ClusterEntry) -> dict[str, float]:
-    of_policy = {} if entry.policy is None else entry.policy.defaults.values()
+def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, float]:
+    of_policy = {} if policy is None else policy.assumed_values()
     given = entry.defaults.model_dump(exclude_none=True)
     return {**of_policy, **{ASSUMPTION_FIELDS[key]: value for key, value in given.items()}}
 

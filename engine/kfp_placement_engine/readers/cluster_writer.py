@@ -12,8 +12,9 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.contract.policy import PLANNED_BY, PlacementPolicySpec
+from kfp_placement_engine.contract.policy import policy_spec
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.quantities import Resources, format_resource
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
@@ -174,19 +175,17 @@ def _term(term: NodeSelectorTerm) -> dict[str, Any]:
     return entry
 
 
-def _policy(policy: PlacementPolicySpec | None) -> dict[str, Any]:
+def _policy(policy: PlanningPolicy | None) -> dict[str, Any]:
     """What the policy sets of what a plan follows."""
     if policy is None:
         return {}
-    return policy.model_dump(
-        mode="json", by_alias=True, exclude_unset=True, exclude_none=True, include=set(PLANNED_BY)
-    )
+    return policy_spec(policy).model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _defaults(cluster: Cluster) -> dict[str, Any]:
     """What is assumed, without what the policy says."""
     keys = {assumption: key for key, assumption in ASSUMPTION_FIELDS.items()}
-    of_policy = {} if cluster.policy is None else cluster.policy.defaults.values()
+    of_policy = {} if cluster.policy is None else cluster.policy.assumed_values()
     written: dict[str, Any] = {}
     for assumption, value in cluster.defaults.items():
         if of_policy.get(assumption) == value:

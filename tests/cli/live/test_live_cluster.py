@@ -10,7 +10,7 @@ from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.planning.plan_runs import assumptions_of
 from kfp_placement_engine.planning.policy_options import policy_options
@@ -93,7 +93,7 @@ def test_the_plan_follows_the_policy(run, nodes, planner, monkeypatch, tmp_path,
     Path("dump").write_text(json.dumps(a_list(NODE, policy)))
     assert run("cluster", "live", "--output", "cluster file").exit_code == 0
     assert run("plan", RUN, "-c", source).exit_code == 0
-    asked = policy_options(PlacementPolicySpec.model_validate(STRICT))
+    asked = policy_options(planning_policy(PlacementPolicySpec.model_validate(STRICT)))
     assert assumptions_of(planner.cluster, planner.options) == asked.assumptions
     assert replace(planner.options, assumptions=None) == replace(asked, assumptions=None)
     assert planner.graph.steps[0].type == "Fetch"

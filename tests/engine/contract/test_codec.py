@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.hints_codec import (
+from kfp_placement_engine.contract.hints import (
     MAX_ANNOTATION_CHARACTERS,
+    StepHints,
     decode_hints,
     encode_hints,
 )

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.hints_codec import decode_hints, encode_hints
+from kfp_placement_engine.contract.hints import StepHints, decode_hints, encode_hints
 
 FILES = sorted(Path(__file__).with_name("data").glob("annotations-*.json"))
 

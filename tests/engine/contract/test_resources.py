@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.contract.fields import duration_text, latency_text
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.contract.policy import Actuator, Objective, Search
+from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
 from kfp_placement_engine.contract.resources import (
     KINDS,
     Location,
@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.resources import (
 )
 from kfp_placement_engine.contract.rows import PlannedRow, Reason, StateRow
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.policy import Actuator, Objective, Search
 from kfp_placement_engine.model.quantities import parse_duration, parse_latency_ms
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.genetic import GeneticParams
@@ -79,7 +80,7 @@ def test_values_are_numbers_inside_and_text_outside():
     assert spec.latency_rules.tolerance_ms == 1
     assert spec.headroom.cpu_milli == 500
     assert spec.headroom.memory_bytes == 256 * 2**20
-    assert spec.defaults.values() == {
+    assert planning_policy(spec).assumed_values() == {
         "duration_seconds": 120,
         "image_bytes": 500 * 2**20,
         "store_bytes_per_second": 250_000_000,
@@ -108,7 +109,7 @@ def test_the_policy_without_wishes_is_the_planner_s_own():
     assert spec.engine.islands == GeneticParams().islands
     assert spec.engine.search == GeneticParams().variant
     assert spec.latency_rules.step_types == LATENCY_RULED_TYPES
-    assert spec.defaults.values() == {}
+    assert planning_policy(spec).assumed_values() == {}
 
 
 def test_words_of_the_policy_are_the_planner_s():
@@ -281,3 +282,37 @@ def test_reading_fails_with_our_own_error_only(part, data):
         return
     placement.planned_nodes()
     placement.state_rows()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"actuator": "gates", "paused": True},
+        {"engine": {}, "latencyRules": {}, "defaults": {}},
+        {"objective": "paper", "engine": {"search": "paper", "budget": "500ms"}},
+        {"latencyRules": {"stepTypes": [], "tolerance": "0.3ms", "tolerancePercent": 0}},
+        {"defaults": {"duration": "2m", "image": "500Mi", "byType": []}},
+        {"defaults": {"driver": None, "byType": [{"type": "Fit"}, {"type": "b", "priority": 0}]}},
+        {"defaults": {"byType": [{"type": "a", "maxLatency": "1.5ms", "output": "5M"}]}},
+    ],
+)
+def test_what_a_policy_says_of_plans_comes_back(spec):
+    wire = read_resource(PlacementPolicy, a_policy(**spec)).spec
+    again = policy_spec(planning_policy(wire))
+    assert as_set(again) == as_set(wire)
+    assert planning_policy(again) == planning_policy(wire)
+
+
+def as_set(spec):
+    return spec.model_dump(
+        mode="json", by_alias=True, exclude_unset=True, exclude_none=True, include=set(PLANNED_BY)
+    )
+
+
+def test_of_two_assumptions_for_one_type_the_first_counts():
+    entries = [{"type": "Fit", "priority": 1}, {"type": "FIT", "priority": 2}]
+    wire = read_resource(PlacementPolicy, a_policy(defaults={"byType": entries})).spec
+    assumed = planning_policy(wire).assumed_by_type()
+    assert list(assumed) == ["fit"]
+    assert assumed["fit"].priority == 1

@@ -110,7 +110,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
         claims=claims,
         notices=_shortened(collected.notices),
         source=name,
-        defaults={} if policy is None else policy.defaults.values(),
+        defaults={} if policy is None else policy.assumed_values(),
         policy=policy,
     )
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
+from kfp_placement_engine.contract.policy import POLICY_NAME, planning_policy
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
 
@@ -79,7 +80,8 @@ def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notic
     return notices
 
 
-def policy_in_force(policies: Iterable[PlacementPolicy]) -> PlacementPolicySpec | None:
-    """The policy that counts; one of another name does not."""
+def policy_in_force(policies: Iterable[PlacementPolicy]) -> PlanningPolicy | None:
+    """What the policy that counts says of plans; one of another name does not count."""
     named = (policy.spec for policy in policies if policy.metadata.name == POLICY_NAME)
-    return next(named, None)
+    in_force = next(named, None)
+    return None if in_force is None else planning_policy(in_force)

@@ -8,12 +8,14 @@ limit without a request is a request.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
-from kfp_placement_engine.model.quantities import Resources
-from kfp_placement_engine.model.request_defaults import (
+from kfp_placement_engine.model.pod import (
+    ANY_ADDRESS,
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
+    HostPort,
+    Pod,
 )
+from kfp_placement_engine.model.quantities import Resources
 from kfp_placement_engine.readers.fields import (
     as_count,
     as_list,

@@ -5,16 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.hints_codec import decode_hints
+from kfp_placement_engine.contract.hints import StepHints, decode_hints
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     LOCATION_LABEL,
-    MAX_LABEL_VALUE_LENGTH,
     SCHEDULER_LABEL,
     TYPE_LABEL,
 )
 from kfp_placement_engine.exceptions import HintsError
+from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
 from kfp_placement_engine.readers.fields import as_mapping, as_text_mapping
 from kfp_placement_engine.readers.kubernetes.constraints import (

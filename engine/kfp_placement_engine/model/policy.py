@@ -1,0 +1,128 @@
+"""What of the cluster's PlacementPolicy changes a plan; the rest concerns the controller alone.
+
+None means that the policy does not set a value: the usual one holds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Actuator(StrEnum):
+    """What brings pods to their planned nodes."""
+
+    EXTENDER = "extender"
+    GATES = "gates"
+
+
+class Objective(StrEnum):
+    """What a plan is best in."""
+
+    COMPLETION = "completion"
+    PAPER = "paper"
+    PACKING = "packing"
+
+
+class Search(StrEnum):
+    """Which search plans."""
+
+    MEMETIC = "memetic"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True)
+class SearchPolicy:
+    """Parameters of the search.
+
+    Attributes:
+        search: the default search, or the paper's algorithm.
+        budget_seconds: time for one improvement of the plans, at most.
+        seed: of the random generator.
+        population_size: plans on each island.
+        islands: populations that search by themselves and exchange their best.
+    """
+
+    search: Search | None = None
+    budget_seconds: float | None = None
+    seed: int | None = None
+    population_size: int | None = None
+    islands: int | None = None
+
+
+@dataclass(frozen=True)
+class LatencyPolicy:
+    """Which steps go to the node of least round trip to their location.
+
+    Attributes:
+        step_types: step types that follow the rule, in any case; empty = none.
+        tolerance_ms: nodes within this of the best count as best.
+        tolerance_percent: the same relatively; the larger of both holds.
+    """
+
+    step_types: tuple[str, ...] | None = None
+    tolerance_ms: float | None = None
+    tolerance_percent: int | None = None
+
+
+@dataclass(frozen=True)
+class TypeAssumptions:
+    """What is assumed of steps of one type that say nothing themselves.
+
+    Attributes:
+        type: the step type, in any case.
+        duration_seconds: run time on the reference node.
+        output_bytes: size of each output.
+        max_latency_ms: hard limit of the round trip to the step's location.
+        priority: importance of the run among others planned at the same time.
+    """
+
+    type: str
+    duration_seconds: float | None = None
+    output_bytes: int | None = None
+    max_latency_ms: float | None = None
+    priority: int | None = None
+
+
+@dataclass(frozen=True)
+class AssumptionPolicy:
+    """What is assumed where nobody says.
+
+    Attributes:
+        values: stand-ins that the policy sets, by field of `Assumptions`.
+        by_type: the same for steps of one type.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    by_type: tuple[TypeAssumptions, ...] | None = None
+
+
+@dataclass(frozen=True)
+class PlanningPolicy:
+    """What a PlacementPolicy says of plans.
+
+    Attributes:
+        actuator: what brings pods to their planned nodes; gates alone keep an order.
+        objective: what a plan is best in.
+        engine: parameters of the search.
+        latency_rules: which steps go near their users.
+        defaults: what is assumed where nobody says.
+    """
+
+    actuator: Actuator | None = None
+    objective: Objective | None = None
+    engine: SearchPolicy | None = None
+    latency_rules: LatencyPolicy | None = None
+    defaults: AssumptionPolicy | None = None
+
+    def assumed_values(self) -> Mapping[str, float]:
+        """The stand-ins that it sets, by field of `Assumptions`."""
+        return {} if self.defaults is None else self.defaults.values
+
+    def assumed_by_type(self) -> Mapping[str, TypeAssumptions]:
+        """What is assumed of steps, by type in lower case; of two for one type the first counts."""
+        if self.defaults is None or self.defaults.by_type is None:
+            return {}
+        found: dict[str, TypeAssumptions] = {}
+        for each in self.defaults.by_type:
+            found.setdefault(each.type.lower(), each)
+        return found
