@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from benchmarks.kube_scheduler.inter_pod import InterPodFilter
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import SpreadFilter
-from kfp_placement_engine.model.constraints import lacking, why_not
+from kfp_placement_engine.model.constraints import why_not
 from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
+from kfp_placement_engine.model.resources import lacking
 
 
 class PodFilter:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.images import scaled_sizes
 from kfp_placement_engine.model.pod import HostPort, Pod
+from kfp_placement_engine.model.resources import add_to, free_room, with_pod
 
 # The old name wins where a node has both (`component-helpers/node/topology`).
 _ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
@@ -34,18 +35,14 @@ class NodeState:
     def add(self, pod: Pod) -> None:
         """Take the pod's room."""
         self.pods.append(pod)
-        self.requested["pods"] = self.requested.get("pods", 0) + 1
-        for name, amount in pod.requests.items():
-            self.requested[name] = self.requested.get(name, 0) + amount
+        add_to(self.requested, with_pod(pod.requests))
         self.scored_cpu += pod.scored_requests.get("cpu", 0)
         self.scored_memory += pod.scored_requests.get("memory", 0)
         self.host_ports.update(pod.host_ports)
 
     def free(self) -> dict[str, int]:
         """Room left; negative where more is taken than there is."""
-        allocatable, requested = self.node.allocatable, self.requested
-        names = {*allocatable, *requested}
-        return {name: allocatable.get(name, 0) - requested.get(name, 0) for name in names}
+        return free_room(self.node.allocatable, self.requested)
 
 
 class SchedulerState:

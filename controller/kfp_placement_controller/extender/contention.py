@@ -9,10 +9,9 @@ nobody is waited for twice, and room that nobody else wants is given at once.
 
 from collections.abc import Iterable, Sequence
 
-from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod, shifted
+from kfp_placement_controller.extender.knowledge import Knowledge, WaitingPod
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_engine.model.constraints import lacking
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources, fits, minus, raise_to, with_pod
 
 SETTLE_SECONDS = 0.15
 """In this time another scheduler has placed a pod that it can place, and we have seen it: on two
@@ -52,10 +51,11 @@ def settling_seconds(
         if name not in known.nodes:
             continue
         free = known.free(name, besides=pod.observed.uid)
-        left = shifted(free, pod.observed.requests, -1)
-        begun = [each.since for each in new if lacking(largest, left) and _takes(each, free, left)]
+        left = minus(free, with_pod(pod.observed.requests))
+        is_full = not fits(largest, left)
+        begun = [each.since for each in new if is_full and _takes(each, free, left)]
         freed_at = known.freed_at.get(name, since)
-        if refused and lacking(pod.observed.requests, free):
+        if refused and not fits(pod.observed.requests, free):
             # kube-scheduler knows of room that we have not seen to be free yet.
             begun.append(now)
         elif freed_at > since and _crowd(refused, free, left):
@@ -102,14 +102,14 @@ def without_taken(
     taken = {
         name
         for name, at in known.taken_at.items()
-        if at > since and lacking(requests, known.free(name, besides=uid))
+        if at > since and not fits(requests, known.free(name, besides=uid))
     }
     return tuple(name for name in names if name not in taken) if taken else tuple(names)
 
 
 def _takes(other: WaitingPod, free: Resources, left: Resources) -> bool:
     """Whether a pod has room on a node now, but none beside ours."""
-    return bool(lacking(other.requests, left)) and not lacking(other.requests, free)
+    return fits(other.requests, free) and not fits(other.requests, left)
 
 
 def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bool:
@@ -120,8 +120,8 @@ def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bo
     for each in others:
         if _takes(each, free, left):
             return True
-        if not lacking(each.requests, free):
-            left = shifted(left, each.requests, -1)
+        if fits(each.requests, free):
+            left = minus(left, with_pod(each.requests))
     return False
 
 
@@ -129,6 +129,5 @@ def _largest(pods: Iterable[WaitingPod]) -> Resources:
     """Of every resource the most that one of them takes: who leaves that crowds out nobody."""
     found: dict[str, int] = {}
     for each in pods:
-        for name, amount in each.requests.items():
-            found[name] = max(amount, found.get(name, 0))
+        raise_to(found, each.requests)
     return found

@@ -10,7 +10,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources, free_room, minus, with_pod
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 
@@ -148,11 +148,10 @@ class Knowledge:
         node = self.nodes.get(name)
         if node is None:
             return {}
-        used = self.used.get(name, {})
-        free = {each: amount - used.get(each, 0) for each, amount in node.allocatable.items()}
+        free = free_room(node.allocatable, self.used.get(name, {}))
         for uid, grant in self.granted.items():
             if grant.node == name and uid != besides:
-                free = shifted(free, grant.requests, -1)
+                free = minus(free, with_pod(grant.requests))
         return free
 
     def planned_step(self, pod: ObservedPod) -> PlannedStep | None:
@@ -162,14 +161,6 @@ class Knowledge:
             return None
         name = step_of_executor(pod.argo_node_name, pod.workflow, plan.steps)
         return None if name is None else plan.steps[name]
-
-
-def shifted(amounts: Resources, requests: Resources, sign: int) -> dict[str, int]:
-    """Amounts with what a pod takes added (1) or taken off (-1); every pod takes one of `pods`."""
-    total = dict(amounts)
-    for name, amount in {**requests, "pods": 1}.items():
-        total[name] = total.get(name, 0) + sign * amount
-    return total
 
 
 def known_plan(placement: PipelinePlacement) -> KnownPlan:

@@ -19,7 +19,6 @@ from kfp_placement_controller.extender.knowledge import (
     KnownPlan,
     WaitingPod,
     known_plan,
-    shifted,
 )
 from kfp_placement_controller.extender.latencies import LocationIndex
 from kfp_placement_controller.kube.change import Change
@@ -35,6 +34,7 @@ from kfp_placement_engine.contract.resources import (
 )
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import is_away
+from kfp_placement_engine.model.resources import minus, plus, with_pod
 from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -183,9 +183,10 @@ class Memory:
             return {}
         used = dict(self.known.used)
         claims: set[ClaimKey] = set()
-        for pod, sign in ((old, -1), (new, 1)):
+        for pod, sign, summed in ((old, -1, minus), (new, 1, plus)):
             if pod is not None:
-                used[pod.node_name] = shifted(used.get(pod.node_name, {}), pod.requests, sign)
+                before = used.get(pod.node_name, {})
+                used[pod.node_name] = summed(before, with_pod(pod.requests))
                 claims.update((pod.namespace, claim) for claim in pod.claims)
                 self._mount(pod, sign)
         changes: dict[str, Any] = {"used": used}

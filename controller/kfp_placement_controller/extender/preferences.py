@@ -11,7 +11,7 @@ from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, Pl
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.observed import latency_limits
 from kfp_placement_engine.model.latency import LatencyTolerance
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources, room_beside
 
 _UNKNOWN_NODE = KnownNode()
 _NOTHING: Resources = {}
@@ -99,10 +99,18 @@ def ranked(
     """
     planned = None if step is None else step.node
     loss = _losses(known, step, is_ruled=band is not None)
-    room = _room(known, pod)
+    headroom = known.rules.headroom
+    least = {"cpu": headroom.cpu_milli, "memory": headroom.memory_bytes}
+    room = room_beside(pod.observed.requests, least)
     for name in names:
-        excess_ms = 0.0 if band is None else max(0.0, latency_ms(known, pod, name) - band)
-        is_tight, share = room(name)
+        node = known.nodes.get(name, _UNKNOWN_NODE)
+        excess_ms = 0.0
+        if band is not None:
+            excess_ms = max(0.0, node.latencies_ms.get(pod.place, math.inf) - band)
+        # Of a node not seen yet: not tight, and full.
+        is_tight, share = False, 1.0
+        if node is not _UNKNOWN_NODE:
+            is_tight, share = room(node.allocatable, known.used.get(name, _NOTHING))
         yield Ranked(Rank(excess_ms, name != planned, is_tight, loss(name)), share, name)
 
 
@@ -131,30 +139,3 @@ def _losses(
 
 def _speed(known: Knowledge, name: str) -> float:
     return known.nodes.get(name, _UNKNOWN_NODE).speed
-
-
-def _room(known: Knowledge, pod: SchedulingRequest) -> Callable[[str], tuple[bool, float]]:
-    """Of a node with the pod on it: whether it is tight, and the fuller of CPU and memory.
-
-    Of a node not seen yet: not tight, and full.
-    """
-    headroom = known.rules.headroom
-    cpu_milli, memory_bytes = headroom.cpu_milli, headroom.memory_bytes
-    asked = pod.observed.requests
-    asked_cpu, asked_memory = asked.get("cpu", 0), asked.get("memory", 0)
-    nodes, used = known.nodes, known.used
-
-    # Asked of every node of a large cluster while kube-scheduler waits, so in one go.
-    def room(name: str) -> tuple[bool, float]:
-        if name not in nodes:
-            return False, 1.0
-        allocatable, taken = nodes[name].allocatable, used.get(name, _NOTHING)
-        cpu, memory = allocatable.get("cpu", 0), allocatable.get("memory", 0)
-        free_cpu = cpu - taken.get("cpu", 0) - asked_cpu
-        free_memory = memory - taken.get("memory", 0) - asked_memory
-        is_tight = free_cpu < cpu_milli or free_memory < memory_bytes
-        if not cpu or not memory:
-            return is_tight, 1.0
-        return is_tight, 1.0 - min(free_cpu / cpu, free_memory / memory)
-
-    return room

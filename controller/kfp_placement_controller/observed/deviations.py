@@ -7,8 +7,7 @@ from kfp_placement_controller.kube.kinds import PODS
 from kfp_placement_controller.metrics import PLACED_ELSEWHERE as COUNTED
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
-from kfp_placement_engine.model.constraints import lacking
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources, free_room, lacking
 
 NODE_GONE = "it is gone"
 """Why the planned node is not taken where there is none."""
@@ -65,6 +64,5 @@ def why_left_out(
         return "it is not ready"
     if is_cordoned:
         return "it is cordoned"
-    free = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
-    short = lacking(requests, free)
+    short = lacking(requests, free_room(allocatable, used))
     return f"not enough {', '.join(short)} free" if short else ""

@@ -8,6 +8,7 @@ from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.load import Load, NodeLoad, Owner
 from kfp_placement_engine.contract.resources import Location
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.readers.kubernetes.nodes import latencies_from_labels
 from kfp_placement_engine.readers.kubernetes.placement_objects import with_locations
 
@@ -83,11 +84,8 @@ def takes_less(old: ObservedNode | None, new: ObservedNode | None) -> bool:
     if new is None:
         return True
     before, after = old.node, new.node
-    shrunk = any(
-        after.allocatable.get(name, 0) < amount for name, amount in before.allocatable.items()
-    )
     return (
-        shrunk
+        is_less(after.allocatable, before.allocatable)
         or (after.unschedulable and not before.unschedulable)
         or bool(set(after.taints) - set(before.taints))
         or any(after.labels.get(key) != value for key, value in before.labels.items())

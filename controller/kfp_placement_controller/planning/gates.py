@@ -18,7 +18,14 @@ from kfp_placement_controller.actuators.gates import is_overdue
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import (
+    Resources,
+    add_to,
+    fits,
+    free_room,
+    subtract_from,
+    with_pod,
+)
 
 
 @dataclass(frozen=True)
@@ -178,9 +185,7 @@ class _Room:
         self._ends = sorted(busy, key=lambda each: each.end_seconds)
         self._now = now_seconds
         # What is free, and what of it those before leave to those behind them.
-        self._free = {
-            name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()
-        }
+        self._free = free_room(node.allocatable, node.used)
         self._left = dict(self._free)
         self._next_start = math.inf
 
@@ -191,37 +196,22 @@ class _Room:
             turn: the next one.
             waits: whether its pod is there and waits for this.
         """
-        in_gap = self._now + turn.seconds <= self._next_start and _fits(turn.requests, self._free)
-        admitted = waits and (in_gap or _fits(turn.requests, self._left))
+        in_gap = self._now + turn.seconds <= self._next_start and fits(turn.requests, self._free)
+        admitted = waits and (in_gap or fits(turn.requests, self._left))
+        taken = with_pod(turn.requests)
         if admitted or turn.goes:
-            _take(turn.requests, self._free)
+            subtract_from(self._free, taken)
         else:
             start = self._start_of(turn.requests) if waits else turn.start_seconds
             self._next_start = min(self._next_start, max(self._now, start))
-        _take(turn.requests, self._left)
+        subtract_from(self._left, taken)
         return admitted
 
     def _start_of(self, requests: Resources) -> float:
         """When ends that are expected leave room; now, where it depends on somebody else's."""
         free = dict(self._free)
         for each in self._ends:
-            _give_back(each.requests, free)
-            if _fits(requests, free):
+            add_to(free, with_pod(each.requests))
+            if fits(requests, free):
                 return each.end_seconds
         return self._now
-
-
-def _fits(requests: Resources, free: Mapping[str, int]) -> bool:
-    return free.get("pods", 0) >= 1 and all(
-        amount <= free.get(name, 0) for name, amount in requests.items() if amount
-    )
-
-
-def _take(requests: Resources, free: dict[str, int]) -> None:
-    for name, amount in {**requests, "pods": 1}.items():
-        free[name] = free.get(name, 0) - amount
-
-
-def _give_back(requests: Resources, free: dict[str, int]) -> None:
-    for name, amount in {**requests, "pods": 1}.items():
-        free[name] = free.get(name, 0) + amount

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.model.quantities import MAX_QUANTITY
+from kfp_placement_engine.model.resources import Resources, add_to, bounded, subtract_from, with_pod
 
 Owner = tuple[str, str]
 """Namespace and name of a pod's Workflow; the name is "" for pods of none."""
@@ -23,9 +23,9 @@ class _Room:
     scored: dict[str, int] = field(default_factory=dict)
 
     def change(self, pod: ObservedPod, sign: int) -> None:
-        _add(self.real, pod.requests, sign)
-        _add(self.real, {"pods": 1}, sign)
-        _add(self.scored, pod.scored_requests, sign)
+        change = add_to if sign > 0 else subtract_from
+        change(self.real, with_pod(pod.requests))
+        change(self.scored, pod.scored_requests)
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class NodeLoad:
         scored_used: CPU and memory as kube-scheduler's scores count them.
     """
 
-    used: Mapping[str, int] = field(default_factory=dict)
-    scored_used: Mapping[str, int] = field(default_factory=dict)
+    used: Resources = field(default_factory=dict)
+    scored_used: Resources = field(default_factory=dict)
 
 
 class Load:
@@ -67,10 +67,10 @@ class Load:
             if owner[1] and owner in without:
                 continue
             for node, room in rooms.items():
-                _add(real.setdefault(node, {}), room.real, 1)
-                _add(scored.setdefault(node, {}), room.scored, 1)
+                add_to(real.setdefault(node, {}), room.real)
+                add_to(scored.setdefault(node, {}), room.scored)
         return {
-            node: NodeLoad(_positive(amounts), _positive(scored[node]))
+            node: NodeLoad(bounded(amounts), bounded(scored[node]))
             for node, amounts in real.items()
         }
 
@@ -96,13 +96,3 @@ class Load:
                 users.pop(pod.uid, None)
                 if not users:
                     del self._users[pod.namespace, name]
-
-
-def _add(total: dict[str, int], amounts: Mapping[str, int], sign: int) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + sign * amount
-
-
-def _positive(amounts: Mapping[str, int]) -> Mapping[str, int]:
-    # Beyond half of int64 nothing fits anyway, and the planner can still add to it.
-    return {name: min(amount, MAX_QUANTITY // 2) for name, amount in amounts.items() if amount > 0}

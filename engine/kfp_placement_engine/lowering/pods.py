@@ -9,7 +9,7 @@ from kfp_placement_engine.model.pod import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
 )
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources, raise_to
 from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
@@ -68,8 +68,7 @@ def requests_of(graph: RunGraph, step: Step) -> dict[str, int]:
         return dict(DRIVER_REQUESTS)
     requests = dict(step.requests)
     if is_kfp(graph):
-        for name, amount in LAUNCHER_REQUESTS.items():
-            requests[name] = max(requests.get(name, 0), amount)
+        raise_to(requests, LAUNCHER_REQUESTS)
     return requests
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from kfp_placement_engine.contract.rows import Reason
 from kfp_placement_engine.contract.texts import ObjectionCode, objection_text
 from kfp_placement_engine.model.cluster import Node, Taint
-from kfp_placement_engine.model.quantities import Resources
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -145,21 +144,6 @@ def taint_text(taint: Taint) -> str:
     """The taint as kubectl writes it: `gpu=true:NoSchedule`, `dedicated:NoExecute`."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
-
-
-def lacking(requests: Resources, free: Resources) -> list[str]:
-    """Names of the resources of which less is free than requested, `pods` first.
-
-    A resource of which nothing is requested never lacks, even where more is taken than there is;
-    every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
-    """
-    short = ["pods"] if free.get("pods", 0) < 1 else []
-    short += [
-        name
-        for name, amount in requests.items()
-        if name != "pods" and 0 < amount > free.get(name, 0)
-    ]
-    return short
 
 
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:

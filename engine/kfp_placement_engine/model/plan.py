@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.contract.rows import Alternative, Reason
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.constraints import holds
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import NodeAffinity, Requirement, Toleration
 
 ANY_ADDRESS = "0.0.0.0"

@@ -12,9 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from kfp_placement_engine.exceptions import QuantityError
-
-Resources = Mapping[str, int]
-"""Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
+from kfp_placement_engine.model.resources import Resources
 
 _SUFFIXES: dict[str, Fraction] = {
     "n": Fraction(1, 10**9),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources
 
 
 class StepKind(StrEnum):

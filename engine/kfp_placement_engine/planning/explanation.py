@@ -13,7 +13,8 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.constraints import lacking, objection
+from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.resources import free_room, lacking
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
@@ -231,10 +232,7 @@ class Explainer:
     @cached_property
     def _free(self) -> list[dict[str, int]]:
         """[N] what each node has left beside what runs there."""
-        return [
-            {name: amount - node.used.get(name, 0) for name, amount in node.allocatable.items()}
-            for node in self.cluster.nodes
-        ]
+        return [free_room(node.allocatable, node.used) for node in self.cluster.nodes]
 
     def _filtered(self, shape: PodShape) -> list[Reason | None]:
         """[N] why the static filters keep the shape off each node, None where they do not."""

@@ -23,6 +23,7 @@ from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.policy import PlanningPolicy
+from kfp_placement_engine.model.resources import without_zeros
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.readers.cluster_model import (
     ASSUMPTION_FIELDS,
@@ -39,7 +40,6 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_rate,
     read_speed,
     room,
-    without_zeros,
 )
 from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
 from kfp_placement_engine.readers.text.documents import (

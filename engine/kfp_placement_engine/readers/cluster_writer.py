@@ -15,7 +15,8 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.contract.policy import policy_spec
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
 from kfp_placement_engine.model.policy import PlanningPolicy
-from kfp_placement_engine.model.quantities import Resources, format_resource
+from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
 from kfp_placement_engine.readers.kubernetes.nodes import (

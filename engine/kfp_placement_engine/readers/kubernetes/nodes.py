@@ -12,7 +12,8 @@ from kfp_placement_engine.exceptions import InputError, QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.quantities import Resources, parse_latency_ms, parse_quantity
+from kfp_placement_engine.model.quantities import parse_latency_ms, parse_quantity
+from kfp_placement_engine.model.resources import Resources, without_zeros
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.fields import (
     as_list,
@@ -123,11 +124,6 @@ def _location_labels(node: Node) -> Iterator[tuple[str, str]]:
     for key, value in sorted(node.labels.items()):
         if "/" not in key and key.lower() not in NOT_A_LOCATION:
             yield key, value
-
-
-def without_zeros(resources: Resources) -> dict[str, int]:
-    """The resources of which there is any: zero and absent mean the same."""
-    return {name: amount for name, amount in resources.items() if amount}
 
 
 def room(resources: Resources) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
-from kfp_placement_engine.model.quantities import MAX_QUANTITY, Resources
+from kfp_placement_engine.model.resources import Resources, add_to, bounded, with_pod
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
 from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
 from kfp_placement_engine.readers.kubernetes.claims import (
@@ -27,7 +27,6 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     latencies_from_labels,
     read_node,
-    without_zeros,
 )
 from kfp_placement_engine.readers.kubernetes.placement_objects import (
     hidden_label_notices,
@@ -189,8 +188,8 @@ def _with_used_room(
             collected.skip(error)
             continue
         seen.add(identity)
-        _add(used[node_name], {**requests.real, "pods": 1})
-        _add(scored[node_name], requests.scored)
+        add_to(used[node_name], with_pod(requests.real))
+        add_to(scored[node_name], requests.scored)
         for claim in claims:
             claims_used.setdefault(claim, []).append(node_name)
     if lost:
@@ -202,7 +201,7 @@ def _with_used_room(
 
 
 def _with_room(node: Node, used: Resources, scored: Resources) -> Node:
-    return replace(node, used=without_zeros(used), scored_used=without_zeros(scored))
+    return replace(node, used=bounded(used), scored_used=bounded(scored))
 
 
 def _bound_to(raw: Mapping[str, Any], place: str) -> tuple[str | None, tuple[str, str]]:
@@ -216,12 +215,6 @@ def _bound_to(raw: Mapping[str, Any], place: str) -> tuple[str | None, tuple[str
     if not node_name or status.get("phase") in _ENDED:
         return None, (namespace, name)
     return node_name, (namespace, name)
-
-
-def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        # Beyond half of int64 nothing fits anyway, and the planner can still add to it.
-        total[name] = min(total.get(name, 0) + amount, MAX_QUANTITY // 2)
 
 
 def _read_claims(

@@ -15,7 +15,7 @@ from kfp_placement_engine.model.pod import (
     HostPort,
     Pod,
 )
-from kfp_placement_engine.model.quantities import Resources
+from kfp_placement_engine.model.resources import Resources, add_to, raise_to
 from kfp_placement_engine.readers.fields import (
     as_count,
     as_list,
@@ -175,7 +175,7 @@ def _resized(
         lists.append(dict(requests))
     largest: dict[str, int] = {}
     for each in lists:
-        _raise_to(largest, each)
+        raise_to(largest, each)
     return largest
 
 
@@ -199,28 +199,18 @@ def _total(
     for container in containers:
         requests = {**missing, **container.requests}
         if container.is_sidecar:
-            _add(total, requests)
-            _add(sidecars, requests)
-            _raise_to(peak, sidecars)
+            add_to(total, requests)
+            add_to(sidecars, requests)
+            raise_to(peak, sidecars)
         elif container.is_init:
-            _add(requests, sidecars)
-            _raise_to(peak, requests)
+            add_to(requests, sidecars)
+            raise_to(peak, requests)
         else:
-            _add(total, requests)
-    _raise_to(total, peak)
+            add_to(total, requests)
+    raise_to(total, peak)
     total.update(pod_level)
-    _add(total, overhead)
+    add_to(total, overhead)
     return total
-
-
-def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount
-
-
-def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        total[name] = max(total.get(name, 0), amount)
 
 
 def _image_volumes(spec: Mapping[str, Any], place: str) -> tuple[str, ...]:

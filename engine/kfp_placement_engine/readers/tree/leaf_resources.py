@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES, format_resource, parse_resource
+from kfp_placement_engine.model.resources import add_to
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.tasks import ResourceSpec
 from kfp_placement_engine.readers.tree.values import known_text
@@ -54,7 +55,7 @@ def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: str) -> L
             unknown.append(name)
         elif amount is not None:
             # Containers of one pod add up.
-            requests[name] = requests.get(name, 0) + amount
+            add_to(requests, {name: amount})
             warnings.extend(_surprises(name, amount, limit))
     names = tuple(dict.fromkeys(unknown))
     if names:

@@ -1,0 +1,123 @@
+"""Amounts of resources: their sums, what is free on a node, and what lacks there.
+
+All arithmetic on what pods request and nodes have is done here; where whole tables are summed at
+once, numpy does it (`lowering`, `problem`). What pods really request and what kube-scheduler's
+scores count for them are amounts of different kinds: they are never added to each other.
+
+An amount that is absent is 0. Nothing here changes what it is given, but for the functions whose
+name says so (`add_to`, `subtract_from`, `raise_to`): they are for sums over many pods.
+"""
+
+from collections.abc import Callable, Mapping
+
+Resources = Mapping[str, int]
+"""Resource name -> amount in canonical units ("cpu" in milli-CPU, all else in whole units)."""
+
+MAX_SUM = (2**63 - 1) // 2
+"""Sums are cut here: beyond half of int64 nothing fits anyway, and the planner can still add."""
+
+
+def add_to(total: dict[str, int], amounts: Resources) -> None:
+    """Add the amounts to a sum."""
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def subtract_from(total: dict[str, int], amounts: Resources) -> None:
+    """Take the amounts from a sum; what becomes less than 0 stays so."""
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) - amount
+
+
+def raise_to(total: dict[str, int], amounts: Resources) -> None:
+    """Raise every amount of `total` to at least the one given."""
+    for name, amount in amounts.items():
+        total[name] = max(total.get(name, 0), amount)
+
+
+def plus(amounts: Resources, others: Resources) -> dict[str, int]:
+    """The sum of both."""
+    total = dict(amounts)
+    add_to(total, others)
+    return total
+
+
+def minus(amounts: Resources, others: Resources) -> dict[str, int]:
+    """What is left of the first without the second; negative where the second is more."""
+    total = dict(amounts)
+    subtract_from(total, others)
+    return total
+
+
+def with_pod(requests: Resources) -> dict[str, int]:
+    """What a pod takes on its node: what it requests, and one of `pods`, whatever it requests."""
+    return {**requests, "pods": 1}
+
+
+def free_room(allocatable: Resources, used: Resources) -> dict[str, int]:
+    """What a node has left, of the resources that it has; negative where more is taken."""
+    return {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
+
+
+def lacking(requests: Resources, free: Resources) -> list[str]:
+    """Names of the resources of which less is free than requested, `pods` first.
+
+    A resource of which nothing is requested never lacks, even where more is taken than there is;
+    every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
+    """
+    short = ["pods"] if free.get("pods", 0) < 1 else []
+    short += [
+        name
+        for name, amount in requests.items()
+        if name != "pods" and 0 < amount > free.get(name, 0)
+    ]
+    return short
+
+
+def fits(requests: Resources, free: Resources) -> bool:
+    """Whether nothing lacks (`lacking`)."""
+    return not lacking(requests, free)
+
+
+def is_less(amounts: Resources, before: Resources) -> bool:
+    """Whether there is less of any resource than before."""
+    return any(amounts.get(name, 0) < amount for name, amount in before.items())
+
+
+def without_zeros(amounts: Resources) -> dict[str, int]:
+    """The resources of which there is any: zero and absent mean the same."""
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def bounded(amounts: Resources) -> dict[str, int]:
+    """Sums with which a plan can be made: at most `MAX_SUM` each, and none of 0 or less."""
+    return {name: min(amount, MAX_SUM) for name, amount in amounts.items() if amount > 0}
+
+
+def room_beside(
+    requests: Resources, headroom: Resources
+) -> Callable[[Resources, Resources], tuple[bool, float]]:
+    """How a node would stand with one more pod on it, as a function of allocatable and used.
+
+    Its answer: whether less than the headroom of CPU or memory is left, and the fuller of the two
+    as a share of what the node has, 1 where it has none. It is asked of every node of a large
+    cluster while kube-scheduler waits, so all that does not depend on the node is looked up once.
+
+    Args:
+        requests: of the pod.
+        headroom: what is to stay free, `cpu` and `memory`.
+    """
+    cpu_beside = requests.get("cpu", 0)
+    memory_beside = requests.get("memory", 0)
+    least_cpu, least_memory = headroom.get("cpu", 0), headroom.get("memory", 0)
+
+    def room(allocatable: Resources, used: Resources) -> tuple[bool, float]:
+        cpu, memory = allocatable.get("cpu", 0), allocatable.get("memory", 0)
+        cpu_left = cpu - used.get("cpu", 0) - cpu_beside
+        memory_left = memory - used.get("memory", 0) - memory_beside
+        is_tight = cpu_left < least_cpu or memory_left < least_memory
+        if not cpu or not memory:
+            return is_tight, 1.0
+        return is_tight, 1.0 - min(cpu_left / cpu, memory_left / memory)
+
+    return room

@@ -1,0 +1,101 @@
+"""Sums of resources, and room on a node (noderesources/fit.go, fitsRequest)."""
+
+from kfp_placement_engine.model.resources import (
+    MAX_SUM,
+    add_to,
+    bounded,
+    fits,
+    free_room,
+    is_less,
+    lacking,
+    minus,
+    plus,
+    raise_to,
+    room_beside,
+    subtract_from,
+    with_pod,
+    without_zeros,
+)
+
+
+def test_what_is_requested_and_not_free_is_named():
+    """Every resource that lacks is named, extended ones too."""
+    free = {"pods": 5, "cpu": 500, "memory": 100, "nvidia.com/gpu": 1}
+    assert lacking({"cpu": 500, "memory": 100, "nvidia.com/gpu": 1}, free) == []
+    assert lacking({"cpu": 501, "memory": 99, "nvidia.com/gpu": 2}, free) == [
+        "cpu",
+        "nvidia.com/gpu",
+    ]
+    assert lacking({"example.com/dongle": 1}, free) == ["example.com/dongle"]
+
+
+def test_a_zero_request_always_fits():
+    """Even where more is taken than there is."""
+    assert lacking({"cpu": 0, "memory": 0}, {"pods": 1, "cpu": -100, "memory": -1}) == []
+
+
+def test_every_pod_takes_a_pod():
+    """The number of pods limits pods that request nothing too, and is not doubled by a request."""
+    assert lacking({}, {"pods": 0, "cpu": 1_000}) == ["pods"]
+    assert lacking({}, {"cpu": 1_000}) == ["pods"]
+    assert lacking({"pods": 5}, {"pods": 1}) == []
+
+
+def test_it_fits_where_nothing_lacks():
+    assert fits({"cpu": 500}, {"pods": 1, "cpu": 500})
+    assert not fits({"cpu": 501}, {"pods": 1, "cpu": 500})
+    assert not fits({}, {"pods": 0})
+
+
+def test_sums_and_what_is_left():
+    """What one of both does not name is 0 there; less than 0 is left to be seen."""
+    amounts, others = {"cpu": 3, "memory": 1}, {"cpu": 2, "gpu": 1}
+    assert plus(amounts, others) == {"cpu": 5, "memory": 1, "gpu": 1}
+    assert minus(amounts, others) == {"cpu": 1, "memory": 1, "gpu": -1}
+    assert (amounts, others) == ({"cpu": 3, "memory": 1}, {"cpu": 2, "gpu": 1})
+
+
+def test_sums_in_place():
+    total = {"cpu": 1}
+    add_to(total, {"cpu": 2, "gpu": 4})
+    assert total == {"cpu": 3, "gpu": 4}
+    subtract_from(total, {"cpu": 5, "memory": 1})
+    assert total == {"cpu": -2, "gpu": 4, "memory": -1}
+    raise_to(total, {"cpu": 1, "gpu": 3, "pods": 2})
+    assert total == {"cpu": 1, "gpu": 4, "memory": -1, "pods": 2}
+
+
+def test_a_pod_takes_one_pod_whatever_it_requests():
+    assert with_pod({"cpu": 1}) == {"cpu": 1, "pods": 1}
+    assert with_pod({"pods": 7}) == {"pods": 1}
+
+
+def test_free_is_what_the_node_has_and_nobody_takes():
+    """Of a resource that the node does not have nothing is free, and nothing said."""
+    assert free_room({"cpu": 4, "pods": 2}, {"cpu": 5, "gpu": 1}) == {"cpu": -1, "pods": 2}
+
+
+def test_less_of_anything_is_less():
+    assert is_less({"cpu": 4}, {"cpu": 4, "gpu": 1})
+    assert not is_less({"cpu": 4, "gpu": 1}, {"cpu": 4})
+
+
+def test_zero_and_absent_mean_the_same():
+    assert without_zeros({"cpu": 0, "memory": 1}) == {"memory": 1}
+
+
+def test_sums_to_plan_with_leave_room_to_add():
+    assert bounded({"cpu": 2**70, "memory": 5, "gpu": 0, "pods": -1}) == {
+        "cpu": MAX_SUM,
+        "memory": 5,
+    }
+
+
+def test_how_a_node_would_stand_with_one_more_pod():
+    """The fuller of CPU and memory counts; headroom is what must be left of both."""
+    room = room_beside({"cpu": 250, "memory": 10}, {"cpu": 500, "memory": 20})
+    assert room({"cpu": 1_000, "memory": 100}, {}) == (False, 0.25)
+    assert room({"cpu": 1_000, "memory": 100}, {"cpu": 250, "memory": 60}) == (False, 0.7)
+    assert room({"cpu": 1_000, "memory": 100}, {"cpu": 251}) == (True, 0.501)
+    assert room({"cpu": 1_000, "memory": 100}, {"memory": 71})[0]
+    assert room({"cpu": 1_000}, {}) == (True, 1.0)
