@@ -22,9 +22,9 @@ from kfp_placement.exceptions import (
 from kfp_placement.preview import preview
 
 if TYPE_CHECKING:
-    from kfp_placement._planned import Preview
+    from kfp_placement.check.findings import CheckReport, Finding
     from kfp_placement.decorators import placed, placed_pipeline
-    from kfp_placement.findings import CheckReport, Finding
+    from kfp_placement.preview.planned import Preview
     from kfp_placement.steps import place
 
 __all__ = [
@@ -50,9 +50,9 @@ __all__ = [
 # Importing kfp takes 1.7 s; the command line, `check` and `preview` of a compiled package need none
 # of it. So what needs kfp is imported when it is first asked for.
 _LAZY = {
-    "CheckReport": "findings",
-    "Finding": "findings",
-    "Preview": "_planned",
+    "CheckReport": "check.findings",
+    "Finding": "check.findings",
+    "Preview": "preview.planned",
     "place": "steps",
     "placed": "decorators",
     "placed_pipeline": "decorators",

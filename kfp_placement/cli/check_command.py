@@ -12,7 +12,7 @@ from kfp_placement.cli.live_options import Connection, Target, connection_option
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH, FormatType, pairs
 
 if TYPE_CHECKING:
-    from kfp_placement.findings import CheckReport
+    from kfp_placement.check.findings import CheckReport
 
 _EPILOG = """\b
 RUN and CLUSTER are as for `plan`.
@@ -95,7 +95,7 @@ def _report(
 
     with LiveLine() as progress:
         package = read_package(run)
-        from kfp_placement.check_rules import check_run
+        from kfp_placement.check.rules import check_run
         from kfp_placement.planning import RunSource, read_graph
         from kfp_placement_engine.exceptions import ArgumentError
 

@@ -45,10 +45,11 @@ def test_a_step_that_fits_nowhere(run, tmp_path):
 
 
 def test_another_error(run, monkeypatch):
-    from kfp_placement.findings import CheckReport, Finding, Level
+    from kfp_placement.check import rules
+    from kfp_placement.check.findings import CheckReport, Finding, Level
 
     report = CheckReport("taxi", (Finding(Level.ERROR, "invalid-label", "too long", "train"),))
-    monkeypatch.setattr("kfp_placement.check_rules.check_run", lambda *_a, **_k: report)
+    monkeypatch.setattr(rules, "check_run", lambda *_a, **_k: report)
     result = run("check", RUN)
     assert result.exit_code == 1
     assert "error: train: too long [invalid-label]" in result.stdout

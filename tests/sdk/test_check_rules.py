@@ -2,8 +2,8 @@
 
 import pytest
 
-from kfp_placement.check_rules import check_run
-from kfp_placement.findings import Level
+from kfp_placement.check.findings import Level
+from kfp_placement.check.rules import check_run
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.run_graph import (

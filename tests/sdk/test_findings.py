@@ -1,7 +1,7 @@
 """How findings are shown."""
 
 from kfp_placement import CheckReport, Finding
-from kfp_placement.findings import Level
+from kfp_placement.check.findings import Level
 
 REPORT = CheckReport(
     "taxi",

@@ -52,8 +52,8 @@ def test_unknown_names_are_attribute_errors():
     [
         "kfp_placement",
         "kfp_placement.check",
-        "kfp_placement.check_rules",
-        "kfp_placement.findings",
+        "kfp_placement.check.rules",
+        "kfp_placement.check.findings",
         "kfp_placement.preview",
     ],
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kfp_placement.findings import CheckReport
+    from kfp_placement.check.findings import CheckReport
 
 
 def check(
@@ -33,7 +33,7 @@ def check(
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._package import package_of
     from kfp_placement._reading import cluster_of, engine_errors
-    from kfp_placement.check_rules import check_run
+    from kfp_placement.check.rules import check_run
     from kfp_placement.planning import RunSource, read_graph
 
     package = package_of(pipeline)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
-    from kfp_placement._planned import Preview
+    from kfp_placement.preview.planned import Preview
     from kfp_placement_engine.model.assumptions import Assumptions
 
 
@@ -62,45 +62,29 @@ def preview(
         PlacementError: the pipeline or the cluster cannot be read or planned.
     """
     # Here and not above, so that `import kfp_placement` stays fast.
-    from kfp_placement import _preview_options as given
     from kfp_placement._marks import unknown_option
-    from kfp_placement._package import package_of
-    from kfp_placement._planned import Preview
     from kfp_placement._reading import cluster_of, engine_errors
-    from kfp_placement.planning import (
-        GivenOptions,
-        Overrides,
-        RunSource,
-        plan_request,
-        read_graph,
-    )
-    from kfp_placement_engine.model.quantities import parse_duration
+    from kfp_placement.planning import plan_request, read_graph
+    from kfp_placement.preview import options as given
+    from kfp_placement.preview.planned import Preview
 
     for name in unknown:
         raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))
     with engine_errors():
-        options = GivenOptions(
-            budget_seconds=None if budget is None else parse_duration(budget),
-            generations=None if generations is None else given.whole("generations", generations),
-            seed=None if seed is None else given.whole("seed", seed),
+        options = given.planning_options(
+            budget=budget,
+            generations=generations,
+            seed=seed,
+            kube_version=kube_version,
+            compare=compare,
+            marked_only=marked_only,
+            assumptions=assumptions,
             dispatch=dispatch,
             objective=objective,
-            kube_version=given.version("kube_version", kube_version),
-            compare=given.names("compare", compare),
-            marked_only=bool(marked_only),
-            assumptions=given.assumed("assumptions", assumptions),
         )
     known = cluster_of(cluster)
-    source = RunSource(
-        package_of(pipeline),
-        given.mapping("arguments", arguments),
-        given.mapping("loop_widths", loop_widths),
-    )
+    source = given.run_source(pipeline, arguments, loop_widths)
     with engine_errors():
-        graph = read_graph(source, known, options)
-        overrides = Overrides(
-            namespace=given.text("namespace", namespace),
-            durations=given.mapping("durations", durations),
-            assume_cached=given.names("assume_cached", assume_cached),
-        )
-        return Preview(plan_request(graph, known, overrides, options).plan())
+        run = read_graph(source, known, options)
+        overrides = given.overrides(durations, assume_cached, namespace)
+        return Preview(plan_request(run, known, overrides, options).plan())

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement.check_marks import (
+from kfp_placement.check.findings import CheckReport, Finding, Level
+from kfp_placement.check.marks import (
     container_tasks,
     guessed_types,
     locations,
     unmarked_steps,
 )
-from kfp_placement.findings import CheckReport, Finding, Level
 from kfp_placement.planning import GivenOptions, PlanRequest, plan_request
 from kfp_placement_engine.contract.keys import (
     LATENCY_RULED_TYPES,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from kfp_placement.findings import Finding, Level
+from kfp_placement.check.findings import Finding, Level
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")

@@ -1,0 +1,157 @@
+"""Options of `preview` as people write them in a notebook -> what is planned, checked at once."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kfp_placement._kube_versions import KUBE_RANGE, NEWEST_KUBE, OLDEST_KUBE
+from kfp_placement._package import package_of
+from kfp_placement.exceptions import MarkValueError
+from kfp_placement.planning import GivenOptions, Overrides, RunSource
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.quantities import parse_duration
+
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
+
+
+def run_source(pipeline: Any, arguments: Any, loop_widths: Any) -> RunSource:
+    """The run that is meant, and what it is started with.
+
+    Raises:
+        MarkValueError: arguments or widths are not given by name.
+        UsageError: it is neither a pipeline nor a path.
+        RunError: the file cannot be read.
+    """
+    return RunSource(
+        package_of(pipeline),
+        _mapping("arguments", arguments),
+        _mapping("loop_widths", loop_widths),
+    )
+
+
+def overrides(durations: Any, assume_cached: Any, namespace: Any) -> Overrides:
+    """What the author knows better than the run.
+
+    Raises:
+        MarkValueError: a value of another form.
+    """
+    return Overrides(
+        namespace=_text("namespace", namespace),
+        durations=_mapping("durations", durations),
+        assume_cached=_names("assume_cached", assume_cached),
+    )
+
+
+def planning_options(
+    *,
+    budget: Any,
+    generations: Any,
+    seed: Any,
+    kube_version: Any,
+    compare: Any,
+    marked_only: Any,
+    assumptions: Any,
+    dispatch: str | None,
+    objective: str | None,
+) -> GivenOptions:
+    """How to plan; None is what nobody asked for.
+
+    Raises:
+        MarkValueError: a value of another form.
+        QuantityError: a budget that is no duration.
+        PlanningError: a value that cannot be planned with.
+    """
+    return GivenOptions(
+        budget_seconds=None if budget is None else parse_duration(budget),
+        generations=None if generations is None else _whole("generations", generations),
+        seed=None if seed is None else _whole("seed", seed),
+        dispatch=dispatch,
+        objective=objective,
+        kube_version=_version("kube_version", kube_version),
+        compare=_names("compare", compare),
+        marked_only=bool(marked_only),
+        assumptions=_assumed("assumptions", assumptions),
+    )
+
+
+def _names(option: str, value: Any) -> tuple[str, ...]:
+    """Several names, or one.
+
+    Raises:
+        MarkValueError: it is neither.
+    """
+    values = (value,) if isinstance(value, str) else value
+    if not isinstance(values, Iterable) or isinstance(values, Mapping):
+        raise _bad(option, value, "a list of names")
+    found = tuple(values)
+    if not all(isinstance(name, str) for name in found):
+        raise _bad(option, value, "a list of names")
+    return found
+
+
+def _mapping(option: str, value: Any) -> Mapping[str, Any]:
+    """Values by name; None is none.
+
+    Raises:
+        MarkValueError: it is no mapping.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _bad(option, value, "a mapping of names to values")
+    return value
+
+
+def _text(option: str, value: Any) -> str | None:
+    """A text, or None.
+
+    Raises:
+        MarkValueError: it is neither.
+    """
+    if value is not None and not isinstance(value, str):
+        raise _bad(option, value, "a text")
+    return value
+
+
+def _whole(option: str, value: Any) -> int:
+    """A whole number from 0 on.
+
+    Raises:
+        MarkValueError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _bad(option, value, "a whole number, 0 or more")
+    return value
+
+
+def _version(option: str, value: Any) -> tuple[int, int]:
+    """A Kubernetes version: `1.36`, `v1.36.3` or `(1, 36)`.
+
+    Raises:
+        MarkValueError: it is none, or one that cannot be imitated.
+    """
+    if isinstance(value, tuple | list) and len(value) == 2:
+        found = _whole(option, value[0]), _whole(option, value[1])
+    else:
+        match = _VERSION.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            raise _bad(option, value, "a Kubernetes version such as '1.36'")
+        found = int(match[1]), int(match[2])
+    if not OLDEST_KUBE <= found <= NEWEST_KUBE:
+        raise MarkValueError(f"preview: {option} = {value!r:.80}; {KUBE_RANGE}")
+    return found
+
+
+def _assumed(option: str, value: Any) -> Assumptions | None:
+    """Assumptions, or None.
+
+    Raises:
+        MarkValueError: it is neither.
+    """
+    if value is not None and not isinstance(value, Assumptions):
+        raise _bad(option, value, "kfp_placement_engine.model.assumptions.Assumptions(...)")
+    return value
+
+
+def _bad(option: str, value: object, expected: str) -> MarkValueError:
+    return MarkValueError(f"preview: {option} = {value!r:.80}; it must be {expected}")
