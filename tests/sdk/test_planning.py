@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement._package import Package
 from kfp_placement.planning import GivenOptions, Overrides, RunSource, plan_request, read_graph
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError, UnknownStepError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
@@ -28,7 +28,7 @@ LOOP = b"""{
 
 
 def policy(**spec):
-    return PlacementPolicySpec.model_validate(spec)
+    return planning_policy(PlacementPolicySpec.model_validate(spec))
 
 
 def test_a_plan_says_what_it_took_from_the_policy():
