@@ -18,7 +18,7 @@ from typing import Any
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.pod import Pod
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place, as_list, as_mapping, as_text
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
 from kfp_placement_engine.readers.kubernetes.pods import read_pod
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
@@ -113,7 +113,7 @@ def _case(item: Any, place: str) -> RecordedCase:
     nodes: dict[str, Node] = {}
     for index, entry in enumerate(as_list(raw.get("nodes"), f"{place}.nodes")):
         where = f"{place}.nodes[{index}]"
-        node, _ = read_node(as_mapping(entry, where), where)
+        node, _ = read_node(Fields.of(entry, Place(where)))
         if node.name in nodes:
             raise InputError(f"{where}: node {node.name!r:.80} stands twice")
         nodes[node.name] = node
@@ -141,7 +141,7 @@ def _pod(item: Any, place: str, nodes: Mapping[str, Node]) -> RecordedPod:
             raise InputError(f"{place}: {name!r:.80} is none of the case's nodes")
     if scores and node not in scores:
         raise InputError(f"{place}: node {node!r:.80} has no scores, though others have")
-    pod = read_pod(as_mapping(raw["pod"], f"{place}.pod"), f"{place}.pod")
+    pod = read_pod(Fields.of(raw["pod"], Place(f"{place}.pod")))
     if pod.node_name:
         raise InputError(f"{place}.pod: is bound already; a recording holds pods before binding")
     return RecordedPod(pod, node, scores, totals)

@@ -15,7 +15,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place, as_list, as_mapping, as_text
 from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
@@ -121,7 +121,7 @@ def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
         mark=_text(labels, SCHEDULER_LABEL),
         location=_text(labels, LOCATION_LABEL),
         max_latency_ms=max_latency_ms_in(as_text(annotations.get(HINTS_ANNOTATION), "pod")),
-        requires_hosts=requires_hosts(raw, "pod: affinity"),
+        requires_hosts=requires_hosts(Fields(raw, Place("pod"))),
     )
 
 

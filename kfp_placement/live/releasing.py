@@ -16,6 +16,7 @@ from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
 
 MAX_ROUNDS = 20
@@ -156,7 +157,7 @@ def _is_gated(pod: Mapping[str, Any]) -> bool:
 
 def _is_barred(pod: Mapping[str, Any]) -> bool:
     try:
-        return is_barred(pod, "pod: affinity")
+        return is_barred(Fields(pod, Place("pod")))
     except InputError:
         return False
 

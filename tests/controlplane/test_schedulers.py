@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.kube_scheduler.model import Decision, KubeScheduler
 from benchmarks.kube_scheduler.state import SchedulerState
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
 from kfp_placement_engine.readers.kubernetes.pods import read_pod
 from tests.controlplane import objects
@@ -36,10 +37,10 @@ def node_of(api: Api, namespace: str, name: str) -> str:
 
 def predict(api: Api, pod: JsonObject) -> Decision:
     """What our model says of a pod that has been admitted, in the cluster as it is now."""
-    nodes = [read_node(node, "node")[0] for node in api.list("v1", "Node")]
-    pods = [read_pod(item, "pod") for item in api.list("v1", "Pod")]
+    nodes = [read_node(Fields(node, Place("node")))[0] for node in api.list("v1", "Node")]
+    pods = [read_pod(Fields(item, Place("pod"))) for item in api.list("v1", "Pod")]
     state = SchedulerState(nodes, [other for other in pods if other.node_name])
-    return KubeScheduler().decide(read_pod(pod, "pod"), state)
+    return KubeScheduler().decide(read_pod(Fields(pod, Place("pod"))), state)
 
 
 def four_nodes(prefix: str) -> list[JsonObject]:

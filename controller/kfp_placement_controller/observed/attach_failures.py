@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS
-from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 
 ATTACH_FAILED = "FailedAttachVolume"
 """Reason of Kubernetes' attach-detach controller."""
@@ -39,9 +39,9 @@ def observe_attach_failure(raw: Mapping[str, Any]) -> AttachFailure | None:
     Raises:
         InputError: it has another form.
     """
-    regarding = as_mapping(raw.get("regarding"), "event: regarding")
-    pod_uid = as_text(regarding.get("uid"), "event: regarding.uid")
-    if regarding.get("kind") != "Pod" or not pod_uid or raw.get("reason") != ATTACH_FAILED:
+    event = Fields(raw, Place("event"))
+    regarding = event.fields("regarding")
+    pod_uid = regarding.text("uid")
+    if regarding.get("kind") != "Pod" or not pod_uid or event.get("reason") != ATTACH_FAILED:
         return None
-    note = as_text(raw.get("note"), "event: note")
-    return AttachFailure(pod_uid[:MAX_UID_CHARACTERS], note[:MAX_MESSAGE_CHARACTERS])
+    return AttachFailure(pod_uid[:MAX_UID_CHARACTERS], event.text("note")[:MAX_MESSAGE_CHARACTERS])

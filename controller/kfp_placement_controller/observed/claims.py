@@ -6,7 +6,7 @@ from typing import Any
 
 from kfp_placement_engine.model.cluster import Claim
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
-from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import read_claim, read_volume
 
 
@@ -56,9 +56,8 @@ def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:
     Raises:
         InputError: it has another form.
     """
-    claim = read_claim(raw, "claim", {}, {})
-    spec = as_mapping(raw.get("spec"), "claim: spec")
-    return ObservedClaim(claim, as_text(spec.get("volumeName"), "claim: spec.volumeName"))
+    claim = Fields(raw, Place("claim"))
+    return ObservedClaim(read_claim(claim, {}, {}), claim.fields("spec").text("volumeName"))
 
 
 def observe_volume(raw: Mapping[str, Any]) -> ObservedVolume:
@@ -67,4 +66,4 @@ def observe_volume(raw: Mapping[str, Any]) -> ObservedVolume:
     Raises:
         InputError: it has another form.
     """
-    return ObservedVolume(*read_volume(raw, "volume"))
+    return ObservedVolume(*read_volume(Fields(raw, Place("volume"))))

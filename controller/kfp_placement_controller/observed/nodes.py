@@ -6,7 +6,10 @@ from typing import Any
 
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
+
+_NODE = Place("node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +31,5 @@ def observe_node(raw: Mapping[str, Any]) -> ObservedNode:
     Raises:
         InputError: it has another form, or an amount in it is malformed.
     """
-    node, notices = read_node(raw, "node")
+    node, notices = read_node(Fields(raw, _NODE))
     return ObservedNode(node, tuple(notices))

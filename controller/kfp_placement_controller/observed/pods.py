@@ -1,12 +1,11 @@
 """What is kept of a pod: a hundredth of what KFP and Argo write into it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from sys import intern
 from typing import Any, NamedTuple
 
-from kfp_placement_controller.kube.times import read_time
 from kfp_placement_engine.contract.hints import max_latency_ms_in
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
@@ -15,7 +14,7 @@ from kfp_placement_engine.contract.keys import (
     TYPE_LABEL,
 )
 from kfp_placement_engine.model.resources import Resources
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
@@ -29,6 +28,7 @@ MAIN_CONTAINER = "main"
 MAX_MESSAGE_CHARACTERS = 1000
 """Kept of a message; kube-scheduler's names each reason once and is shorter."""
 
+_POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
 _STARTING = ("PodInitializing", "ContainerCreating")
 
@@ -125,114 +125,110 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
     Raises:
         InputError: it has another form, or an amount in it is malformed.
     """
-    metadata = as_mapping(raw.get("metadata"), "pod: metadata")
+    pod = Fields(raw, _POD)
+    metadata = pod.flat("metadata")
     namespace, name = _text(metadata, "namespace"), _text(metadata, "name")
-    place = f"pod {namespace:.80}/{name:.80}"
-    labels = as_mapping(metadata.get("labels"), f"{place}: labels")
-    annotations = as_mapping(metadata.get("annotations"), f"{place}: annotations")
-    spec = as_mapping(raw.get("spec"), f"{place}: spec")
-    status = as_mapping(raw.get("status"), f"{place}: status")
-    main = _main_state(status, place)
-    requests = read_requests(raw, place)
+    pod = Fields(raw, Place("pod {:.80}/{:.80}", (namespace, name)))
+    metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
+    labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
+    main = _main_state(status)
+    requests = read_requests(pod)
+    conditions = list(status.each_flat("conditions"))
+    states = [container.flat("state") for container in _containers(status)]
     return ObservedPod(
         namespace=intern(namespace),
         name=name,
         uid=_text(metadata, "uid"),
-        created_at=read_time(metadata.get("creationTimestamp"), f"{place}: creationTimestamp"),
+        created_at=metadata.moment("creationTimestamp"),
         deleting=metadata.get("deletionTimestamp") is not None,
         phase=intern(_text(status, "phase") or "Pending"),
         node_name=intern(_text(spec, "nodeName")),
         scheduler_name=intern(_text(spec, "schedulerName")),
         workflow=intern(_text(labels, WORKFLOW_LABEL)),
-        workflow_uid=intern(_workflow_uid(metadata, place)),
+        workflow_uid=intern(_workflow_uid(metadata)),
         argo_node_name=_text(annotations, NODE_NAME_ANNOTATION),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
-        gates=tuple(
-            _text(as_mapping(gate, place), "name")
-            for gate in as_list(spec.get("schedulingGates"), f"{place}: schedulingGates")
-        ),
-        barred=is_barred(raw, f"{place}: affinity"),
+        gates=tuple(_text(gate, "name") for gate in _gates(spec)),
+        barred=is_barred(pod),
         requests=requests.real,
         scored_requests=requests.scored,
-        claims=tuple(claim for _, claim in mounted_claims(raw, place)),
-        started_at=read_time(status.get("startTime"), f"{place}: startTime"),
-        running_at=read_time(main.get("startedAt"), f"{place}: startedAt"),
-        finished_at=read_time(main.get("finishedAt"), f"{place}: finishedAt"),
-        unscheduled=_unscheduled(status, place),
-        prepared=_prepared(status, place),
-        waiting_reason=_waiting_reason(status, place),
+        claims=tuple(claim for _, claim in mounted_claims(pod)),
+        started_at=status.moment("startTime"),
+        running_at=main.moment("startedAt"),
+        finished_at=main.moment("finishedAt"),
+        unscheduled=_unscheduled(conditions),
+        prepared=_prepared(conditions, states),
+        waiting_reason=_waiting_reason(states),
         failure=_said(status) if status.get("phase") == "Failed" else None,
     )
 
 
-def _workflow_uid(metadata: Mapping[str, Any], place: str) -> str:
-    for item in as_list(metadata.get("ownerReferences"), f"{place}: ownerReferences"):
-        owner = as_mapping(item, f"{place}: ownerReferences")
+def _workflow_uid(metadata: Fields) -> str:
+    for owner in metadata.each_flat("ownerReferences"):
         if owner.get("kind") == "Workflow":
             return _text(owner, "uid")
     return ""
 
 
-def _main_state(status: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+def _gates(spec: Fields) -> Iterator[Fields]:
+    for gate in spec.entries("schedulingGates"):
+        yield Fields.of(gate, spec.place)
+
+
+def _main_state(status: Fields) -> Fields:
     """When the main container began and ended."""
-    for container in _containers(status, place):
+    for container in _containers(status):
         if container.get("name") == MAIN_CONTAINER:
-            state = as_mapping(container.get("state"), f"{place}: state")
+            state = container.flat("state")
             for kind in ("terminated", "running"):
                 if state.get(kind) is not None:
-                    return as_mapping(state[kind], f"{place}: state")
-    return {}
+                    return state.flat(kind, at="state")
+    return Fields({}, status.place)
 
 
-def _waiting_reason(status: Mapping[str, Any], place: str) -> str:
+def _waiting_reason(states: Iterable[Fields]) -> str:
     """The first reason that says more than that the pod is starting, else that it is."""
     reasons = [
-        _text(as_mapping(state["waiting"], place), "reason")
-        for container in _containers(status, place)
-        if (state := as_mapping(container.get("state"), f"{place}: state")).get("waiting")
+        _text(state.flat("waiting", at=""), "reason") for state in states if state.get("waiting")
     ]
     telling = [reason for reason in reasons if reason not in _STARTING]
     return intern((telling or reasons or [""])[0])
 
 
-def _containers(status: Mapping[str, Any], place: str) -> Iterator[Mapping[str, Any]]:
-    for kind in ("initContainerStatuses", "containerStatuses"):
-        for item in as_list(status.get(kind), f"{place}: {kind}"):
-            yield as_mapping(item, f"{place}: {kind}")
+def _containers(status: Fields) -> Iterator[Fields]:
+    yield from status.each_flat("initContainerStatuses")
+    yield from status.each_flat("containerStatuses")
 
 
-def _unscheduled(status: Mapping[str, Any], place: str) -> Said | None:
-    scheduled = _condition(status, "PodScheduled", place)
-    return _said(scheduled) if scheduled.get("status") == "False" else None
-
-
-def _prepared(status: Mapping[str, Any], place: str) -> bool:
-    """The kubelet says so; before Kubernetes 1.29 the first container to begin shows it."""
-    if _condition(status, "PodReadyToStartContainers", place).get("status") == "True":
-        return True
-    states = (
-        as_mapping(container.get("state"), f"{place}: state")
-        for container in _containers(status, place)
+def _unscheduled(conditions: Iterable[Fields]) -> Said | None:
+    scheduled = _condition(conditions, "PodScheduled")
+    return (
+        _said(scheduled) if scheduled is not None and scheduled.get("status") == "False" else None
     )
+
+
+def _prepared(conditions: Iterable[Fields], states: Iterable[Fields]) -> bool:
+    """The kubelet says so; before Kubernetes 1.29 the first container to begin shows it."""
+    ready = _condition(conditions, "PodReadyToStartContainers")
+    if ready is not None and ready.get("status") == "True":
+        return True
     return any(state.get("running") or state.get("terminated") for state in states)
 
 
-def _condition(status: Mapping[str, Any], type_: str, place: str) -> Mapping[str, Any]:
-    """The condition of that type; empty = there is none."""
-    for item in as_list(status.get("conditions"), f"{place}: conditions"):
-        condition = as_mapping(item, f"{place}: conditions")
-        if condition.get("type") == type_:
-            return condition
-    return {}
+def _condition(conditions: Iterable[Fields], type_: str) -> Fields | None:
+    """The condition of that type; None = there is none."""
+    return next((each for each in conditions if each.get("type") == type_), None)
 
 
-def _said(fields: Mapping[str, Any]) -> Said | None:
+def _said(fields: Fields) -> Said | None:
     reason, message = _text(fields, "reason"), _text(fields, "message")[:MAX_MESSAGE_CHARACTERS]
     return Said(intern(reason), message) if reason or message else None
 
 
-def _text(fields: Mapping[str, Any], name: str) -> str:
-    return as_text(fields.get(name), name)
+def _text(fields: Fields, key: str) -> str:
+    """Text; in a message its place is the key alone."""
+    value = fields.raw.get(key, "")
+    return value if type(value) is str else Place(key).text(value)

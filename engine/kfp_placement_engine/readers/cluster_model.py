@@ -19,7 +19,7 @@ from kfp_placement_engine.model.quantities import (
     parse_quantity,
     parse_resources,
 )
-from kfp_placement_engine.readers.fields import as_mapping, as_text, as_text_mapping
+from kfp_placement_engine.readers.fields import Place
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
 
@@ -40,21 +40,23 @@ def _checked(read: Callable[[Any], Any]) -> BeforeValidator:
 
 
 def _labels(value: Any) -> Mapping[str, str]:
-    return as_text_mapping(value, "labels")
+    return Place("labels").text_mapping(value)
 
 
 def _amounts(value: Any) -> Mapping[str, int]:
-    return parse_resources(as_mapping(value, "resources"))
+    return parse_resources(Place("resources").mapping(value))
 
 
 def _name(value: Any) -> str:
-    return as_text(value, "name")
+    return Place("name").text(value)
 
 
 def _taint(value: Any) -> Taint:
     """`key=value:Effect`, `key:Effect`, or an object."""
     if isinstance(value, dict):
-        key, text, effect = (as_text(value.get(part), part) for part in ("key", "value", "effect"))
+        key, text, effect = (
+            Place(part).text(value.get(part)) for part in ("key", "value", "effect")
+        )
     elif isinstance(value, str):
         pair, _, effect = value.rpartition(":")
         key, _, text = pair.partition("=")
@@ -68,7 +70,7 @@ def _taint(value: Any) -> Taint:
 
 
 def _terms(value: Any) -> Any:
-    return read_terms(value, "nodeAffinity")
+    return read_terms(value, Place("nodeAffinity"))
 
 
 Text = Annotated[str, _checked(_name)]

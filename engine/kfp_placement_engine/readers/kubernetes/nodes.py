@@ -1,28 +1,25 @@
 """A Node object as the API server prints it -> a node of the cluster."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kfp_placement_engine.contract.keys import (
     PULL_RATE_LABEL,
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
-from kfp_placement_engine.model.quantities import parse_latency_ms, parse_quantity
+from kfp_placement_engine.model.quantities import (
+    parse_latency_ms,
+    parse_quantity,
+    parse_resource,
+)
 from kfp_placement_engine.model.resources import Resources, without_zeros
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import (
-    as_list,
-    as_mapping,
-    as_text,
-    as_text_mapping,
-    as_texts,
-)
-from kfp_placement_engine.readers.kubernetes.resource_lists import as_resources
+from kfp_placement_engine.readers.fields import Fields
 
 MAX_SPEED = 1000.0
 """A node faster than this against the reference node is a typing error."""
@@ -40,33 +37,32 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 Value = TypeVar("Value")
 
 
-def read_node(raw: Mapping[str, Any], place: str) -> tuple[Node, list[Notice]]:
+def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
     """Read one node; the room taken on it stays empty.
 
     Raises:
         InputError: it has another form, or an amount is malformed, negative or absurd.
     """
-    metadata = as_mapping(raw.get("metadata"), f"{place}: metadata")
-    spec = as_mapping(raw.get("spec"), f"{place}: spec")
-    status = as_mapping(raw.get("status"), f"{place}: status")
-    name = as_text(metadata.get("name"), f"{place}: metadata.name")
+    metadata, spec, status = raw.fields("metadata"), raw.flat("spec"), raw.flat("status")
+    name = metadata.text("name")
     if not name:
-        raise InputError(f"{place}: has no name; every node needs metadata.name")
-    place = f"{place} {name:.80}"
-    labels = as_text_mapping(metadata.get("labels"), f"{place}: metadata.labels")
+        raise raw.error("has no name; every node needs metadata.name")
+    place = raw.place.then(" {:.80}", name)
+    spec, status = Fields(spec.raw, place), Fields(status.raw, place)
+    labels = Fields(metadata.raw, place).text_mapping("labels", at="metadata.labels")
     notices: list[Notice] = []
-    allocatable = status.get("allocatable", status.get("capacity"))
-    if allocatable is None:
+    size = "allocatable" if "allocatable" in status else "capacity"
+    if status.get(size) is None:
         notices.append(Notice("no-allocatable", f"node {name} reports no resources: nothing fits"))
     cordoned = spec.get("unschedulable") is True
     node = Node(
         name=name,
-        allocatable=room(as_resources(allocatable, f"{place}: status.allocatable")),
+        allocatable=room(status.resources(size, at="status.allocatable")),
         labels=labels,
-        taints=_taints(spec, status, cordoned, place),
+        taints=_taints(spec, status, cordoned),
         unschedulable=cordoned,
         speed=from_label(SPEED_LABEL, read_speed, labels, name, notices) or 1.0,
-        images=_images(status, place),
+        images=_images(status),
         store_bytes_per_second=from_label(STORE_BANDWIDTH_LABEL, read_rate, labels, name, notices),
         pull_bytes_per_second=from_label(PULL_RATE_LABEL, read_rate, labels, name, notices),
     )
@@ -178,18 +174,15 @@ def from_label(
         return None
 
 
-def _taints(
-    spec: Mapping[str, Any], status: Mapping[str, Any], cordoned: bool, place: str
-) -> tuple[Taint, ...]:
+def _taints(spec: Fields, status: Fields, cordoned: bool) -> tuple[Taint, ...]:
     found = []
-    for item in as_list(spec.get("taints"), f"{place}: spec.taints"):
-        raw = as_mapping(item, f"{place}: spec.taints")
+    for raw in spec.each_flat("taints", at="spec.taints"):
         key, value, effect = (
-            as_text(raw.get(each), f"{place}: taint {each}") for each in ("key", "value", "effect")
+            raw.text(each, at=f"taint {each}") for each in ("key", "value", "effect")
         )
         if not key or effect not in EFFECTS:
-            raise InputError(
-                f"{place}: taint {key:.80}={value:.80}:{effect:.80}; it needs a key and one of the"
+            raise raw.error(
+                f"taint {key:.80}={value:.80}:{effect:.80}; it needs a key and one of the"
                 f" effects {', '.join(EFFECTS)}"
             )
         found.append(Taint(key, value, effect))
@@ -197,29 +190,32 @@ def _taints(
     # The control plane adds both within seconds; a snapshot may have been taken before.
     if cordoned and UNSCHEDULABLE_TAINT.key not in keys:
         found.append(UNSCHEDULABLE_TAINT)
-    if _not_ready(status, place) and not keys & AWAY_KEYS:
+    if _not_ready(status) and not keys & AWAY_KEYS:
         found.append(NOT_READY_TAINT)
     return tuple(found)
 
 
-def _not_ready(status: Mapping[str, Any], place: str) -> bool:
+def _not_ready(status: Fields) -> bool:
     """Whether the node says that it is not ready; one that says nothing counts as ready."""
-    for item in as_list(status.get("conditions"), f"{place}: status.conditions"):
-        condition = as_mapping(item, f"{place}: status.conditions")
+    for condition in status.each_flat("conditions", at="status.conditions"):
         if condition.get("type") == "Ready":
             return condition.get("status") != "True"
     return False
 
 
-def _images(status: Mapping[str, Any], place: str) -> dict[str, int]:
+def _images(status: Fields) -> dict[str, int]:
     found: dict[str, int] = {}
-    for item in as_list(status.get("images"), f"{place}: status.images"):
-        raw = as_mapping(item, f"{place}: status.images")
-        size_bytes = as_resources({"sizeBytes": raw.get("sizeBytes", 0)}, f"{place}: image")[
-            "sizeBytes"
-        ]
-        for name in as_texts(raw.get("names"), f"{place}: image names"):
+    for image in status.each_flat("images", at="status.images"):
+        size_bytes = _size_bytes(image)
+        for name in image.texts("names", at="image names"):
             # kube-scheduler never finds names without a tag: it adds one to what pods ask for.
             if normalised(name) == name and not name.startswith("<none>"):
                 found.setdefault(name, size_bytes)
     return found
+
+
+def _size_bytes(image: Fields) -> int:
+    try:
+        return parse_resource("sizeBytes", image.get("sizeBytes", 0))
+    except QuantityError as error:
+        raise QuantityError(f"{image.where('image').spelled}: {error}") from error

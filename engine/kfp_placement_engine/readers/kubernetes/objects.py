@@ -16,7 +16,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, with_pod
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import (
     ClaimKey,
     mounted_claims,
@@ -67,7 +67,7 @@ class _Collected:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.objects: dict[str, list[tuple[str, Mapping[str, Any]]]] = {kind: [] for kind in _KINDS}
+        self.objects: dict[str, list[Fields]] = {kind: [] for kind in _KINDS}
         self.ignored: Counter[str] = Counter()
         self.notices: list[Notice] = []
 
@@ -88,7 +88,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     """
     collected = _Collected(name)
     for document in documents:
-        _collect(document, collected, f"{name}")
+        _collect(document, collected, Place(name))
     nodes = _read_nodes(collected)
     claims_used: dict[ClaimKey, list[str]] = {}
     nodes = _with_used_room(nodes, collected, claims_used)
@@ -114,44 +114,45 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     )
 
 
-def _collect(value: Any, collected: _Collected, place: str, list_kind: str = "") -> None:
+def _collect(value: Any, collected: _Collected, place: Place) -> None:
     """Sort an object, or the items of a list, by kind; lists within lists are followed."""
-    waiting: list[tuple[Any, str, str]] = [(value, place, list_kind)]
+    waiting: list[tuple[Any, Place, str]] = [(value, place, "")]
     while waiting:
         value, place, list_kind = waiting.pop()
         if isinstance(value, list):
-            waiting.extend(
-                (item, f"{place}[{index}]", "") for index, item in reversed(list(enumerate(value)))
-            )
+            waiting.extend(_items(value, place, ""))
             continue
-        raw = as_mapping(value, place)
-        kind = as_text(raw.get("kind"), f"{place}: kind") or list_kind
+        raw = Fields.of(value, place)
+        kind = raw.text("kind") or list_kind
         if kind.endswith("List") and "items" in raw:
-            items = as_list(raw["items"], f"{place}: items")
-            waiting.extend(
-                (item, f"{place}: items[{index}]", kind.removesuffix("List"))
-                for index, item in reversed(list(enumerate(items)))
-            )
+            items = raw.entries("items")
+            waiting.extend(_items(items, place.then(": items"), kind.removesuffix("List")))
             continue
-        _sort(raw, kind, collected, place)
+        _sort(raw, kind, collected)
 
 
-def _sort(raw: Mapping[str, Any], kind: str, collected: _Collected, place: str) -> None:
+def _items(values: list[Any], place: Place, kind: str) -> Iterator[tuple[Any, Place, str]]:
+    """The items of a list with their places and the kind that the list gives them, last first."""
+    for index in reversed(range(len(values))):
+        yield values[index], place.then("[{}]", index), kind
+
+
+def _sort(raw: Fields, kind: str, collected: _Collected) -> None:
     if not kind:
-        raise InputError(f"{place}: no Kubernetes object: it has no kind")
-    version = as_text(raw.get("apiVersion"), f"{place}: apiVersion") or "v1"
+        raise raw.error("no Kubernetes object: it has no kind")
+    version = raw.text("apiVersion") or "v1"
     if _KINDS.get(kind) == version:
-        collected.objects[kind].append((place, raw))
+        collected.objects[kind].append(raw)
     else:
         collected.ignored[kind if version == "v1" else f"{kind} ({version:.60})"] += 1
 
 
 def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
     nodes: dict[str, Node] = {}
-    for place, raw in collected.objects["Node"]:
-        node, notices = read_node(raw, f"{place}, node")
+    for raw in collected.objects["Node"]:
+        node, notices = read_node(raw.at(", node"))
         if node.name in nodes:
-            raise InputError(f"{place}: node {node.name:.80} stands twice")
+            raise raw.error(f"node {node.name:.80} stands twice")
         nodes[node.name] = node
         collected.notices.extend(notices)
     if not nodes:
@@ -174,16 +175,16 @@ def _with_used_room(
     scored: dict[str, dict[str, int]] = {node.name: {"cpu": 0, "memory": 0} for node in nodes}
     seen: set[tuple[str, str]] = set()
     lost = 0
-    for place, raw in collected.objects["Pod"]:
+    for raw in collected.objects["Pod"]:
         try:
-            node_name, identity = _bound_to(raw, place)
+            node_name, identity = _bound_to(raw)
             if node_name is None or identity in seen:
                 continue
             if node_name not in used:
                 lost += 1
                 continue
-            requests = read_requests(raw, f"{place}, pod {'/'.join(identity):.160}")
-            claims = mounted_claims(raw, f"{place}, pod {'/'.join(identity):.160}")
+            pod = raw.at(", pod {:.160}", "/".join(identity))
+            requests, claims = read_requests(pod), mounted_claims(pod)
         except InputError as error:
             collected.skip(error)
             continue
@@ -204,14 +205,13 @@ def _with_room(node: Node, used: Resources, scored: Resources) -> Node:
     return replace(node, used=bounded(used), scored_used=bounded(scored))
 
 
-def _bound_to(raw: Mapping[str, Any], place: str) -> tuple[str | None, tuple[str, str]]:
+def _bound_to(raw: Fields) -> tuple[str | None, tuple[str, str]]:
     """The node whose room the pod takes, or None; and the pod's namespace and name."""
-    metadata = as_mapping(raw.get("metadata"), f"{place}: metadata")
-    name = as_text(metadata.get("name"), f"{place}: metadata.name")
-    namespace = as_text(metadata.get("namespace"), f"{place}: metadata.namespace") or "default"
-    status = as_mapping(raw.get("status"), f"{place}, pod {name:.80}: status")
-    spec = as_mapping(raw.get("spec"), f"{place}, pod {name:.80}: spec")
-    node_name = as_text(spec.get("nodeName"), f"{place}, pod {name:.80}: spec.nodeName")
+    metadata = raw.fields("metadata")
+    name, namespace = metadata.text("name"), metadata.text("namespace") or "default"
+    pod = raw.at(", pod {:.80}", name)
+    status, spec = pod.flat("status"), pod.fields("spec")
+    node_name = spec.text("nodeName")
     if not node_name or status.get("phase") in _ENDED:
         return None, (namespace, name)
     return node_name, (namespace, name)
@@ -222,7 +222,7 @@ def _read_claims(
 ) -> tuple[Claim, ...]:
     volumes: dict[str, tuple[NodeSelectorTerm, ...]] = {}
     for name, terms in _each(
-        collected, "PersistentVolume", lambda raw, place: read_volume(raw, f"{place}, volume")
+        collected, "PersistentVolume", lambda raw: read_volume(raw.at(", volume"))
     ):
         if terms is not None:
             volumes[name] = terms
@@ -230,18 +230,16 @@ def _read_claims(
     for claim in _each(
         collected,
         "PersistentVolumeClaim",
-        lambda raw, place: read_claim(raw, f"{place}, claim", volumes, users),
+        lambda raw: read_claim(raw.at(", claim"), volumes, users),
     ):
         claims[claim.namespace, claim.name] = claim
     return tuple(claims.values())
 
 
-def _each(
-    collected: _Collected, kind: str, read: Callable[[Mapping[str, Any], str], Any]
-) -> Iterator[Any]:
-    for place, raw in collected.objects[kind]:
+def _each(collected: _Collected, kind: str, read: Callable[[Fields], Any]) -> Iterator[Any]:
+    for raw in collected.objects[kind]:
         try:
-            yield read(raw, place)
+            yield read(raw)
         except InputError as error:
             collected.skip(error)
 

@@ -1,7 +1,6 @@
 """Locations and the PlacementPolicy of a dump -> latencies, and the policy in force."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kfp_placement_engine.contract.policy import POLICY_NAME, planning_policy
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
@@ -9,6 +8,7 @@ from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.readers.fields import Fields
 
 Latencies = Mapping[str, Mapping[str, float]]
 """Location -> node name -> round trip in milliseconds."""
@@ -17,22 +17,22 @@ _NAMED = 5
 """Nodes that a notice names."""
 
 
-def read_location(raw: Mapping[str, Any], _place: str) -> Location:
+def read_location(raw: Fields) -> Location:
     """Read a Location.
 
     Raises:
         InputError: it is malformed; the message names the first field in question.
     """
-    return read_resource(Location, dict(raw))
+    return read_resource(Location, raw.raw)
 
 
-def read_policy(raw: Mapping[str, Any], _place: str) -> PlacementPolicy:
+def read_policy(raw: Fields) -> PlacementPolicy:
     """Read a PlacementPolicy.
 
     Raises:
         InputError: it is malformed; the message names the first field in question.
     """
-    return read_resource(PlacementPolicy, dict(raw))
+    return read_resource(PlacementPolicy, raw.raw)
 
 
 def with_locations(

@@ -6,7 +6,7 @@ limit without a request is a request.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kfp_placement_engine.model.pod import (
     ANY_ADDRESS,
@@ -16,16 +16,9 @@ from kfp_placement_engine.model.pod import (
     Pod,
 )
 from kfp_placement_engine.model.resources import Resources, add_to, raise_to
-from kfp_placement_engine.readers.fields import (
-    as_count,
-    as_list,
-    as_mapping,
-    as_text,
-    as_text_mapping,
-)
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import read_node_affinity, read_tolerations
 from kfp_placement_engine.readers.kubernetes.pod_terms import read_pod_affinity, read_spread
-from kfp_placement_engine.readers.kubernetes.resource_lists import as_resources
 
 _SCORED_DEFAULTS: Mapping[str, int] = {
     "cpu": DEFAULT_CPU_REQUEST_MILLI,
@@ -56,17 +49,16 @@ class _Container(NamedTuple):
     is_sidecar: bool
 
 
-def read_requests(pod: Mapping[str, Any], place: str) -> PodRequests:
+def read_requests(pod: Fields) -> PodRequests:
     """Read what a pod requests; of a running pod, also what a resize in place has given it.
 
     Raises:
         InputError: the object has another form, or an amount is malformed.
     """
-    spec = as_mapping(pod.get("spec"), f"{place}: spec")
-    containers = _containers(spec, as_mapping(pod.get("status"), f"{place}: status"), place)
-    pod_level = _requested(spec.get("resources"), f"{place}: spec.resources")
-    pod_level = {name: each for name, each in pod_level.items() if _is_pod_level(name)}
-    overhead = as_resources(spec.get("overhead"), f"{place}: spec.overhead")
+    spec, status = pod.flat("spec"), pod.flat("status")
+    containers = _containers(spec, status)
+    pod_level = _pod_level(spec)
+    overhead = spec.resources("overhead", at="spec.overhead")
     real = _total(containers, {}, pod_level, overhead)
     missing = _SCORED_DEFAULTS
     if pod_level:
@@ -80,45 +72,37 @@ def read_requests(pod: Mapping[str, Any], place: str) -> PodRequests:
     )
 
 
-def read_pod(pod: Mapping[str, Any], place: str) -> Pod:
+def read_pod(pod: Fields) -> Pod:
     """Read a pod with all that kube-scheduler's stock profile looks at.
 
     Raises:
         InputError: the object has another form.
     """
-    metadata = as_mapping(pod.get("metadata"), f"{place}: metadata")
-    spec = as_mapping(pod.get("spec"), f"{place}: spec")
-    namespace = as_text(metadata.get("namespace"), f"{place}: namespace") or "default"
-    labels = as_text_mapping(metadata.get("labels"), f"{place}: labels")
-    affinity = as_mapping(spec.get("affinity"), f"{place}: affinity")
-    init = as_list(spec.get("initContainers"), f"{place}: initContainers")
-    main = as_list(spec.get("containers"), f"{place}: containers")
-    requests = read_requests(pod, place)
+    metadata, spec = pod.flat("metadata"), pod.flat("spec")
+    namespace = metadata.text("namespace") or "default"
+    labels = metadata.text_mapping("labels")
+    affinity = spec.flat("affinity")
+    init, main = spec.entries("initContainers"), spec.entries("containers")
+    requests = read_requests(pod)
+    containers = [Fields.of(each, pod.place) for each in (*init, *main)]
     return Pod(
-        name=as_text(metadata.get("name"), f"{place}: name"),
+        name=metadata.text("name"),
         namespace=namespace,
         labels=labels,
         requests=requests.real,
         scored_requests=requests.scored,
         arrival_requests=requests.arrival,
-        node_name=as_text(spec.get("nodeName"), f"{place}: nodeName"),
-        node_selector=as_text_mapping(spec.get("nodeSelector"), f"{place}: nodeSelector"),
-        affinity=read_node_affinity(affinity.get("nodeAffinity"), f"{place}: nodeAffinity"),
-        tolerations=read_tolerations(spec.get("tolerations"), f"{place}: tolerations"),
-        images=tuple(
-            as_text(as_mapping(each, place).get("image"), f"{place}: image")
-            for each in (*init, *main)
-        ),
-        image_volumes=_image_volumes(spec, place),
-        containers=len(init) + len(main),
-        host_ports=_host_ports(init, main, place),
-        spread=read_spread(spec.get("topologySpreadConstraints"), labels, f"{place}: spread"),
-        pod_affinity=read_pod_affinity(
-            affinity.get("podAffinity"), namespace, f"{place}: podAffinity"
-        ),
-        pod_anti_affinity=read_pod_affinity(
-            affinity.get("podAntiAffinity"), namespace, f"{place}: podAntiAffinity"
-        ),
+        node_name=spec.text("nodeName"),
+        node_selector=spec.text_mapping("nodeSelector"),
+        affinity=read_node_affinity(affinity.fields("nodeAffinity")),
+        tolerations=read_tolerations(spec.get("tolerations"), spec.where("tolerations")),
+        images=tuple(each.text("image") for each in containers),
+        image_volumes=_image_volumes(spec),
+        containers=len(containers),
+        host_ports=_host_ports(containers[: len(init)], containers[len(init) :]),
+        spread=read_spread(spec, labels),
+        pod_affinity=read_pod_affinity(affinity.fields("podAffinity"), namespace),
+        pod_anti_affinity=read_pod_affinity(affinity.fields("podAntiAffinity"), namespace),
         terminating=metadata.get("deletionTimestamp") is not None,
     )
 
@@ -132,45 +116,52 @@ def is_schedulable(name: str) -> bool:
     )
 
 
-def _is_pod_level(name: str) -> bool:
-    return name in _POD_LEVEL or name.startswith("hugepages-")
+def _pod_level(spec: Fields) -> dict[str, int]:
+    """What is given to the pod as a whole."""
+    given = spec.mapping("resources", at="spec.resources")
+    if not given:
+        return {}
+    requested = _requested(Fields(given, spec.place.then(": spec.resources")))
+    return {
+        name: each
+        for name, each in requested.items()
+        if name in _POD_LEVEL or name.startswith("hugepages-")
+    }
 
 
-def _containers(spec: Mapping[str, Any], status: Mapping[str, Any], place: str) -> list[_Container]:
+def _containers(spec: Fields, status: Fields) -> list[_Container]:
     reported = {
         str(each.get("name")): each
         for kind in ("containerStatuses", "initContainerStatuses")
-        for each in (as_mapping(item, place) for item in as_list(status.get(kind), place))
+        for each in status.each_flat(kind, at="")
         if each.get("resources") is not None
     }
-    infeasible = _resize_infeasible(status, place)
+    infeasible = _resize_infeasible(status)
     found = []
     for kind in ("containers", "initContainers"):
-        for item in as_list(spec.get(kind), f"{place}: {kind}"):
-            raw = as_mapping(item, f"{place}: {kind}")
+        for raw in spec.each_flat(kind):
             name = str(raw.get("name"))
-            here = f"{place}: container {name:.80}"
-            requests = _requested(raw.get("resources"), here)
+            container = raw.at(": container {:.80}", name)
+            requests = _requested(container.flat("resources", at=""))
             is_init = kind == "initContainers"
             is_sidecar = is_init and raw.get("restartPolicy") == "Always"
             if name in reported and (is_sidecar or not is_init):
-                requests = _resized(requests, reported[name], infeasible, here)
+                requests = _resized(
+                    requests, Fields(reported[name].raw, container.place), infeasible
+                )
             found.append(_Container(requests, is_init, is_sidecar))
     return found
 
 
-def _requested(value: object, place: str) -> dict[str, int]:
-    raw = as_mapping(value, place)
-    limits = as_resources(raw.get("limits"), f"{place}: limits")
-    return {**limits, **as_resources(raw.get("requests"), f"{place}: requests")}
+def _requested(resources: Fields) -> dict[str, int]:
+    limits = resources.resources("limits")
+    return {**limits, **resources.resources("requests")}
 
 
-def _resized(
-    requests: Mapping[str, int], status: Mapping[str, Any], infeasible: bool, place: str
-) -> dict[str, int]:
+def _resized(requests: Mapping[str, int], status: Fields, infeasible: bool) -> dict[str, int]:
     """The larger of what is asked for, allocated and in force (determineEffectiveRequests)."""
-    actual = as_mapping(status.get("resources"), place).get("requests")
-    lists = [as_resources(actual, place), as_resources(status.get("allocatedResources"), place)]
+    actual = status.flat("resources", at="").resources("requests", at="")
+    lists = [actual, status.resources("allocatedResources", at="")]
     if not infeasible:
         lists.append(dict(requests))
     largest: dict[str, int] = {}
@@ -179,9 +170,8 @@ def _resized(
     return largest
 
 
-def _resize_infeasible(status: Mapping[str, Any], place: str) -> bool:
-    for item in as_list(status.get("conditions"), place):
-        condition = as_mapping(item, place)
+def _resize_infeasible(status: Fields) -> bool:
+    for condition in status.each_flat("conditions", at=""):
         if condition.get("type") == "PodResizePending":
             return condition.get("reason") == "Infeasible"
     return False
@@ -213,25 +203,21 @@ def _total(
     return total
 
 
-def _image_volumes(spec: Mapping[str, Any], place: str) -> tuple[str, ...]:
-    found = []
-    for item in as_list(spec.get("volumes"), f"{place}: volumes"):
-        image = as_mapping(item, f"{place}: volumes").get("image")
-        if image is not None:
-            found.append(as_text(as_mapping(image, place).get("reference"), f"{place}: image"))
-    return tuple(found)
+def _image_volumes(spec: Fields) -> tuple[str, ...]:
+    return tuple(
+        volume.flat("image", at="").text("reference", at="image")
+        for volume in spec.each_flat("volumes")
+        if volume.get("image") is not None
+    )
 
 
-def _host_ports(init: Iterable[object], main: Iterable[object], place: str) -> tuple[HostPort, ...]:
-    sidecars = [each for each in init if as_mapping(each, place).get("restartPolicy") == "Always"]
+def _host_ports(init: Iterable[Fields], main: Iterable[Fields]) -> tuple[HostPort, ...]:
+    sidecars = [each for each in init if each.get("restartPolicy") == "Always"]
     found = []
     for container in (*sidecars, *main):
-        for item in as_list(as_mapping(container, place).get("ports"), f"{place}: ports"):
-            raw = as_mapping(item, f"{place}: ports")
-            port = as_count(raw.get("hostPort"), f"{place}: hostPort")
+        for raw in container.each_flat("ports"):
+            port = raw.count("hostPort")
             if port > 0:
-                protocol = as_text(raw.get("protocol"), place) or "TCP"
-                found.append(
-                    HostPort(port, protocol, as_text(raw.get("hostIP"), place) or ANY_ADDRESS)
-                )
+                protocol = raw.text("protocol", at="") or "TCP"
+                found.append(HostPort(port, protocol, raw.text("hostIP", at="") or ANY_ADDRESS))
     return tuple(found)

@@ -15,7 +15,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
-from kfp_placement_engine.readers.fields import as_mapping, as_text_mapping
+from kfp_placement_engine.readers.fields import Fields, Place, as_mapping, as_text_mapping
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,
     read_node_affinity,
@@ -190,15 +190,15 @@ def _node_selector(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) ->
 
 def _affinity(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> NodeAffinity:
     values = _known(leaf, leaf.affinities, scope, "node affinity", warnings)
-    place = f"{leaf.place}: node affinity"
-    return merge_affinities([read_node_affinity(value, place) for value in values])
+    place = Place(leaf.place).field("node affinity")
+    return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
 
 
 def _tolerations(
     leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]
 ) -> tuple[Toleration, ...]:
     values = _known(leaf, leaf.tolerations, scope, "toleration", warnings)
-    place = f"{leaf.place}: tolerations"
+    place = Place(leaf.place).field("tolerations")
     return tuple(entry for value in values for entry in read_tolerations(value, place))
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.pods import read_pod, read_requests
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, container, pod_object
 
@@ -10,7 +11,7 @@ DEFAULT = {"cpu": 100, "memory": 200 * MEBIBYTE}
 
 
 def requests(**spec):
-    return read_requests(pod_object(**spec), "pod")
+    return read_requests(Fields(pod_object(**spec), Place("pod")))
 
 
 def test_containers_add_up():
@@ -105,11 +106,11 @@ def test_a_resize_in_place_counts_by_its_largest_figure():
             "allocatedResources": {"cpu": "1"},
         }
     ]
-    assert read_requests(pod, "pod").real == {"cpu": 3_000}
+    assert read_requests(Fields(pod, Place("pod"))).real == {"cpu": 3_000}
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "9"
-    assert read_requests(pod, "pod").real == {"cpu": 9_000}
+    assert read_requests(Fields(pod, Place("pod"))).real == {"cpu": 9_000}
     pod["status"]["conditions"] = [{"type": "PodResizePending", "reason": "Infeasible"}]
-    assert read_requests(pod, "pod").real == {"cpu": 3_000}
+    assert read_requests(Fields(pod, Place("pod"))).real == {"cpu": 3_000}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_a_whole_pod():
             }
         },
     )
-    read = read_pod(pod, "pod")
+    read = read_pod(Fields(pod, Place("pod")))
     assert (read.images, read.image_volumes, read.containers) == (("b", "b", "a"), ("c",), 3)
     assert [(each.port, each.protocol) for each in read.host_ports] == [(83, "UDP"), (80, "TCP")]
     (spread,) = read.spread
