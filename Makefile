@@ -17,7 +17,7 @@ DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
 BENCH_ARGS ?=
 PUBLIC_INDEX := https://pypi.org/simple
-DISTRIBUTIONS := pyproject.toml engine/pyproject.toml controller/pyproject.toml
+DISTRIBUTIONS := pyproject.toml engine/pyproject.toml kube/pyproject.toml controller/pyproject.toml
 
 KERNEL := engine/kfp_placement_engine/_kernel.$(if $(filter Darwin,$(shell uname)),dylib,so)
 KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
@@ -121,7 +121,7 @@ lock: ## update uv.lock (UPGRADE=1: to the newest versions)
 	@env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_INDEX_URL -u UV_FIND_LINKS \
 		UV_DEFAULT_INDEX=$(PUBLIC_INDEX) scripts/bootstrap.sh uv lock $(if $(UPGRADE),--upgrade)
 
-build: ## build the three distributions into dist/
+build: ## build the four distributions into dist/
 	@scripts/bootstrap.sh uv build --all-packages --out-dir dist
 
 clean: ## remove what the other targets made

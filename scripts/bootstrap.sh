@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes `.venv`: the three distributions, editable, with everything their tests and checks need, as
+# Makes `.venv`: the four distributions, editable, with everything their tests and checks need, as
 # `uv.lock` names it. Needs Python and a package index, nothing else.
 #
 #   scripts/bootstrap.sh            make or update .venv
@@ -113,7 +113,7 @@ install_by_name() {
     "$uv" export --quiet --frozen --no-emit-workspace $everything --output-file .venv/locked.txt &&
         "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt &&
         "$uv" pip install --quiet --python .venv/bin/python --no-deps \
-            --editable . --editable ./engine --editable ./controller
+            --editable . --editable ./engine --editable ./kube --editable ./controller
 }
 
 if [ "$index_is_public" = yes ]; then

@@ -9,12 +9,13 @@ import gc
 import logging
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from kfp_placement_controller.actuators.guard import Guard
+from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.app import (
@@ -37,26 +38,20 @@ from kfp_placement_controller.extender.memory import (
 )
 from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.kube.access import Need, check_access
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.events import EventRecorder
-from kfp_placement_controller.kube.kinds import (
-    CLAIMS,
-    EVENTS,
-    LEASES,
-    LOCATIONS,
-    NODES,
-    PLACEMENTS,
-    PODS,
-    POLICIES,
-)
-from kfp_placement_controller.kube.leases import observe_lease
-from kfp_placement_controller.kube.watch import Watcher
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
 from kfp_placement_controller.settings import ExtendSettings
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.access import Need, check_access
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.events import EventRecorder
+from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NODES, PODS, Kind
+from kfp_placement_kube.lease import observe_lease
+from kfp_placement_kube.watch import Watcher
 
 _LOG = logging.getLogger(__name__)
 
@@ -86,9 +81,10 @@ def run(settings: ExtendSettings) -> int:
     """Run until we are asked to stop; returns the exit code.
 
     Raises:
-        ControllerError: the cluster or a setting is not what we need.
+        SettingsError: a setting is not what we need.
+        KubeError: the cluster or our rights will not do.
     """
-    client = KubeClient.from_settings(settings)
+    client = connect(settings)
     check_access(client, needs(settings))
     asyncio.run(ExtendProcess(settings, client).serve())
     return 0
@@ -100,7 +96,7 @@ class ExtendProcess:
     def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
         """Connect everything; start nothing."""
         self._settings = settings
-        self._events = EventRecorder(client, settings.identity, clock=_now)
+        self._events = EventRecorder(client, COMPONENT, settings.identity, clock=_now)
         self._memory = Memory()
         self._notes = ElsewhereNotes(partial(tell_elsewhere, self._events))
         self._guard = Guard(
@@ -133,13 +129,19 @@ class ExtendProcess:
 
     def _watching(self, client: KubeClient) -> Sequence[Watcher[Any]]:
         memory = self._memory
+
+        def watch(
+            kind: Kind, read: Callable[[JsonObject], Any], changed: Callable[[Change[Any]], None]
+        ) -> Watcher[Any]:
+            return Watcher(client, kind, read, changed, malformed=InputError)
+
         return (
-            Watcher(client, NODES, read_bare_node, memory.node_changed),
-            Watcher(client, LOCATIONS, read_location, memory.location_changed),
-            Watcher(client, POLICIES, read_policy, memory.policy_changed),
-            Watcher(client, CLAIMS, observe_claim, memory.claim_changed),
-            Watcher(client, PLACEMENTS, read_plan, memory.plan_changed),
-            Watcher(client, PODS, observe_pod, self._pod_changed),
+            watch(NODES, read_bare_node, memory.node_changed),
+            watch(LOCATIONS, read_location, memory.location_changed),
+            watch(POLICIES, read_policy, memory.policy_changed),
+            watch(CLAIMS, observe_claim, memory.claim_changed),
+            watch(PLACEMENTS, read_plan, memory.plan_changed),
+            watch(PODS, observe_pod, self._pod_changed),
             Watcher(
                 client,
                 LEASES,

@@ -18,6 +18,7 @@ from kfp_placement_controller.settings import (
     add_options,
     read_settings,
 )
+from kfp_placement_kube.exceptions import KubeError
 
 DISTRIBUTION = "kfp-placement-controller"
 
@@ -80,7 +81,7 @@ def main(
     )
     try:
         code: int = importlib.import_module(process.module).run(settings)
-    except ControllerError as error:
+    except (ControllerError, KubeError) as error:
         print(f"{DISTRIBUTION}: {error}", file=sys.stderr)
         return FAILED
     return code

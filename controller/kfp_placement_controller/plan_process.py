@@ -12,27 +12,13 @@ from typing import Any, Protocol
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
-from kfp_placement_controller.kube.access import Need, check_access
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.events import EventRecorder
-from kfp_placement_controller.kube.kinds import (
-    CLAIMS,
-    EVENTS,
-    LEASES,
+from kfp_placement_controller.connection import COMPONENT, connect
+from kfp_placement_controller.kinds import (
     LOCATIONS,
-    NAMESPACES,
-    NODES,
     PLACEMENT_METADATA,
     PLACEMENTS,
-    PODS,
     POLICIES,
-    VOLUMES,
-    Kind,
 )
-from kfp_placement_controller.kube.leases import LeaderElection, observe_lease
-from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_controller.kube.watch import Watcher, WatchParams
 from kfp_placement_controller.metrics import (
     LEARNED_SECONDS,
     PLANNER_TICK_SECONDS,
@@ -56,6 +42,15 @@ from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.access import Need, check_access
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.events import EventRecorder
+from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.lease import LeaderElection, observe_lease
+from kfp_placement_kube.watch import Watcher, WatchParams
 
 _LOG = logging.getLogger(__name__)
 
@@ -106,9 +101,10 @@ def run(settings: PlanSettings) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code.
 
     Raises:
-        ControllerError: the settings, the cluster or our rights will not do.
+        SettingsError: there is no way to the API server.
+        KubeError: the cluster or our rights will not do.
     """
-    client = KubeClient.from_settings(settings)
+    client = connect(settings)
     check_access(client, needs(settings))
     process = PlanProcess(settings, client)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -164,11 +160,11 @@ class PlanProcess:
         )
         self._watchers = [self._watcher(client, kind) for kind in READ]
         self._watchers.append(self._lease_watcher(client))
-        self._events = EventRecorder(client, settings.identity, clock=clock)
+        self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._worker = SearchWorker(self._round_ended)
         self._runner = ActionRunner(client, self._events, self._worker, clock)
         self._election = LeaderElection(
-            KubeClient.from_settings(settings, timeout_seconds=ELECTION_TIMEOUT_SECONDS),
+            connect(settings, timeout_seconds=ELECTION_TIMEOUT_SECONDS),
             settings.own_namespace,
             settings.planner_lease_name,
             settings.identity,
@@ -230,6 +226,7 @@ class PlanProcess:
             changed,
             field_selector=ATTACH_FAILED_SELECTOR if events else "",
             listed=lambda: self._inbox.put(_nothing),
+            malformed=InputError,
             params=WatchParams(most_objects=MAX_ATTACH_FAILURES if events else None),
         )
 

@@ -11,10 +11,8 @@ from typing import Any
 
 from kfp_placement_controller.actuators.gates import is_gated, open_gate
 from kfp_placement_controller.actuators.policies import set_paused
-from kfp_placement_controller.exceptions import KubernetesError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import PODS, POLICIES
-from kfp_placement_controller.kube.times import read_time
+from kfp_placement_controller.connection import connect
+from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
 from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.settings import ReleaseSettings
@@ -23,6 +21,10 @@ from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpe
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.fields import as_mapping
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.times import read_time
 
 Say = Callable[[str], None]
 
@@ -31,9 +33,10 @@ def run(settings: ReleaseSettings) -> int:
     """Release once; returns the exit code: 1 if a gate could not be taken off.
 
     Raises:
-        ControllerError: the API server cannot be reached, or refuses what everything needs.
+        SettingsError: there is no way to the API server.
+        KubernetesError: no answer, or what everything needs is refused.
     """
-    client = KubeClient.from_settings(settings)
+    client = connect(settings)
     return release(client, datetime.now(UTC), print, settings)
 
 

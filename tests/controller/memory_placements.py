@@ -5,8 +5,8 @@ import itertools
 from collections import Counter
 from typing import Any
 
-from kfp_placement_controller.exceptions import ConflictError, KubernetesError, NotFoundError
-from kfp_placement_controller.kube.client import Listing
+from kfp_placement_kube.client import Listing
+from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
 
 JsonObject = dict[str, Any]
 Key = tuple[str, str]

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.connection import connect
 from kfp_placement_controller.plan_process import PlanProcess
 from kfp_placement_controller.settings import PlanSettings
 from tests.controlplane.waiting import wait_until
@@ -101,7 +101,7 @@ def at_work(server: EmptyServer, folder: Path) -> Iterator[PlanProcess]:
     path = folder / "kubeconfig"
     path.write_text(json.dumps(kubeconfig))
     settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1")
-    process = PlanProcess(settings, KubeClient.from_settings(settings))
+    process = PlanProcess(settings, connect(settings))
     thread = threading.Thread(target=process.run)
     thread.start()
     try:

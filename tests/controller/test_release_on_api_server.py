@@ -4,15 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kfp_placement_controller.exceptions import ForbiddenError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import PODS, POLICIES
-from kfp_placement_controller.kube.transport import Transport
+from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.main import main
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
+from kfp_placement_kube.exceptions import ForbiddenError
+from kfp_placement_kube.kinds import PODS
 from tests.controlplane import objects
+from tests.support.api_client import a_client
 from tests.support.custom_resources import installed_crds
 
 pytestmark = pytest.mark.cluster
@@ -29,7 +29,7 @@ def our_kinds(control_plane):
 
 @pytest.fixture
 def client(control_plane):
-    client = KubeClient(Transport(control_plane.kubeconfig, 10.0))
+    client = a_client(control_plane.kubeconfig)
     yield client
     client.delete(POLICIES, "default")
 

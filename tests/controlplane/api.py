@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kfp_placement_controller.kube.json_text import read_json
+from kfp_placement_kube.json_text import read_json
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
 
 JsonObject = dict[str, Any]

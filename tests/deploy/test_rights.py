@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_controller import extend_process, plan_process
-from kfp_placement_controller.kube.access import check_access
-from kfp_placement_controller.kube.client import KubeClient
+from kfp_placement_controller.connection import connect
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import (
     ExtendSettings,
@@ -17,6 +16,7 @@ from kfp_placement_controller.settings import (
     Settings,
 )
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from kfp_placement_kube.access import check_access
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import custom_resource_definitions
@@ -183,7 +183,7 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):
     token = housekeeping.account_token(installed, NAMESPACE, name)
     kubeconfig = control_plane.kubeconfig_for(f"rights-of-{name}", token)
-    check_access(KubeClient.from_settings(Settings(kubeconfig=kubeconfig)), needs)
+    check_access(connect(Settings(kubeconfig=kubeconfig)), needs)
 
 
 def role(api: Api, name: str) -> set[Right]:
@@ -335,7 +335,7 @@ def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, in
     pod = gated_pod(installed, namespace)
     token = housekeeping.account_token(installed, NAMESPACE, "release")
     kubeconfig = control_plane.kubeconfig_for("rights-of-release", token)
-    client = KubeClient.from_settings(Settings(kubeconfig=kubeconfig))
+    client = connect(Settings(kubeconfig=kubeconfig))
     later = datetime.now(UTC) + timedelta(minutes=2)
     said: list[str] = []
     assert release(client, later, said.append, ReleaseSettings(overdue=True)) == 0, said

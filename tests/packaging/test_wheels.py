@@ -1,4 +1,4 @@
-"""What users install: three distributions, each with its own package and nothing else."""
+"""What users install: four distributions, each with its own package and nothing else."""
 
 import importlib
 import inspect
@@ -22,6 +22,7 @@ VERSION = "0.1.0"
 PACKAGES = {
     "kfp-placement": "kfp_placement",
     "kfp-placement-engine": "kfp_placement_engine",
+    "kfp-placement-kube": "kfp_placement_kube",
     "kfp-placement-controller": "kfp_placement_controller",
 }
 KERNEL_SOURCES = [*ROOT.glob("engine/kernel/*.[ch]")]
@@ -31,7 +32,7 @@ PUBLIC_PACKAGES = ["kfp_placement", "kfp_placement_engine"]
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
-    """The three source distributions and the wheels built from them."""
+    """The four source distributions and the wheels built from them."""
     folder = tmp_path_factory.mktemp("dist")
     command = ["scripts/bootstrap.sh", "uv", "build", "--all-packages", "-o", str(folder)]
     # The compiler that releases are built with, whatever this machine names.
@@ -64,7 +65,7 @@ def metadata_of(wheel: Path) -> Message:
         return Parser().parsestr(archive.read(name).decode())
 
 
-def test_there_are_three(wheels):
+def test_there_are_four(wheels):
     assert sorted(wheels) == sorted(PACKAGES.values())
 
 
@@ -138,7 +139,7 @@ def test_the_engine_can_be_built_from_its_source_distribution(dist):
     assert not [name for name in members if name.endswith((".so", ".dylib", ".dll", ".pyc"))]
 
 
-@pytest.mark.parametrize("folder", ["engine", "controller"])
+@pytest.mark.parametrize("folder", ["engine", "kube", "controller"])
 def test_there_is_one_licence(folder):
     assert (ROOT / folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
@@ -157,7 +158,7 @@ def test_our_distributions_need_each_other_in_the_same_version(wheels, package):
     requirements = metadata_of(wheels[package]).get_all("Requires-Dist", [])
     ours = [text.split(";")[0].strip() for text in requirements if text.startswith("kfp-placement")]
     assert all(text.endswith(f"=={VERSION}") for text in ours)
-    assert bool(ours) == (package != "kfp_placement_engine")
+    assert bool(ours) == (package not in ("kfp_placement_engine", "kfp_placement_kube"))
 
 
 def locked_packages() -> dict[str, list[dict]]:
@@ -185,12 +186,18 @@ def needed_by(distribution: str) -> set[str]:
 
 def test_a_controller_needs_neither_kfp_nor_the_sdk():
     needed = needed_by("kfp-placement-controller")
-    assert "kfp-placement-engine" in needed
+    assert {"kfp-placement-engine", "kfp-placement-kube"} <= needed
     assert not needed & {"kfp", "kfp-kubernetes", "kfp-placement", "kfp-pipeline-spec"}
 
 
 def test_the_engine_needs_no_kubernetes_client():
     assert not needed_by("kfp-placement-engine") & {"kfp", "kubernetes", "kopf", "aiohttp", "click"}
+
+
+def test_the_way_to_an_api_server_needs_neither_kfp_nor_ours():
+    needed = needed_by("kfp-placement-kube")
+    assert not needed & {"kfp", "kopf", "prometheus-client", "pydantic", "numpy"}
+    assert [name for name in needed if name.startswith("kfp")] == ["kfp-placement-kube"]
 
 
 def test_the_lock_file_names_the_public_index_only():
@@ -217,6 +224,7 @@ def test_the_lock_file_fits_the_requirements():
     ("package", "heavy"),
     [
         ("kfp_placement_engine", ["kfp", "kubernetes", "kopf", "aiohttp", "highspy"]),
+        ("kfp_placement_kube.client", ["kfp", "kubernetes", "pydantic", "kfp_placement_engine"]),
         (
             "kfp_placement_controller.main",
             ["kfp", "kfp_placement", "kubernetes", "numpy", "aiohttp"],

@@ -4,8 +4,9 @@ import queue
 import threading
 from typing import Any
 
-from kfp_placement_controller.kube.answers import StreamEvent
-from kfp_placement_controller.kube.client import Listing
+from kfp_placement_controller.connection import ApiMetrics
+from kfp_placement_kube.answers import StreamEvent
+from kfp_placement_kube.client import Listing
 
 JsonObject = dict[str, Any]
 
@@ -38,7 +39,12 @@ class ScriptedStream:
 
 
 class ScriptedApi:
-    """Answers a watcher; the last stream stays open until it is closed."""
+    """Answers a watcher; the last stream stays open until it is closed.
+
+    Attributes:
+        asked: what was asked for.
+        observer: counts in the metrics of the controller.
+    """
 
     def __init__(self, *steps: Any) -> None:
         """Take the answers in order: lists of objects, errors, or streams of events.
@@ -48,6 +54,7 @@ class ScriptedApi:
                 (type, object) pairs and errors.
         """
         self.asked: list[str] = []
+        self.observer = ApiMetrics()
         self._steps: queue.Queue[Any] = queue.Queue()
         for step in steps:
             self._steps.put(step)

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
-from kfp_placement_controller.exceptions import ConflictError, KubernetesError, NotFoundError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import PODS
-from kfp_placement_controller.kube.requests import JsonObject
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import HOST_LABEL, PLAN_GATE
 from kfp_placement_engine.readers.fields import as_list, as_mapping
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
+from kfp_placement_kube.kinds import PODS
 
 _LOG = logging.getLogger(__name__)
 

@@ -14,9 +14,6 @@ from kfp_placement_controller.actuators.gates import Pin, is_overdue, open_gate
 from kfp_placement_controller.actuators.policies import Finding, write_findings
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.kube.change import Change, Key
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.leases import ObservedLease
 from kfp_placement_controller.metrics import GATES_OVERDUE
 from kfp_placement_controller.observed.latency_limits import hard_limit
 from kfp_placement_controller.observed.liveness import (
@@ -28,6 +25,10 @@ from kfp_placement_controller.observed.liveness import (
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.exceptions import EngineError
+from kfp_placement_kube.change import Change, Key
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import KubeError
+from kfp_placement_kube.lease import ObservedLease
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ class Guard:
     def _tried(self, what: str, write: Callable[[], object]) -> None:
         try:
             write()
-        except (ControllerError, EngineError) as error:
+        except (ControllerError, KubeError, EngineError) as error:
             _LOG.warning("%s: %s", what, error)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
-from kfp_placement_controller.exceptions import KubernetesError
-from kfp_placement_controller.kube.leases import LeaderElection
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.lease import LeaderElection
 
 _LOG = logging.getLogger(__name__)
 

@@ -10,21 +10,17 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from kfp_placement_controller.exceptions import (
-    ConflictError,
-    KubernetesError,
-    NotFoundError,
-    SupersededError,
-)
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import PLACEMENTS
-from kfp_placement_controller.kube.requests import JsonObject
+from kfp_placement_controller.exceptions import SupersededError
+from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_engine.contract.fields import ResourceModel
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
 
 _LOG = logging.getLogger(__name__)
 

@@ -13,10 +13,8 @@ from kfp_placement_controller.actuators.placements import (
 )
 from kfp_placement_controller.actuators.policies import write_findings
 from kfp_placement_controller.actuators.unbound_pods import delete_unbound
-from kfp_placement_controller.exceptions import KubernetesError, NotFoundError, SupersededError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.events import EventRecorder, Regarding
-from kfp_placement_controller.kube.kinds import PLACEMENTS
+from kfp_placement_controller.exceptions import SupersededError
+from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.planning.actions import (
@@ -34,6 +32,9 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.events import EventRecorder, Regarding
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
 
 _LOG = logging.getLogger(__name__)
 

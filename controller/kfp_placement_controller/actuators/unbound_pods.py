@@ -1,9 +1,9 @@
 """Deletes pods that wait for a dead scheduler: they cannot change it, and Argo makes them anew."""
 
-from kfp_placement_controller.exceptions import ConflictError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import PODS
 from kfp_placement_engine.readers.fields import as_mapping
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import ConflictError
+from kfp_placement_kube.kinds import PODS
 
 MAX_TRIES = 5
 """Writes that others may come before."""

@@ -13,9 +13,9 @@ from kfp_placement_controller.extender.decisions import Decision
 from kfp_placement_controller.extender.explanations import why_elsewhere
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.deviations import Elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_kube.change import Change
 
 MAX_NOTES = 10_000
 """Pods that are waited for; the oldest are forgotten."""

@@ -21,7 +21,6 @@ from kfp_placement_controller.extender.knowledge import (
     known_plan,
 )
 from kfp_placement_controller.extender.latencies import LocationIndex
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -36,6 +35,7 @@ from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import is_away
 from kfp_placement_engine.model.resources import minus, plus, with_pod
 from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
+from kfp_placement_kube.change import Change
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes with which several nodes may mount a claim at a time."""

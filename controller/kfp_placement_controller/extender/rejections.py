@@ -1,8 +1,8 @@
 """Counts pods that the kubelet refused because their room had been taken: booked twice."""
 
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.metrics import PODS_REJECTED
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_kube.change import Change
 
 _NO_ROOM = "OutOf"
 """What the kubelet's reasons begin with: `OutOfcpu`, `OutOfmemory`, `OutOfpods`."""

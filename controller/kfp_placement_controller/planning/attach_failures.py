@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from kfp_placement_controller.kube.change import Change, Key
 from kfp_placement_controller.observed.attach_failures import AttachFailure
+from kfp_placement_kube.change import Change, Key
 
 
 @dataclass

@@ -12,20 +12,7 @@ from functools import partial
 from typing import Any
 
 from kfp_placement_controller.actuators.policies import show_policy
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.kinds import (
-    CLAIMS,
-    EVENTS,
-    LOCATIONS,
-    NAMESPACES,
-    NODES,
-    PLACEMENT_METADATA,
-    PODS,
-    POLICIES,
-    VOLUMES,
-    Kind,
-)
-from kfp_placement_controller.kube.leases import ObservedLease
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import (
@@ -59,6 +46,9 @@ from kfp_placement_engine.contract.policy import (
     PlacementPolicyStatus,
 )
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
+from kfp_placement_kube.lease import ObservedLease
 
 _LOG = logging.getLogger(__name__)
 

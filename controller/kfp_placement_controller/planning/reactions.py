@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_kube.change import Change
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunKey
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_kube.change import Change
 
 NEVER_PLANNED = frozenset({"kube-system"})
 """Namespaces whose pods are never ours; the controller's own is another."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_controller.kube.kinds import WORKFLOWS
 from kfp_placement_controller.sources.source import ObservedRun, RunEnd, RunOwner, RunState
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
@@ -28,6 +27,9 @@ from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_mome
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunIndex, RunOutcome
+from kfp_placement_kube.kinds import Kind
+
+WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
 
 MAX_NODES_BYTES = 32 * 2**20
 """Of a Workflow's nodes once decompressed; Argo writes at most 1 MB of them, of ten times that."""

@@ -9,10 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
-from kfp_placement_controller.kube.kinds import Kind
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunIndex, RunOutcome
+from kfp_placement_kube.kinds import Kind
 
 RunKey = tuple[str, str]
 """Namespace and name of a run."""

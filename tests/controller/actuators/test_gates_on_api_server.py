@@ -3,9 +3,9 @@
 import pytest
 
 from kfp_placement_controller.actuators.gates import Pin, open_gate
-from kfp_placement_controller.kube.kinds import NODES, PODS
 from kfp_placement_controller.observed.latency_limits import MAX_HOSTS, HardLimit
 from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_kube.kinds import NODES, PODS
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
 

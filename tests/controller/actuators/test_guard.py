@@ -7,14 +7,15 @@ import pytest
 
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.actuators.policies import findings_patch
-from kfp_placement_controller.exceptions import UnreachableError
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.extender.memory import read_policy
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.kinds import PODS, POLICIES
-from kfp_placement_controller.kube.leases import ObservedLease
+from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import gates_finding
 from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.exceptions import UnreachableError
+from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.lease import ObservedLease
 from tests.controller.extender.known import pod_object
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

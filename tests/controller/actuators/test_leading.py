@@ -8,14 +8,14 @@ import pytest
 from kfp_placement_controller.actuators.leading import RETRY_SECONDS, Leading
 from kfp_placement_controller.actuators.placements import MOST_EPOCH
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
-from kfp_placement_controller.exceptions import UnreachableError
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.kinds import NAMESPACES, NODES, WORKFLOWS
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings, StartRound
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.exceptions import UnreachableError
+from kfp_placement_kube.kinds import NAMESPACES, NODES
 from tests.controller.memory_placements import MemoryPlacements
 from tests.controller.planning.builders import a_policy, after
 from tests.controller.planning.test_recordings import recorded_workflow

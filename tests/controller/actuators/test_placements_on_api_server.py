@@ -10,14 +10,11 @@ from kfp_placement_controller.actuators.placements import (
     PlacementWriter,
     stored_version,
 )
-from kfp_placement_controller.exceptions import (
-    KubernetesError,
-    NotFoundError,
-    SupersededError,
-)
-from kfp_placement_controller.kube.kinds import PLACEMENTS
+from kfp_placement_controller.exceptions import SupersededError
+from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
 

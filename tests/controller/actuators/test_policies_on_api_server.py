@@ -10,7 +10,7 @@ from kfp_placement_controller.actuators.policies import (
     set_paused,
     write_findings,
 )
-from kfp_placement_controller.kube.kinds import POLICIES
+from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]

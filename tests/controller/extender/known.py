@@ -13,9 +13,9 @@ from kfp_placement_controller.extender.memory import (
     read_policy,
 )
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest, read_asked_pod
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
+from kfp_placement_kube.change import Change
 from tests.support import recording
 
 JsonObject = dict[str, Any]

@@ -18,8 +18,8 @@ from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import ElsewhereNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_kube.change import Change
 from tests.controller.extender.known import node_object
 
 NODES, PODS, PLANS, STEPS = 1_000, 10_000, 100, 50

@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.contention import MAX_PAUSE_SECONDS
 from kfp_placement_controller.extender.memory import read_policy
-from kfp_placement_controller.kube.change import Change
+from kfp_placement_kube.change import Change
 from tests.controller.extender.known import Answers, Cluster, pod_object
 from tests.support.data import data_path
 

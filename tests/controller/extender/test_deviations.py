@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement_controller.extender.deviations import ElsewhereNotes
-from kfp_placement_controller.kube.change import Change
+from kfp_placement_kube.change import Change
 from tests.controller.extender.known import Cluster, asked, filter_nodes, observed, predict
 from tests.support import recording
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.memory import read_location, read_plan
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.planning.cluster_state import latencies
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_kube.change import Change
 from tests.controller.extender.known import NAMESPACE, WORKFLOW, Cluster, plan_object
 
 GIB = 2**30

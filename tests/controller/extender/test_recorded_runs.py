@@ -7,9 +7,9 @@ import pytest
 from kfp_placement_controller.extender.decisions import Ground
 from kfp_placement_controller.extender.memory import read_plan
 from kfp_placement_controller.extender.scheduling_request import read_asked_pod
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.readers import read_run_file
+from kfp_placement_kube.change import Change
 from tests.controller.extender.known import Cluster, filter_nodes, plan_object
 from tests.support.data import data_path
 

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.rejections import count_rejection
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.pods import Said
+from kfp_placement_kube.change import Change
 from tests.controller.extender.known import observed
 
 OURS = ("kfp-placement",)

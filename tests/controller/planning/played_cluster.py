@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.kinds import NODES, PLACEMENT_METADATA, PODS, WORKFLOWS, Kind
+from kfp_placement_controller.kinds import PLACEMENT_METADATA
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.planning.actions import (
@@ -25,9 +24,11 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
 from tests.controlplane.argo.state import write_time

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import settings as given_settings
 from hypothesis import strategies as st
 
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.planning.actions import StartRound, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import READ, PlayedCluster
 from tests.controlplane.argo.playing import START

@@ -8,8 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from kfp_placement_controller.kube.change import Change
-from kfp_placement_controller.kube.kinds import NAMESPACES, PODS
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -29,6 +27,8 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.playing import START

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kfp_placement_controller.kube.change import Change
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.pods import Said
 from kfp_placement_controller.planning.attach_failures import AttachFailures
@@ -16,6 +15,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
+from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_pod, a_run_pod, after
 
 GRAPH = RunGraph(

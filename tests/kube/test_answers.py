@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.exceptions import ExpiredError, NotFoundError, UnreachableError
-from kfp_placement_controller.kube.answers import Stream, refused
-from kfp_placement_controller.kube.kinds import PODS
+from kfp_placement_kube.answers import Stream, refused
+from kfp_placement_kube.exceptions import ExpiredError, NotFoundError, UnreachableError
+from kfp_placement_kube.kinds import PODS
 
 
 def stream(*lines: bytes) -> Stream:

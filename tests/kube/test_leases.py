@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.kube.leases import ElectionParams, LeaderElection, observe_lease
-from kfp_placement_controller.kube.times import micro_time_text
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.exceptions import MalformedError
+from kfp_placement_kube.lease import ElectionParams, LeaderElection, observe_lease
+from kfp_placement_kube.observer import SILENT
+from kfp_placement_kube.times import micro_time_text
 from tests.controlplane.waiting import wait_until
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -24,6 +25,7 @@ class OneLease:
 
     def __init__(self) -> None:
         self.lease: dict[str, Any] | None = None
+        self.observer = SILENT
 
     def get(self, kind, name, namespace=""):
         """The Lease, if there is one."""
@@ -84,7 +86,7 @@ def test_a_lease_says_who_and_how_often():
     "spec", [{"renewTime": "yesterday"}, {"leaseTransitions": -1}, {"holderIdentity": {}}]
 )
 def test_a_malformed_lease_is_refused(spec):
-    with pytest.raises(InputError):
+    with pytest.raises(MalformedError):
         observe_lease({"spec": spec})
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kfp_placement_controller.exceptions import AccessError, NotFoundError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import ACCESS_REVIEWS, Kind
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import AccessError, NotFoundError
+from kfp_placement_kube.kinds import ACCESS_REVIEWS, Kind
 
 WATCH_VERBS = ("list", "watch")
 
@@ -55,7 +55,7 @@ def is_served(client: KubeClient, kind: Kind) -> bool:
 
 
 def is_allowed(client: KubeClient, need: Need, verb: str) -> bool:
-    """Whether our account may do something.
+    """Whether the account may do something.
 
     Raises:
         KubernetesError: the question was refused, or there was no answer.

@@ -5,11 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_controller.exceptions import UnreachableError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import EVENTS, PODS, WORKFLOWS, Kind
-from kfp_placement_controller.kube.transport import Transport
-from kfp_placement_controller.kube.watch import Watcher, WatchParams
 from kfp_placement_controller.observed.attach_failures import (
     ATTACH_FAILED,
     ATTACH_FAILED_SELECTOR,
@@ -17,11 +12,16 @@ from kfp_placement_controller.observed.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_kube.exceptions import UnreachableError
+from kfp_placement_kube.kinds import EVENTS, PODS, Kind
+from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane import objects
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
+from tests.support.api_client import a_client, a_transport
 from tests.support.custom_resources import installed_crds
 
 pytestmark = pytest.mark.cluster
@@ -203,7 +203,7 @@ def test_an_object_deeper_than_the_parser_reads_hides_no_other(
         # Python could not write it.
         levels = "[" * 1500 + "]" * 1500
         deep = f'{{"spec": {{"entrypoint": "deep", "arguments": {levels}}}}}'
-        transport = Transport(control_plane.kubeconfig, 10.0)
+        transport = a_transport(control_plane.kubeconfig)
         answer = transport.send(
             "PATCH", WORKFLOWS.path(namespace, "b"), {}, deep.encode(),
             "application/merge-patch+json",
@@ -223,7 +223,7 @@ def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
         ControlPlane(PlaneOptions(scheduler=None)) as plane,
         temporary_namespace(plane.api, "restarted") as namespace,
     ):
-        client, api = KubeClient(Transport(plane.kubeconfig, 10.0)), plane.api
+        client, api = a_client(plane.kubeconfig), plane.api
         stays, goes, again = (
             api.create(config_map(name, namespace, watched="yes")) for name in ("s", "g", "a")
         )

@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kfp_placement_controller.exceptions import ForbiddenError
-from kfp_placement_controller.kube.events import EventParams, EventRecorder, Regarding
-from kfp_placement_controller.kube.kinds import EVENTS, NODES, PODS
+from kfp_placement_controller.connection import COMPONENT
 from kfp_placement_controller.metrics import EVENTS_DROPPED
+from kfp_placement_kube.events import EventParams, EventRecorder, Regarding
+from kfp_placement_kube.exceptions import ForbiddenError
+from kfp_placement_kube.kinds import EVENTS, NODES, PODS
 from tests.controlplane.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -33,7 +34,7 @@ def clock():
 
 @pytest.fixture
 def recorder(client, clock):
-    recorder = EventRecorder(client, "test", clock=clock)
+    recorder = EventRecorder(client, COMPONENT, "test", clock=clock)
     recorder.start()
     return recorder
 
@@ -44,7 +45,7 @@ def events(client, namespace):
         return [
             each
             for each in client.list(EVENTS, namespace=where).items
-            if each.get("reportingController") == "kfp-placement.dev/controller"
+            if each.get("reportingController") == COMPONENT
         ]
 
     return read
@@ -52,7 +53,9 @@ def events(client, namespace):
 
 def test_an_event_is_about_its_object(recorder, events, namespace):
     pod = Regarding(PODS, "p", namespace, "uid-1")
-    recorder.record(pod, "PlacedElsewhere", "n2 instead of n1: n1 is full", type="Warning")
+    recorder.record(
+        pod, "PlacedElsewhere", "n2 instead of n1: n1 is full", type="Warning", action="Placing"
+    )
     recorder.stop()
     (event,) = events()
     assert event["regarding"] == {
@@ -65,9 +68,9 @@ def test_an_event_is_about_its_object(recorder, events, namespace):
 def test_the_same_event_again_is_counted(recorder, clock, events, namespace):
     pod = Regarding(PODS, "p", namespace, "uid-1")
     for _ in range(3):
-        recorder.record(pod, "R", "same")
+        recorder.record(pod, "R", "same", action="Acting")
         clock.forward(20)
-    recorder.record(Regarding(PODS, "q", namespace, "uid-2"), "R", "same")
+    recorder.record(Regarding(PODS, "q", namespace, "uid-2"), "R", "same", action="Acting")
     recorder.stop()
     by_pod = {each["regarding"]["name"]: each for each in events()}
     assert len(events()) == 2
@@ -77,7 +80,7 @@ def test_the_same_event_again_is_counted(recorder, clock, events, namespace):
 
 def test_after_a_while_it_is_an_event_of_its_own(recorder, clock, events, namespace):
     for _ in range(2):
-        recorder.record(Regarding(PODS, "p", namespace), "R", "same")
+        recorder.record(Regarding(PODS, "p", namespace), "R", "same", action="Acting")
         clock.forward(1000)
     recorder.stop()
     assert len(events()) == 2
@@ -88,10 +91,10 @@ def test_what_is_said_once_is_said_by_one_of_us(client, clock, events, namespace
     pod, other = (Regarding(PODS, name, namespace, f"uid-{name}") for name in ("p", "q"))
     dropped = EVENTS_DROPPED._value.get()
     for identity, note in (("first", "why"), ("second", "nothing known")):
-        recorder = EventRecorder(client, identity, clock=clock)
+        recorder = EventRecorder(client, COMPONENT, identity, clock=clock)
         recorder.start()
-        recorder.record(pod, "PlacedElsewhere", note, once=True)
-        recorder.record(other, "PlacedElsewhere", note)
+        recorder.record(pod, "PlacedElsewhere", note, once=True, action="Acting")
+        recorder.record(other, "PlacedElsewhere", note, action="Acting")
         recorder.stop()
     notes = [(each["regarding"]["name"], each["note"]) for each in events()]
     assert sorted(notes) == [("p", "why"), ("q", "nothing known"), ("q", "why")]
@@ -99,17 +102,19 @@ def test_what_is_said_once_is_said_by_one_of_us(client, clock, events, namespace
 
 
 def test_an_event_about_an_object_of_the_cluster(recorder, events):
-    recorder.record(Regarding(NODES, "some-node"), "R", "n" * 5000)
+    recorder.record(Regarding(NODES, "some-node"), "R", "n" * 5000, action="Acting")
     recorder.stop()
     (event,) = (each for each in events("default") if each["regarding"]["name"] == "some-node")
     assert event["note"] == "n" * 1024
 
 
 def test_too_many_at_once_are_dropped_and_counted(client, clock, namespace):
-    recorder = EventRecorder(client, "test", clock=clock, params=EventParams(waiting=2))
+    recorder = EventRecorder(client, COMPONENT, "test", clock=clock, params=EventParams(waiting=2))
     before = EVENTS_DROPPED._value.get()
     for index in range(5):
-        recorder.record(Regarding(PODS, f"p{index}", namespace), "R", "not started: all wait")
+        recorder.record(
+            Regarding(PODS, f"p{index}", namespace), "R", "not started: all wait", action="Placing"
+        )
     assert EVENTS_DROPPED._value.get() == before + 3
 
 
@@ -121,11 +126,11 @@ def test_a_refusal_ends_nothing(client, clock, events, namespace):
         raise ForbiddenError(403, "Forbidden", "may not create events")
 
     client.create = refuse_first
-    recorder = EventRecorder(client, "test", clock=clock)
+    recorder = EventRecorder(client, COMPONENT, "test", clock=clock)
     recorder.start()
     before = EVENTS_DROPPED._value.get()
-    recorder.record(Regarding(PODS, "a", namespace), "R", "refused")
-    recorder.record(Regarding(PODS, "b", namespace), "R", "written")
+    recorder.record(Regarding(PODS, "a", namespace), "R", "refused", action="Acting")
+    recorder.record(Regarding(PODS, "b", namespace), "R", "written", action="Acting")
     recorder.stop()
     wait_until(lambda: len(events()) == 1, "the second event")
     assert EVENTS_DROPPED._value.get() == before + 1

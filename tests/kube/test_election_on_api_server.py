@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.exceptions import UnreachableError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import LEASES
-from kfp_placement_controller.kube.leases import ElectionParams, LeaderElection
-from kfp_placement_controller.kube.transport import Transport
+from kfp_placement_kube.exceptions import UnreachableError
+from kfp_placement_kube.kinds import LEASES
+from kfp_placement_kube.lease import ElectionParams, LeaderElection
 from tests.controlplane.waiting import wait_until
+from tests.support.api_client import a_client
 
 pytestmark = pytest.mark.cluster
 
@@ -22,7 +21,7 @@ class Candidate:
     """Stands for election; can be cut off from the server."""
 
     def __init__(self, kubeconfig, namespace, identity):
-        self.client: Any = KubeClient(Transport(kubeconfig, 5.0))
+        self.client: Any = a_client(kubeconfig, 5.0)
         self.told: list[int | None] = []
         self.election = LeaderElection(
             self.client,

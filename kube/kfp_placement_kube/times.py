@@ -2,21 +2,21 @@
 
 from datetime import UTC, datetime
 
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.exceptions import MalformedError
 
 
 def read_time(value: object, place: str) -> datetime | None:
     """A time of the API, or None where there is none.
 
     Raises:
-        InputError: it is no time.
+        MalformedError: it is no time.
     """
     if value is None:
         return None
     try:
         found = datetime.fromisoformat(str(value))
     except ValueError as error:
-        raise InputError(f"{place}: {value!r:.40} is no time") from error
+        raise MalformedError(f"{place}: {value!r:.40} is no time") from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 

@@ -2,15 +2,14 @@
 
 import pytest
 
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.transport import Transport
+from tests.support.api_client import a_client
 from tests.support.custom_resources import installed_crds
 
 
 @pytest.fixture
 def client(control_plane):
     """Our client, with the administrator's rights."""
-    return KubeClient(Transport(control_plane.kubeconfig, 10.0))
+    return a_client(control_plane.kubeconfig)
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,14 @@ from datetime import datetime
 from typing import Literal
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
-from kfp_placement_controller.exceptions import ConflictError, KubernetesError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import EVENTS, Kind
-from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_controller.kube.times import micro_time_text
-from kfp_placement_controller.metrics import EVENTS_DROPPED
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import ConflictError, KubernetesError
+from kfp_placement_kube.kinds import EVENTS, Kind
+from kfp_placement_kube.times import micro_time_text
 
 _LOG = logging.getLogger(__name__)
 
-COMPONENT = "kfp-placement.dev/controller"
 MAX_NOTE_BYTES = 1024
 """Longest note that the API server takes."""
 
@@ -84,6 +82,7 @@ class EventRecorder:
     def __init__(
         self,
         client: KubeClient,
+        component: str,
         identity: str,
         *,
         clock: Callable[[], datetime],
@@ -93,11 +92,13 @@ class EventRecorder:
 
         Args:
             client: the API server.
+            component: who reports, as `example.com/controller`.
             identity: which of the replicas we are.
             clock: the time.
             params: how events are kept few.
         """
         self._client = client
+        self._component = component
         self._identity = identity[:128]
         self._clock = clock
         self._params = params
@@ -124,32 +125,32 @@ class EventRecorder:
         reason: str,
         note: str,
         *,
+        action: str,
         type: Literal["Normal", "Warning"] = "Normal",
-        action: str = "Placing",
         once: bool = False,
     ) -> None:
         """Say something about an object; never waits, never fails.
 
         Args:
             regarding: about what.
-            reason: one word, such as `PlacedElsewhere`.
+            reason: one word, such as `FailedMount`.
             note: for people.
+            action: what was being done, in one word.
             type: Normal or Warning.
-            action: what was being done.
             once: say it once in an object's life, whatever the note, whichever of us says it.
         """
         said = _Said(regarding, reason, _cut(note), type, action, self._clock(), once)
         try:
             self._waiting.put_nowait(said)
         except queue.Full:
-            EVENTS_DROPPED.inc()
+            self._client.observer.event_dropped()
 
     def _work(self) -> None:
         while (said := self._waiting.get()) is not None:
             try:
                 self._write(said)
             except KubernetesError as error:
-                EVENTS_DROPPED.inc()
+                self._client.observer.event_dropped()
                 _LOG.warning("event %s is not written: %s", said.reason, error)
 
     def _write(self, said: _Said) -> None:
@@ -189,7 +190,7 @@ class EventRecorder:
         return {
             "metadata": {"name": f"{about.name[:230]}.{number.hex[:16]}", "namespace": namespace},
             "eventTime": micro_time_text(said.at),
-            "reportingController": COMPONENT,
+            "reportingController": self._component,
             "reportingInstance": self._identity,
             "action": said.action,
             "reason": said.reason,

@@ -1,4 +1,4 @@
-"""Leases: who leads, and whether a leader of others is alive.
+"""Leases: what they say, and how to lead by one.
 
 The rules are those of Kubernetes' own `client-go/tools/leaderelection`: nobody's clock is trusted
 but our own. A Lease is free when we have seen it unchanged for as long as it says.
@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kfp_placement_controller.exceptions import ConflictError, KubernetesError
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import LEASES
-from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_controller.kube.times import micro_time_text, read_time
-from kfp_placement_controller.metrics import LEADING
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import ConflictError, KubeError, MalformedError
+from kfp_placement_kube.kinds import LEASES
+from kfp_placement_kube.times import micro_time_text, read_time
 
 _LOG = logging.getLogger(__name__)
+
+_MOST = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +47,38 @@ def observe_lease(raw: Mapping[str, Any]) -> ObservedLease:
     """Read a Lease as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        MalformedError: it has another form.
     """
-    spec = as_mapping(raw.get("spec"), "lease: spec")
+    spec = raw.get("spec") or {}
+    if not isinstance(spec, dict):
+        raise MalformedError(f"lease: spec: must be a mapping, is {spec!r:.40}")
     return ObservedLease(
-        holder=as_text(spec.get("holderIdentity"), "lease: holderIdentity"),
-        duration_seconds=as_count(spec.get("leaseDurationSeconds"), "lease: leaseDurationSeconds"),
+        holder=_text(spec, "holderIdentity"),
+        duration_seconds=_count(spec, "leaseDurationSeconds"),
         acquired_at=read_time(spec.get("acquireTime"), "lease: acquireTime"),
         renewed_at=read_time(spec.get("renewTime"), "lease: renewTime"),
-        transitions=as_count(spec.get("leaseTransitions"), "lease: leaseTransitions"),
+        transitions=_count(spec, "leaseTransitions"),
     )
+
+
+def _text(spec: Mapping[str, Any], field: str) -> str:
+    value = spec.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise MalformedError(f"lease: {field}: must be text, is {value!r:.40}")
+    return value
+
+
+def _count(spec: Mapping[str, Any], field: str) -> int:
+    value = spec.get(field)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
+        raise MalformedError(
+            f"lease: {field}: {value!r:.40} must be a whole number from 0 to {_MOST}"
+        )
+    return value
 
 
 @dataclass(frozen=True)
@@ -179,7 +200,7 @@ class LeaderElection:
             _LOG.warning("%s leads no longer", self._identity)
         else:
             _LOG.info("%s leads, epoch %d", self._identity, epoch)
-        LEADING.set(epoch is not None)
+        self._client.observer.led(epoch is not None)
         self._changed(epoch)
 
     def _pause_seconds(self) -> float:
@@ -193,7 +214,7 @@ class LeaderElection:
             self._acquire_or_renew(asked_at)
         except ConflictError:
             _LOG.debug("lease %s/%s was written by another", *self._place)
-        except (KubernetesError, InputError) as error:
+        except KubeError as error:
             _LOG.warning("lease %s/%s: %s", *self._place, error)
         if self.epoch is None:
             self._epoch = None
@@ -254,5 +275,5 @@ class LeaderElection:
             if raw is not None and observe_lease(raw).holder == self._identity:
                 spec = {**raw["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
                 self._client.replace(LEASES, {**raw, "spec": spec})
-        except (KubernetesError, InputError) as error:
+        except KubeError as error:
             _LOG.warning("lease %s/%s is not given back: %s", namespace, name, error)

@@ -1,4 +1,4 @@
-"""One request to the API server: sent, counted, and its refusal made an error of ours."""
+"""One request to the API server: sent, counted, and its refusal made an error."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -7,25 +7,25 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_controller.exceptions import KubernetesError
-from kfp_placement_controller.kube.answers import parsed, refused
-from kfp_placement_controller.kube.kinds import Kind
-from kfp_placement_controller.kube.transport import Transport
-from kfp_placement_controller.metrics import API_ERRORS, API_WRITES
-
-JsonObject = dict[str, Any]
+from kfp_placement_kube.answers import JsonObject, parsed, refused
+from kfp_placement_kube.exceptions import KubernetesError
+from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.observer import Observer
+from kfp_placement_kube.transport import Transport
 
 JSON = "application/json"
 
-_METADATA = "application/json;as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1"
+# Whole objects where the server knows no other form.
+_METADATA = "application/json;as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1,application/json"
 
 
 class Requests:
-    """Sends; safe to use from several threads. Verbs are those of metrics and RBAC."""
+    """Sends; safe to use from several threads. Verbs are those of RBAC."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, observer: Observer) -> None:
         """Open nothing yet."""
         self._transport = transport
+        self._observer = observer
 
     def write(
         self,
@@ -35,15 +35,29 @@ class Requests:
         path: str,
         body: object,
         content_type: str = JSON,
+        *,
+        dry_run: bool = False,
     ) -> JsonObject:
         """Change something; returns what the server says of it.
+
+        Args:
+            verb: what is done.
+            kind: to what.
+            method: of HTTP.
+            path: where.
+            body: what is sent.
+            content_type: of the body.
+            dry_run: the server checks the write and keeps nothing.
 
         Raises:
             KubernetesError: refused, or no answer.
         """
         text = orjson.dumps(body)
-        written = self.ask(verb, kind, method, path, body=text, content_type=content_type)
-        API_WRITES.labels(kind.kind, verb).inc()
+        query = {"dryRun": "All"} if dry_run else {}
+        written = self.ask(
+            verb, kind, method, path, query=query, body=text, content_type=content_type
+        )
+        self._observer.wrote(kind.kind, verb)
         return written
 
     def ask(
@@ -63,7 +77,7 @@ class Requests:
             KubernetesError: refused, or no answer.
         """
         response = self.open(verb, kind, method, path, query or {}, body, content_type)
-        return parsed(self._transport.read(response, path), path)
+        return parsed(self._transport.read(response, path), path, self._observer)
 
     def open(
         self,
@@ -109,7 +123,7 @@ class Requests:
             if response.status >= HTTPStatus.BAD_REQUEST:
                 raise refused(response.status, self._transport.read(response, path), path)
         except KubernetesError as error:
-            API_ERRORS.labels(kind.kind if kind else "", verb, error.reason).inc()
+            self._observer.failed(kind.kind if kind else "", verb, error.reason)
             raise
         return response
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from kfp_placement_controller.exceptions import AccessError
-from kfp_placement_controller.kube.access import Need, check_access
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import LEASES, NODES, PODS, WORKFLOWS, Kind
-from kfp_placement_controller.kube.transport import Transport
+from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_kube.access import Need, check_access
+from kfp_placement_kube.exceptions import AccessError
+from kfp_placement_kube.kinds import LEASES, NODES, PODS, Kind
 from tests.controlplane.housekeeping import account_token
+from tests.support.api_client import a_client
 
 pytestmark = pytest.mark.cluster
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cluster
 def nobody(control_plane, namespace):
     """The client of an account without rights."""
     token = account_token(control_plane.api, namespace, "default")
-    return KubeClient(Transport(control_plane.kubeconfig_for("nobody", token), 10.0))
+    return a_client(control_plane.kubeconfig_for("nobody", token))
 
 
 def test_an_account_with_all_rights_passes(client):

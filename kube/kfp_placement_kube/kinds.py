@@ -1,9 +1,7 @@
-"""The kinds of objects that we read or write, and where the API server keeps them."""
+"""Kinds of objects, and where the API server keeps them; those of Kubernetes itself by name."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import quote
-
-from kfp_placement_engine.contract.keys import API_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +55,6 @@ CLAIMS = Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Kind("v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 LEASES = Kind("coordination.k8s.io/v1", "leases", "Lease")
 EVENTS = Kind("events.k8s.io/v1", "events", "Event")
-WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
-PLACEMENTS = Kind(API_VERSION, "pipelineplacements", "PipelinePlacement")
-PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
-POLICIES = Kind(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
-LOCATIONS = Kind(API_VERSION, "locations", "Location", namespaced=False)
 ACCESS_REVIEWS = Kind(
     "authorization.k8s.io/v1",
     "selfsubjectaccessreviews",

@@ -3,20 +3,26 @@
 The official client's models take 1.6 GB for 5,000 pods and drop fields that they do not know.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from kfp_placement_controller.exceptions import NotFoundError
-from kfp_placement_controller.kube.answers import Stream
-from kfp_placement_controller.kube.kinds import Kind
-from kfp_placement_controller.kube.requests import JsonObject, Requests
-from kfp_placement_controller.kube.transport import Lines, Transport
-from kfp_placement_controller.settings import Settings
+from kfp_placement_kube.answers import JsonObject, Page, Stream, garbled, page_of, typed
+from kfp_placement_kube.exceptions import ConflictError, NotFoundError
+from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.observer import SILENT, Observer
+from kfp_placement_kube.requests import Requests
+from kfp_placement_kube.transport import Transport
 
 PatchType = Literal["merge", "json", "strategic"]
 
 PAGE_SIZE = 500
 """Objects that are asked for at a time: 7 MB of pods as KFP makes them."""
+
+MAX_TRIES = 5
+"""Writes of one object that others may come before."""
+
+ObjectT = TypeVar("ObjectT")
+ResultT = TypeVar("ResultT")
 
 _PATCH_CONTENT: Mapping[PatchType, str] = {
     "merge": "application/merge-patch+json",
@@ -38,25 +44,22 @@ class Listing(NamedTuple):
 
 
 class KubeClient:
-    """The API server as our account sees it; safe to use from several threads."""
+    """The API server as one account sees it; safe to use from several threads.
 
-    def __init__(self, transport: Transport) -> None:
-        """Open nothing yet."""
-        self._requests = Requests(transport)
+    Attributes:
+        observer: is told of everything that this client and its watches do.
+    """
 
-    @classmethod
-    def from_settings(cls, settings: Settings, *, timeout_seconds: float | None = None) -> Self:
-        """The client of a process.
+    def __init__(self, transport: Transport, observer: Observer = SILENT) -> None:
+        """Open nothing yet.
 
         Args:
-            settings: the process'.
-            timeout_seconds: another limit of one request than the settings', such as a Lease needs.
-
-        Raises:
-            SettingsError: no usable configuration.
+            transport: how to reach the server.
+            observer: is told of everything that this client and its watches do.
         """
-        timeout = timeout_seconds or settings.request_timeout_seconds
-        return cls(Transport(settings.kubeconfig, timeout))
+        self.observer = observer
+        self._transport = transport
+        self._requests = Requests(transport, observer)
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
         """One object, or None if there is none.
@@ -99,18 +102,61 @@ class KubeClient:
         Raises:
             KubernetesError: refused, or no answer.
         """
+        pages = self.pages(
+            kind,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=limit,
+        )
+        first = next(pages)
+        if not first.resource_version:
+            raise garbled(f"{kind.path(namespace)}: the answer is no list", "no list")
+        return Listing(_items(first, pages), first.resource_version)
+
+    def pages(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = PAGE_SIZE,
+    ) -> Iterator[Page]:
+        """All objects of a kind, a page at a time; each is asked for when it is wanted.
+
+        Args:
+            kind: which.
+            namespace: only this one's; "" = all.
+            label_selector: only those, in Kubernetes' form.
+            field_selector: only those, likewise.
+            limit: objects in a page.
+
+        Raises:
+            KubernetesError: refused, or no answer.
+        """
         query = {
             "labelSelector": label_selector,
             "fieldSelector": field_selector,
             "limit": str(limit),
         }
-        path = kind.path(namespace)
-        first = self._requests.ask("list", kind, "GET", path, query=query)
-        version = first["metadata"]["resourceVersion"]
-        return Listing(self._items(kind, path, query, first), version)
+        path, further = kind.path(namespace), ""
+        while True:
+            asked = {**query, "continue": further}
+            page = page_of(kind, self._requests.ask("list", kind, "GET", path, query=asked))
+            yield page
+            further = page.further
+            if not further:
+                return
 
     def create(
-        self, kind: Kind, body: Mapping[str, Any], *, namespace: str = "", subresource: str = ""
+        self,
+        kind: Kind,
+        body: Mapping[str, Any],
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
     ) -> JsonObject:
         """Create an object; returns it as the server keeps it.
 
@@ -119,6 +165,7 @@ class KubeClient:
             body: the object; its kind and version may be left out.
             namespace: where; by default where the object says.
             subresource: such as `token`, of the object named in the body.
+            dry_run: the server checks the write and keeps nothing.
 
         Raises:
             ConflictError: there is one of that name.
@@ -127,7 +174,9 @@ class KubeClient:
         metadata = body.get("metadata", {})
         namespace = namespace or metadata.get("namespace", "")
         path = kind.path(namespace, metadata["name"] if subresource else "", subresource)
-        return self._requests.write("create", kind, "POST", path, _typed(kind, body))
+        return self._requests.write(
+            "create", kind, "POST", path, typed(kind, body), dry_run=dry_run
+        )
 
     def replace(self, kind: Kind, body: Mapping[str, Any], *, subresource: str = "") -> JsonObject:
         """Write a whole object; with a resourceVersion in it only if nobody has written since.
@@ -138,7 +187,7 @@ class KubeClient:
         """
         metadata = body["metadata"]
         path = kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
-        return self._requests.write("update", kind, "PUT", path, _typed(kind, body))
+        return self._requests.write("update", kind, "PUT", path, typed(kind, body))
 
     def patch(
         self,
@@ -149,6 +198,7 @@ class KubeClient:
         *,
         how: PatchType = "merge",
         subresource: str = "",
+        dry_run: bool = False,
     ) -> JsonObject:
         """Change an object; returns it as it is then.
 
@@ -159,6 +209,7 @@ class KubeClient:
             patch: the change, in the form that `how` says.
             how: merge patch, JSON patch or strategic merge patch.
             subresource: such as `status`.
+            dry_run: the server checks the write and keeps nothing.
 
         Raises:
             NotFoundError: there is none.
@@ -166,7 +217,9 @@ class KubeClient:
             KubernetesError: refused, or no answer.
         """
         path = kind.path(namespace, name, subresource)
-        return self._requests.write("patch", kind, "PATCH", path, patch, _PATCH_CONTENT[how])
+        return self._requests.write(
+            "patch", kind, "PATCH", path, patch, _PATCH_CONTENT[how], dry_run=dry_run
+        )
 
     def delete(
         self,
@@ -208,17 +261,20 @@ class KubeClient:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
-        timeout_seconds: int = 60,
+        timeout_seconds: int | None = 60,
+        silence_seconds: float | None = None,
     ) -> Stream:
         """Changes since a version, as they happen.
 
         Args:
             kind: of what.
-            resource_version: from where, as a list or an earlier change gave it.
+            resource_version: from where, as a list or an earlier change gave it; "" = from now.
             namespace: only this one's; "" = all.
             label_selector: only those, in Kubernetes' form.
             field_selector: only those, likewise.
-            timeout_seconds: the server ends the stream then.
+            timeout_seconds: the server ends the stream then; None = when it likes, after minutes.
+            silence_seconds: a stream without a word for so long has broken; None = half a minute
+                after the server should have ended it.
 
         Raises:
             ExpiredError: the server no longer knows that version: list again.
@@ -228,30 +284,46 @@ class KubeClient:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
-            "timeoutSeconds": str(timeout_seconds),
+            "timeoutSeconds": "" if timeout_seconds is None else str(timeout_seconds),
             "labelSelector": label_selector,
             "fieldSelector": field_selector,
         }
         path = kind.path(namespace)
-        # The server ends it in time; the margin is for a server that is late, or gone.
-        response = self._requests.open(
-            "watch", kind, "GET", path, query, silence=timeout_seconds + 30.0
-        )
-        return Stream(kind, Lines(response, path))
-
-    def _items(
-        self, kind: Kind, path: str, query: Mapping[str, str], page: JsonObject
-    ) -> Iterator[JsonObject]:
-        while True:
-            # The items of a list do not say what they are; of metadata alone, none is null.
-            yield from (_typed(kind, item) for item in page["items"] or ())
-            further = page["metadata"].get("continue")
-            if not further:
-                return
-            page = self._requests.ask(
-                "list", kind, "GET", path, query={**query, "continue": further}
-            )
+        if silence_seconds is None and timeout_seconds is not None:
+            silence_seconds = timeout_seconds + 30.0
+        response = self._requests.open("watch", kind, "GET", path, query, silence=silence_seconds)
+        return Stream(kind, self._transport.lines(response, path), self.observer)
 
 
-def _typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+def modify(
+    now: ObjectT,
+    write: Callable[[ObjectT], ResultT],
+    read: Callable[[], ObjectT],
+    *,
+    again_on: tuple[type[Exception], ...] = (ConflictError,),
+    tries: int = MAX_TRIES,
+) -> ResultT:
+    """Write by what an object is now, and by what it is then where others have written in between.
+
+    Args:
+        now: the object, or whatever is known of it.
+        write: writes what follows from that, naming the version that it was decided by.
+        read: gives the same as `now`, as it is when others have written.
+        again_on: how `write` says that they have; other errors end it.
+        tries: writes at most; what the last one raises is raised.
+
+    Returns:
+        What `write` does.
+    """
+    for _ in range(tries - 1):
+        try:
+            return write(now)
+        except again_on:
+            now = read()
+    return write(now)
+
+
+def _items(page: Page, pages: Iterator[Page]) -> Iterator[JsonObject]:
+    yield from page.items
+    for each in pages:
+        yield from each.items

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from kfp_placement_controller.metrics import API_ANSWERS_CUT
+from kfp_placement_kube.observer import SILENT, Observer
 
 MAX_DEPTH = 500
 """Of objects that are too deep for the parser: what lies deeper is read as null."""
@@ -18,8 +18,12 @@ MAX_DEPTH = 500
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]')
 
 
-def read_json(text: bytes) -> Any:
+def read_json(text: bytes, observer: Observer = SILENT) -> Any:
     """Read JSON text.
+
+    Args:
+        text: as it came.
+        observer: is told where something is nested too deep to be read.
 
     Raises:
         ValueError: it is none.
@@ -28,7 +32,7 @@ def read_json(text: bytes) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         found = orjson.loads(_flattened(text))
-    API_ANSWERS_CUT.inc()
+    observer.cut()
     return found
 
 

@@ -1,25 +1,19 @@
-"""HTTP to the API server by the official client's configuration and pool, bytes in and out."""
+"""HTTP to the API server through the official client's pool, bytes in and out."""
 
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from importlib.metadata import version
-from pathlib import Path
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
-from kubernetes import config
-from kubernetes.client import Configuration
-from kubernetes.client.rest import RESTClientObject
 
-from kfp_placement_controller.exceptions import SettingsError, UnreachableError
+from kfp_placement_kube.exceptions import GarbledError, UnreachableError, UntrustedError
 
-CONNECT_TIMEOUT_SECONDS = 10.0
-CONNECTIONS = 32
-"""Kept open at most: a stream per watched kind, and a few requests at a time."""
-
-_USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
 
 # A peer that vanished without a word is noticed after 30 s, also while a watch waits for news.
 _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -29,36 +23,45 @@ _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
 ]
 
 
-# What the official client's reader raises on files of another form.
-_UNUSABLE = (
-    config.ConfigException,
-    yaml.YAMLError,
-    OSError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-)
+@dataclass(frozen=True)
+class TransportParams:
+    """How a program talks to an API server.
+
+    Attributes:
+        user_agent: the program's name and version, as the server's logs show it.
+        timeout_seconds: how long a request may be silent.
+        connect_timeout_seconds: how long a connection may take to be made.
+        connections: kept open at most: a stream per watched kind, and a few requests at a time.
+        max_answer_bytes: longest answer that is read; None = any.
+        max_line_bytes: longest line of a watch that is read; None = any.
+    """
+
+    user_agent: str
+    timeout_seconds: float = 30.0
+    connect_timeout_seconds: float = 10.0
+    connections: int = 32
+    max_answer_bytes: int | None = None
+    max_line_bytes: int | None = None
 
 
 class Transport:
     """Connections to one API server as one account; safe to use from several threads."""
 
-    def __init__(self, kubeconfig: Path | None, timeout_seconds: float) -> None:
+    def __init__(self, load: "Callable[[], Configuration]", params: TransportParams) -> None:
         """Open nothing yet.
 
         Args:
-            kubeconfig: file that names the server and the account; None: the pod's own account,
-                whose token is read again every minute.
-            timeout_seconds: how long a request may be silent.
+            load: reads where the server is and who asks; called again when the server does not know
+                the account any more.
+            params: how to talk to it.
 
         Raises:
-            SettingsError: there is no usable configuration.
+            ConfigurationError: there is no usable configuration.
         """
-        self._kubeconfig = kubeconfig
-        self._timeout_seconds = timeout_seconds
-        self._configuration = _load(kubeconfig)
-        self._pool = _pool(self._configuration)
+        self._load = load
+        self._params = params
+        self._configuration = load()
+        self._pool = _pool(self._configuration, params.connections)
 
     @property
     def address(self) -> str:
@@ -66,9 +69,13 @@ class Transport:
         return str(self._configuration.host)
 
     def renew(self) -> None:
-        """Read the configuration again: the server does not know our credentials any more."""
-        self._configuration = _load(self._kubeconfig)
-        self._pool = _pool(self._configuration)
+        """Read the configuration again: the server does not know our credentials any more.
+
+        Raises:
+            ConfigurationError: there is no usable one any more.
+        """
+        self._configuration = self._load()
+        self._pool = _pool(self._configuration, self._params.connections)
 
     def send(
         self,
@@ -97,14 +104,15 @@ class Transport:
         """
         parameters = {key: value for key, value in query.items() if value}
         url = f"{self.address}{path}{'?' if parameters else ''}{urlencode(parameters)}"
-        headers = {"Accept": accept, "User-Agent": _USER_AGENT}
+        headers = {"Accept": accept, "User-Agent": self._params.user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
         authorization = self._configuration.get_api_key_with_prefix("authorization")
         if authorization:
             headers["Authorization"] = authorization
         timeout = urllib3.Timeout(
-            connect=CONNECT_TIMEOUT_SECONDS, read=silence_seconds or self._timeout_seconds
+            connect=self._params.connect_timeout_seconds,
+            read=silence_seconds or self._params.timeout_seconds,
         )
         try:
             return self._pool.request(
@@ -117,30 +125,50 @@ class Transport:
                 redirect=False,
                 preload_content=False,
             )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            # ValueError: a token or an address that no request can carry.
             raise unreachable(method, path, error) from error
 
     def read(self, response: urllib3.BaseHTTPResponse, what: str) -> bytes:
         """The whole body; the connection may be used again.
 
         Raises:
+            GarbledError: it is too long.
             UnreachableError: it broke off.
         """
+        most = self._params.max_answer_bytes
         try:
-            return response.data
+            text: bytes = response.read(None if most is None else most + 1)
+            if most is not None and len(text) > most:
+                response.close()
+                raise _too_long(what, f"more than {most} bytes")
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise unreachable("reading", what, error) from error
         finally:
             response.release_conn()
+        return text
+
+    def lines(self, response: urllib3.BaseHTTPResponse, what: str) -> "Lines":
+        """The lines of an answer that does not end."""
+        return Lines(response, what, self._params.max_line_bytes)
 
 
 class Lines:
     """The lines of an answer that does not end, as they come."""
 
-    def __init__(self, response: urllib3.BaseHTTPResponse, what: str) -> None:
-        """Read nothing yet."""
+    def __init__(
+        self, response: urllib3.BaseHTTPResponse, what: str, max_line_bytes: int | None = None
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            response: the answer, unread.
+            what: was asked for, for messages.
+            max_line_bytes: longest line; None = any.
+        """
         self._response = response
         self._what = what
+        self._max_line_bytes = max_line_bytes
         self._closed = False
         # Taken now: the response forgets its connection when it ends.
         connection = response.connection
@@ -150,6 +178,7 @@ class Lines:
         """The lines, until the server ends them or `close` is called.
 
         Raises:
+            GarbledError: a line is too long.
             UnreachableError: the connection broke, or was silent for too long.
         """
         rest = b""
@@ -157,6 +186,8 @@ class Lines:
             for chunk in self._response.stream(None):
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line for line in lines if line)
+                if self._max_line_bytes is not None and len(rest) > self._max_line_bytes:
+                    raise _too_long(self._what, f"a line of more than {self._max_line_bytes} bytes")
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             # ValueError: read after close, by another thread.
             if not self._closed:
@@ -177,37 +208,31 @@ class Lines:
 
 
 def unreachable(method: str, path: str, error: Exception) -> UnreachableError:
-    """The error for a request that got no answer."""
+    """The error for a request that got no answer, or none that can be trusted."""
     # Without the class and the address that urllib3 puts before it.
     why = re.sub(r"^HTTPS?Connection(Pool)?\([^)]*\): ", "", str(error))
-    return UnreachableError(0, "Unreachable", f"{method} {path}: no answer: {why:.300}")
+    kind = UntrustedError if _is_untrusted(error) else UnreachableError
+    return kind(0, "Unreachable", f"{method} {path}: no answer: {why:.300}", why=why)
 
 
-def _load(kubeconfig: Path | None) -> Configuration:
-    configuration = Configuration()
-    try:
-        if kubeconfig is None:
-            config.load_incluster_config(configuration)
-        else:
-            config.load_kube_config(
-                str(kubeconfig), client_configuration=configuration, persist_config=False
-            )
-    except _UNUSABLE as error:
-        raise SettingsError(_no_way(kubeconfig, error)) from error
-    return configuration
+def _too_long(what: str, why: str) -> GarbledError:
+    return GarbledError(0, "Unreachable", f"reading {what}: {why}", why=why)
 
 
-def _no_way(kubeconfig: Path | None, error: Exception) -> str:
-    """Why there is no configuration; what the official client stumbles over says nothing."""
-    if kubeconfig is None:
-        return "this is no pod with a service account; outside of a cluster give --kubeconfig FILE"
-    known = isinstance(error, config.ConfigException | OSError)
-    why = f"{error!s:.300}" if known else "it is no kubeconfig as kubectl writes it"
-    return f"no way to the API server by --kubeconfig {kubeconfig}: {why}"
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether a certificate is what it fails for: urllib3 wraps the reason, once or twice."""
+    while error is not None:
+        wrapped = [each for each in error.args if isinstance(each, ssl.SSLCertVerificationError)]
+        if wrapped or isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
-def _pool(configuration: Configuration) -> urllib3.PoolManager:
-    pool: urllib3.PoolManager = RESTClientObject(configuration, maxsize=CONNECTIONS).pool_manager
+def _pool(configuration: "Configuration", connections: int) -> urllib3.PoolManager:
+    from kubernetes.client.rest import RESTClientObject
+
+    pool: urllib3.PoolManager = RESTClientObject(configuration, maxsize=connections).pool_manager
     default = urllib3.connection.HTTPConnection.default_socket_options
     pool.connection_pool_kw["socket_options"] = [*default, *_KEEP_ALIVE]
     return pool

@@ -1,26 +1,20 @@
 """The client on a real API server."""
 
-import http.server
-import threading
-
 import pytest
 
-from kfp_placement_controller.exceptions import (
+from kfp_placement_controller.metrics import API_ERRORS, API_WRITES
+from kfp_placement_kube.exceptions import (
     ConflictError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
-    SettingsError,
     UnreachableError,
 )
-from kfp_placement_controller.kube.client import KubeClient
-from kfp_placement_controller.kube.kinds import CLAIMS, LEASES, NODES, PODS, Kind
-from kfp_placement_controller.kube.transport import Transport
-from kfp_placement_controller.metrics import API_ERRORS, API_WRITES
-from kfp_placement_controller.settings import PlanSettings
+from kfp_placement_kube.kinds import CLAIMS, LEASES, NODES, PODS, Kind
 from tests.controlplane import objects
 from tests.controlplane.housekeeping import account_token
 from tests.controlplane.kubeconfig import write_kubeconfig
+from tests.support.api_client import a_client
 
 pytestmark = pytest.mark.cluster
 
@@ -116,12 +110,12 @@ def test_an_account_without_rights_is_forbidden(control_plane, namespace):
     token = account_token(control_plane.api, namespace, "default")
     kubeconfig = control_plane.kubeconfig_for("nobody", token)
     with pytest.raises(ForbiddenError):
-        KubeClient(Transport(kubeconfig, 10.0)).list(NODES)
+        a_client(kubeconfig).list(NODES)
 
 
 def test_a_token_that_is_too_old_is_read_again(control_plane, namespace):
     kubeconfig = control_plane.kubeconfig_for("renewed", "long gone")
-    client = KubeClient(Transport(kubeconfig, 10.0))
+    client = a_client(kubeconfig)
     with pytest.raises(KubernetesError, match="401"):
         client.list(CLAIMS)
     control_plane.kubeconfig_for("renewed", account_token(control_plane.api, namespace, "default"))
@@ -130,41 +124,8 @@ def test_a_token_that_is_too_old_is_read_again(control_plane, namespace):
         client.list(CLAIMS)
 
 
-def test_requests_name_the_program(tmp_path):
-    asked = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.headers["User-Agent"])
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *arguments):
-            """Say nothing."""
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.handle_request, daemon=True).start()
-        authority = tmp_path / "none"
-        authority.touch()
-        address = f"http://127.0.0.1:{server.server_port}"
-        kubeconfig = write_kubeconfig(tmp_path / "config", address, authority, "t")
-        assert KubeClient(Transport(kubeconfig, 10.0)).get_path("/version") == {}
-    assert asked[0].startswith("kfp-placement-controller/")
-
-
 def test_a_server_that_is_not_there_is_unreachable(tmp_path):
     (tmp_path / "ca").touch()
     kubeconfig = write_kubeconfig(tmp_path / "c", "http://127.0.0.1:1", tmp_path / "ca", "t")
     with pytest.raises(UnreachableError, match="no answer"):
-        KubeClient(Transport(kubeconfig, 1.0)).list(NODES)
-
-
-@pytest.mark.parametrize("kubeconfig", ["missing", "empty", "list", None])
-def test_without_a_configuration_the_message_says_what_to_do(tmp_path, kubeconfig):
-    (tmp_path / "empty").touch()
-    (tmp_path / "list").write_text("[]")
-    path = None if kubeconfig is None else tmp_path / kubeconfig
-    with pytest.raises(SettingsError, match="--kubeconfig"):
-        KubeClient.from_settings(PlanSettings(kubeconfig=path))
+        a_client(kubeconfig, 1.0).list(NODES)

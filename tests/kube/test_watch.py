@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from kfp_placement_controller.exceptions import (
+from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.exceptions import (
     ExpiredError,
     ForbiddenError,
     NotFoundError,
     UnreachableError,
 )
-from kfp_placement_controller.kube.kinds import PODS
-from kfp_placement_controller.kube.watch import Watcher, WatchParams
-from kfp_placement_controller.metrics import WATCH_BAD_OBJECTS
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.kinds import PODS
+from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane.waiting import wait_until
 from tests.support.scripted_api import ScriptedApi, an_object
 
@@ -53,6 +53,7 @@ class Followed:
             read_value,
             self.changed,
             listed=self.listed,
+            malformed=InputError,
             params=params or WatchParams(),
             seed=0,
         )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kfp_placement_controller.kube.json_text import MAX_DEPTH, read_json
+from kfp_placement_kube.json_text import MAX_DEPTH, read_json
 
 
 def nested(levels, inner='"end"'):

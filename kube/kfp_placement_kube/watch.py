@@ -10,24 +10,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 
-from kfp_placement_controller.exceptions import ExpiredError, KubernetesError, NotFoundError
-from kfp_placement_controller.kube.backoff import Backoff
-from kfp_placement_controller.kube.change import Change, Key
-from kfp_placement_controller.kube.client import PAGE_SIZE, KubeClient
-from kfp_placement_controller.kube.kinds import Kind
-from kfp_placement_controller.kube.requests import JsonObject
-from kfp_placement_controller.metrics import (
-    WATCH_AGE_SECONDS,
-    WATCH_BAD_OBJECTS,
-    WATCH_CHANGES,
-    WATCH_LISTS,
+from kfp_placement_kube.answers import JsonObject, Stream
+from kfp_placement_kube.change import Change, Key
+from kfp_placement_kube.client import PAGE_SIZE, KubeClient
+from kfp_placement_kube.exceptions import (
+    ExpiredError,
+    KubernetesError,
+    MalformedError,
+    NotFoundError,
 )
-from kfp_placement_engine.exceptions import InputError
-
-if TYPE_CHECKING:
-    from kfp_placement_controller.kube.answers import Stream
+from kfp_placement_kube.kinds import Kind
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,6 +45,50 @@ class WatchParams:
     stream_seconds: int = 60
     settled_seconds: float = 1.0
     most_objects: int | None = None
+
+
+@dataclass(frozen=True)
+class BackoffParams:
+    """Delays that double.
+
+    Attributes:
+        first_seconds: after the first failure.
+        longest_seconds: at most; the API server restarts in seconds, and we want to be back soon.
+        jitter: part of a delay that is left to chance, so that not all come at once.
+    """
+
+    first_seconds: float = 0.2
+    longest_seconds: float = 10.0
+    jitter: float = 0.5
+
+
+class Backoff:
+    """Counts failures in a row."""
+
+    def __init__(self, rng: random.Random, params: BackoffParams = BackoffParams()) -> None:
+        """Start with none."""
+        self._rng = rng
+        self._params = params
+        self._failures = 0
+
+    def next_seconds(self) -> float:
+        """The delay after one more failure."""
+        doubled = self._params.first_seconds * 2.0 ** min(self._failures, 30)
+        self._failures += 1
+        longest = min(doubled, self._params.longest_seconds)
+        return longest * (1 - self._params.jitter * self._rng.random())
+
+    def reset(self) -> None:
+        """It worked."""
+        self._failures = 0
+
+
+class _Selection(TypedDict):
+    """Which objects of a kind are watched."""
+
+    namespace: str
+    label_selector: str
+    field_selector: str
 
 
 class _Known(NamedTuple):
@@ -81,6 +119,7 @@ class Watcher(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         listed: Callable[[], None] | None = None,
+        malformed: type[Exception] = MalformedError,
         params: WatchParams = WatchParams(),
         seed: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -90,14 +129,15 @@ class Watcher(Generic[T]):
         Args:
             client: the API server.
             kind: what to watch.
-            read: makes of an object what is kept of it; None = it is of no interest; raises
-                `InputError` for one that cannot be understood.
+            read: makes of an object what is kept of it; None = it is of no interest.
             changed: is told of every change, in this watcher's thread.
             namespace: only this one's; "" = all.
             label_selector: only those, in Kubernetes' form.
             field_selector: only those, likewise.
             listed: is told, in this thread, when everything there is has been reported, again
                 after every new list.
+            malformed: what `read` raises for an object that cannot be understood; all else that it
+                raises is a defect, which goes into the log in full.
             params: how to watch.
             seed: of the delays between tries; None = any.
             monotonic: seconds that only grow.
@@ -108,9 +148,10 @@ class Watcher(Generic[T]):
         self._read = read
         self._changed = changed
         self._listed = listed
+        self._malformed = malformed
         self._params = params
         self._monotonic = monotonic
-        self._selection = {
+        self._selection: _Selection = {
             "namespace": namespace,
             "label_selector": label_selector,
             "field_selector": field_selector,
@@ -125,7 +166,7 @@ class Watcher(Generic[T]):
 
     def start(self) -> None:
         """Start; returns at once."""
-        WATCH_AGE_SECONDS.labels(self.kind.kind).set_function(self.age_seconds)
+        self._client.observer.watching(self.kind.kind, self.age_seconds)
         self._heard_at = self._monotonic()
         self._thread.start()
 
@@ -180,7 +221,7 @@ class Watcher(Generic[T]):
             self._drop(key)
         self._version = listing.resource_version
         self._heard_at = self._monotonic()
-        WATCH_LISTS.labels(self.kind.kind).inc()
+        self._client.observer.listed(self.kind.kind)
         if self._listed is not None:
             self._listed()
         self.synced.set()
@@ -219,7 +260,7 @@ class Watcher(Generic[T]):
             return key
         try:
             value = self._read(item)
-        except InputError as error:
+        except self._malformed as error:
             self._passed_over(key, error)
             return key
         except Exception as error:
@@ -231,7 +272,7 @@ class Watcher(Generic[T]):
             self._drop(key)
             return key
         if known is None and len(self._known) == self._params.most_objects:
-            WATCH_BAD_OBJECTS.labels(self.kind.kind).inc()
+            self._client.observer.passed_over(self.kind.kind)
             return key
         self._known[key] = _Known(uid, version, value)
         if known is None or known.value != value:
@@ -239,7 +280,7 @@ class Watcher(Generic[T]):
         return key
 
     def _passed_over(self, key: Key, error: Exception) -> None:
-        WATCH_BAD_OBJECTS.labels(self.kind.kind).inc()
+        self._client.observer.passed_over(self.kind.kind)
         _LOG.warning("%s %s/%s is passed over: %.300s", self.kind.kind, *key, error)
 
     def _drop(self, key: Key) -> None:
@@ -248,7 +289,7 @@ class Watcher(Generic[T]):
             self._report(Change(key, known.value, None))
 
     def _report(self, change: Change[T]) -> None:
-        WATCH_CHANGES.labels(self.kind.kind).inc()
+        self._client.observer.changed(self.kind.kind)
         self._changed(change)
 
 

@@ -1,0 +1,103 @@
+"""How the processes reach the API server: configuration, name and measurements."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kfp_placement_controller import metrics
+from kfp_placement_controller.exceptions import SettingsError
+from kfp_placement_controller.settings import Settings
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.configuration import load_kubeconfig, load_service_account
+from kfp_placement_kube.exceptions import (
+    ConfigurationError,
+    NotAKubeconfigError,
+    NotYamlError,
+)
+from kfp_placement_kube.transport import Transport, TransportParams
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+COMPONENT = "kfp-placement.dev/controller"
+"""Who reports our events."""
+
+_USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
+
+
+class ApiMetrics:
+    """Counts in the metrics of the process."""
+
+    def wrote(self, kind: str, verb: str) -> None:
+        """Count a write."""
+        metrics.API_WRITES.labels(kind, verb).inc()
+
+    def failed(self, kind: str, verb: str, reason: str) -> None:
+        """Count a refusal."""
+        metrics.API_ERRORS.labels(kind, verb, reason).inc()
+
+    def cut(self) -> None:
+        """Count an answer that was not read whole."""
+        metrics.API_ANSWERS_CUT.inc()
+
+    def watching(self, kind: str, age_seconds: Callable[[], float]) -> None:
+        """Show the age of a watch."""
+        metrics.WATCH_AGE_SECONDS.labels(kind).set_function(age_seconds)
+
+    def listed(self, kind: str) -> None:
+        """Count a list."""
+        metrics.WATCH_LISTS.labels(kind).inc()
+
+    def changed(self, kind: str) -> None:
+        """Count a change."""
+        metrics.WATCH_CHANGES.labels(kind).inc()
+
+    def passed_over(self, kind: str) -> None:
+        """Count an object that is not kept."""
+        metrics.WATCH_BAD_OBJECTS.labels(kind).inc()
+
+    def led(self, leads: bool) -> None:
+        """Show whether this process leads."""
+        metrics.LEADING.set(leads)
+
+    def event_dropped(self) -> None:
+        """Count an event that was not written."""
+        metrics.EVENTS_DROPPED.inc()
+
+
+def connect(settings: Settings, *, timeout_seconds: float | None = None) -> KubeClient:
+    """The API server as a process sees it; nothing is sent yet.
+
+    Args:
+        settings: the process'.
+        timeout_seconds: another limit of one request than the settings', such as a Lease needs.
+
+    Raises:
+        SettingsError: no usable configuration.
+    """
+    timeout = timeout_seconds or settings.request_timeout_seconds
+    params = TransportParams(_USER_AGENT, timeout_seconds=timeout)
+    return KubeClient(Transport(partial(_load, settings.kubeconfig), params), ApiMetrics())
+
+
+def _load(kubeconfig: Path | None) -> "Configuration":
+    """What `--kubeconfig` names; without, the pod's own account.
+
+    Raises:
+        SettingsError: it cannot be used.
+    """
+    try:
+        return load_service_account() if kubeconfig is None else load_kubeconfig(kubeconfig)
+    except ConfigurationError as error:
+        raise SettingsError(_no_way(kubeconfig, error)) from error
+
+
+def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
+    """Why there is no configuration; what the official client stumbles over says nothing."""
+    if kubeconfig is None:
+        return "this is no pod with a service account; outside of a cluster give --kubeconfig FILE"
+    unknown = isinstance(error, NotAKubeconfigError | NotYamlError)
+    why = "it is no kubeconfig as kubectl writes it" if unknown else f"{error!s:.300}"
+    return f"no way to the API server by --kubeconfig {kubeconfig}: {why}"

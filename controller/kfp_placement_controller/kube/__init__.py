@@ -1,1 +1,0 @@
-"""The API server: the only package that calls it."""

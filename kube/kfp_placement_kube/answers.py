@@ -1,0 +1,140 @@
+"""What the API server answers: objects, streams of changes, and refusals as errors."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from kfp_placement_kube.exceptions import (
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    GarbledError,
+    KubernetesError,
+    NotFoundError,
+)
+from kfp_placement_kube.json_text import read_json
+from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.observer import SILENT, Observer
+from kfp_placement_kube.transport import Lines
+
+JsonObject = dict[str, Any]
+
+_ERRORS: Mapping[int, type[KubernetesError]] = {
+    HTTPStatus.NOT_FOUND: NotFoundError,
+    HTTPStatus.CONFLICT: ConflictError,
+    HTTPStatus.FORBIDDEN: ForbiddenError,
+    HTTPStatus.GONE: ExpiredError,
+}
+
+
+class Page(NamedTuple):
+    """A part of a list.
+
+    Attributes:
+        items: the objects, with their kind; what is not an object is passed over.
+        resource_version: of the whole; "" = the answer does not say.
+        further: names the next page; "" = this is the last.
+    """
+
+    items: list[JsonObject]
+    resource_version: str
+    further: str
+
+
+class StreamEvent(NamedTuple):
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object."""
+
+    type: str
+    object: JsonObject
+
+
+class Stream:
+    """Changes as they happen; `close` ends it from any thread."""
+
+    def __init__(self, kind: Kind, lines: Lines, observer: Observer = SILENT) -> None:
+        """Read nothing yet."""
+        self._kind = kind
+        self._lines = lines
+        self._observer = observer
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        """The changes, until the server ends the stream, as it does after the time asked for.
+
+        Raises:
+            KubernetesError: the server says so, or the connection broke.
+        """
+        for line in self._lines:
+            event = _event(line, f"watching {self._kind.plural}", self._observer)
+            if event.type == "ERROR":
+                raise _refusal(event.object.get("code", 0), event.object, self._kind.plural)
+            yield event
+
+    def close(self) -> None:
+        """End it; whoever iterates sees the end."""
+        self._lines.close()
+
+
+def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
+    """The object that an answer holds.
+
+    Args:
+        text: the answer.
+        path: what was asked for, for messages.
+        observer: is told where something is nested too deep to be read.
+
+    Raises:
+        GarbledError: it holds none: it broke off, or something in between has answered.
+    """
+    try:
+        found = read_json(text, observer)
+    except ValueError as error:
+        raise garbled(f"reading {path}: no answer: {error!s:.300}", "no JSON") from error
+    if not isinstance(found, dict):
+        raise garbled(f"{path}: the answer is no object", "no object")
+    return found
+
+
+def page_of(kind: Kind, answer: JsonObject) -> Page:
+    """The part of a list that an answer is."""
+    items, metadata = answer.get("items"), answer.get("metadata")
+    # The items of a list do not say what they are; of metadata alone, none is null.
+    objects = items if isinstance(items, list) else []
+    found = [typed(kind, item) for item in objects if isinstance(item, dict)]
+    if not isinstance(metadata, dict):
+        return Page(found, "", "")
+    version, further = metadata.get("resourceVersion"), metadata.get("continue")
+    return Page(found, str(version or ""), str(further or ""))
+
+
+def typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
+    """An object that says what it is."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **body}
+
+
+def garbled(message: str, why: str) -> GarbledError:
+    """The error for what no API server answers."""
+    return GarbledError(0, "Unreachable", message, why=why)
+
+
+def refused(status: int, text: bytes, path: str) -> KubernetesError:
+    """The error for an answer of 400 and above, which may come from something in between."""
+    try:
+        found = read_json(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        found = {"message": text[:300].decode(errors="replace")}
+    return _refusal(status, found, path)
+
+
+def _event(line: bytes, path: str, observer: Observer) -> StreamEvent:
+    found = parsed(line, path, observer)
+    kind, subject = found.get("type"), found.get("object")
+    if not isinstance(kind, str) or not isinstance(subject, dict):
+        raise garbled(f"{path}: {line[:80]!r} is no event", "a change without an object")
+    return StreamEvent(kind, subject)
+
+
+def _refusal(status: int, answer: JsonObject, path: str) -> KubernetesError:
+    reason, why = str(answer.get("reason") or ""), str(answer.get("message") or "refused")
+    return _ERRORS.get(status, KubernetesError)(status, reason, f"{path}: {why}", why=why)
