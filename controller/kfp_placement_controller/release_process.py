@@ -20,13 +20,14 @@ from kfp_placement_engine.contract.fields import latency_text
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import as_mapping
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
 from kfp_placement_kube.kinds import PODS
-from kfp_placement_kube.times import read_time
 
 Say = Callable[[str], None]
+
+_POD = Place("pod")
 
 
 def run(settings: ReleaseSettings) -> int:
@@ -116,8 +117,8 @@ def _gated(
     # A gated pod is always pending.
     for pod in client.list(PODS, field_selector="status.phase=Pending").items:
         try:
-            metadata = as_mapping(pod.get("metadata"), "pod: metadata")
-            created_at = read_time(metadata.get("creationTimestamp"), "pod: creationTimestamp")
+            metadata = Fields(pod, _POD).mapping("metadata")
+            created_at = Fields(metadata, _POD).moment("creationTimestamp")
             if not is_gated(pod):
                 continue
         except InputError as error:
