@@ -73,7 +73,9 @@ def _code(value: Any) -> int:
 
 
 def _text(stream: io.BytesIO) -> str:
-    return stream.getvalue().decode("utf-8", "backslashreplace")
+    """What was printed; the folder in which commands run has another name each time."""
+    text = stream.getvalue().decode("utf-8", "backslashreplace")
+    return text.replace(str(Path.cwd()), "FOLDER")
 
 
 def _taken(path: Path) -> str:
