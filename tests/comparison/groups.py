@@ -22,6 +22,11 @@ class Group:
     leaves_out: tuple[str, ...] = ()
 
 
+_HYPOTHESIS = (
+    "examples that Hypothesis draws: they depend on all modules that are imported",
+    "tests on a control plane: their objects bear real times",
+)
+
 GROUPS = {
     "plan": Group("plans:collect", "`plan` of all runs, and its options", shares=2),
     "check": Group("checks:collect_check", "`check` of all runs", shares=2),
@@ -29,5 +34,18 @@ GROUPS = {
     "inputs": Group("plans:collect_inputs", "what `plan` and `check` refuse, and stdin"),
     "others": Group("checks:collect_others", "`cluster`, `demo`"),
     "help": Group("checks:collect_help", "help, versions, completion"),
+    "live": Group("live:collect_situations", "`list`, `explain` in many situations"),
+    "played": Group("live:collect_played", "`list`, `explain`, `watch` of runs that tests played"),
+    "changes": Group("live:collect_changes", "`watch`, `release`, `--cluster live`"),
+    "controller": Group(
+        "recorded:collect_controller",
+        "played scenarios and the extender's answers, as the trees' own tests see them",
+        leaves_out=_HYPOTHESIS,
+    ),
+    "commands": Group(
+        "recorded:collect_commands",
+        "command lines of the trees' own tests",
+        leaves_out=_HYPOTHESIS,
+    ),
     "files": Group("rendered:collect", "`deploy`, kinds, schemas, samples"),
 }

@@ -1,0 +1,72 @@
+"""What a tree's own tests see of it: they play scenarios and ask the extender and the commands.
+
+The tests lie and import differently in each tree; `tests/support/recording.py` keeps what they see.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.comparison.cases import CaseFolder
+
+FOLDER = "KFP_PLACEMENT_RECORD"
+SHOWN_LINES = 30
+
+_UNORDERED = "http"
+"""Questions that tests ask at the same time are kept as they are answered."""
+
+
+def collect_controller(cases: CaseFolder) -> None:
+    """Scenarios played in memory, and the extender's answers."""
+    _collect(cases, "tests/controller", "--ignore=tests/controller/cluster_bench")
+
+
+def collect_commands(cases: CaseFolder) -> None:
+    """Every command line of the tests of the command line."""
+    _collect(cases, "tests/cli")
+
+
+def _collect(cases: CaseFolder, *arguments: str) -> None:
+    data = str(Path("data").resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        records = Path(folder, "records")
+        records.mkdir()
+        environment = {
+            **{
+                key: each
+                for key, each in os.environ.items()
+                if key not in ("PYTHONPATH", "COLUMNS")
+            },
+            FOLDER: str(records),
+            "KFP_PLACEMENT_DATA": data,
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(Path(folder, "hypothesis")),
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        done = subprocess.run(
+            command,
+            cwd=Path("tree").resolve(),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for path in sorted(records.glob("*.jsonl")):
+            lines = path.read_text("utf-8").splitlines()
+            found = [_shown(json.loads(line)) for line in lines]
+            is_unordered = any(f'"kind": "{_UNORDERED}"' in line for line in lines)
+            cases.write(path.stem, "\n".join(sorted(found) if is_unordered else found))
+        # A test that fails has seen less: both trees' tests must pass to be comparable.
+        if done.returncode != 0:
+            raise SystemExit("\n".join(done.stdout.splitlines()[-SHOWN_LINES:]))
+
+
+def _shown(record: dict[str, Any]) -> str:
+    """A record for people: texts as they are, everything else indented."""
+    texts = {key: record.pop(key) for key in ("stdout", "stderr") if key in record}
+    plain = json.dumps(record, indent=1)
+    return "\n".join([plain, *(f"--- {key}\n{text}" for key, text in texts.items() if text), ""])
