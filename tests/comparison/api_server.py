@@ -207,9 +207,15 @@ def _resources(address: Address, unserved: Iterable[str]) -> JsonObject:
     found = [
         {"name": plural, "kind": kind.kind, "namespaced": kind.namespaced}
         for plural, kind in KINDS.items()
-        if kind.api_version == address.api_version and plural not in unserved
+        if plural not in unserved
+        and (kind.api_version == address.api_version or _is_newer(plural, address))
     ]
     return {"kind": "APIResourceList", "groupVersion": address.api_version, "resources": found}
+
+
+def _is_newer(plural: str, address: Address) -> bool:
+    """Events have a group of their own beside the old one."""
+    return plural == "events" and address.api_version.startswith("events.k8s.io/")
 
 
 def _missing(address: Address) -> JsonObject:

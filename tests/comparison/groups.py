@@ -37,6 +37,12 @@ GROUPS = {
     "live": Group("live:collect_situations", "`list`, `explain` in many situations"),
     "played": Group("live:collect_played", "`list`, `explain`, `watch` of runs that tests played"),
     "changes": Group("live:collect_changes", "`watch`, `release`, `--cluster live`"),
+    "extend": Group(
+        "processes:collect",
+        "answers of the process `extend`",
+        frozen=False,
+        leaves_out=("the process `plan`: its searches end by time; the scenarios play its core",),
+    ),
     "controller": Group(
         "recorded:collect_controller",
         "played scenarios and the extender's answers, as the trees' own tests see them",

@@ -36,15 +36,13 @@ def _collect(cases: CaseFolder, *arguments: str) -> None:
         records = Path(folder, "records")
         records.mkdir()
         environment = {
-            **{
-                key: each
-                for key, each in os.environ.items()
-                if key not in ("PYTHONPATH", "COLUMNS")
-            },
+            **os.environ,
             FOLDER: str(records),
             "KFP_PLACEMENT_DATA": data,
             "HYPOTHESIS_STORAGE_DIRECTORY": str(Path(folder, "hypothesis")),
         }
+        for ours in ("PYTHONPATH", "COLUMNS", "KUBECONFIG"):
+            environment.pop(ours, None)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         done = subprocess.run(
             command,
