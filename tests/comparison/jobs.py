@@ -39,7 +39,7 @@ class _Job:
     @property
     def target(self) -> Path:
         """Where it writes; it gets its name when all shares are there."""
-        return self.side.folder / f"{self.group}.part"
+        return _part(self.side, self.group)
 
 
 def collect(
@@ -72,10 +72,18 @@ def collect(
         for _ in pool.map(run, jobs):
             pass
     for side, group in pairs:
-        shutil.rmtree(side.folder / group, ignore_errors=True)
-        part = side.folder / f"{group}.part"
+        part = _part(side, group)
         part.mkdir(parents=True, exist_ok=True)
-        part.rename(side.folder / group)
+        if (side.folder / group).exists():
+            # Another comparison with the same base was quicker.
+            shutil.rmtree(part)
+        else:
+            part.rename(side.folder / group)
+
+
+def _part(side: Side, group: str) -> Path:
+    """Of this process: others may collect the same base at the same time."""
+    return side.folder / f"{group}.{os.getpid()}.part"
 
 
 def _run(job: _Job, program: Path, data: Path) -> None:
