@@ -13,7 +13,7 @@ from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.exceptions import PlacementError
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
-from kfp_placement_engine.model.quantities import parse_duration
+from kfp_placement_engine.model.durations import parse_duration
 
 Echo = Callable[[str], None]
 """Prints a line."""

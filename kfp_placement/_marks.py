@@ -13,12 +13,11 @@ from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOp
 from kfp_placement_engine.contract.hints import StepHints
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.model.quantities import (
     MIN_MEMORY_BYTES,
     format_resource,
     parse_cpu,
-    parse_duration,
-    parse_latency_ms,
     parse_quantity,
 )
 

@@ -44,6 +44,7 @@ from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
@@ -202,7 +203,9 @@ class ExtendProcess:
         ages = {watcher.kind.plural: watcher.age_seconds() for watcher in self._watchers}
         oldest = max(ages, key=ages.__getitem__)
         if ages[oldest] > STUCK_SECONDS > min(ages.values()):
-            return f"the watch of {oldest} has brought nothing for {ages[oldest]:.0f} s"
+            return (
+                f"the watch of {oldest} has brought nothing for {whole_seconds_text(ages[oldest])}"
+            )
         return ""
 
     def _certificates(self) -> CertificateFiles | None:

@@ -43,6 +43,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
@@ -204,10 +205,10 @@ class PlanProcess:
         for watcher in self._watchers:
             age = watcher.age_seconds()
             if age > STALE_STREAM_SECONDS:
-                wrong.append(f"{watcher.kind.plural}: nothing heard for {age:.0f} s")
+                wrong.append(f"{watcher.kind.plural}: nothing heard for {whole_seconds_text(age)}")
         stuck = (self._clock() - self._came_round_at).total_seconds()
         if stuck > STUCK_SECONDS:
-            wrong.append(f"the planner's loop has not come round for {stuck:.0f} s")
+            wrong.append(f"the planner's loop has not come round for {whole_seconds_text(stuck)}")
         if not self._worker.alive():
             wrong.append("the search thread has ended")
         if self._caught_up and not self._election.alive():

@@ -16,10 +16,10 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
 from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.settings import ReleaseSettings
-from kfp_placement_engine.contract.fields import latency_text
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.durations import latency_text
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kfp_placement.check.findings import Finding, Level
+from kfp_placement_engine.model.durations import marked_round_trip_text
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
@@ -114,7 +115,8 @@ def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
             yield Finding(
                 Level.WARNING,
                 "max-latency-unused",
-                f"max_latency = {step.max_latency_ms:g}ms changes nothing without location",
+                f"max_latency = {marked_round_trip_text(step.max_latency_ms)}"
+                " changes nothing without location",
                 step.task,
             )
 

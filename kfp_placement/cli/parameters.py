@@ -38,7 +38,7 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Seconds."""
-        from kfp_placement_engine.model.quantities import parse_duration
+        from kfp_placement_engine.model.durations import parse_duration
 
         try:
             return parse_duration(value)

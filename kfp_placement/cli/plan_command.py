@@ -47,7 +47,7 @@ Exit code 4: a step fits no node; the plan is printed all the same.
 
 
 def _duration(text: str) -> float:
-    from kfp_placement_engine.model.quantities import parse_duration
+    from kfp_placement_engine.model.durations import parse_duration
 
     return parse_duration(text)
 

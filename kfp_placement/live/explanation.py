@@ -26,8 +26,7 @@ from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import StepState
-from kfp_placement_engine.contract.texts import milliseconds_text
-from kfp_placement_engine.model.quantities import format_duration
+from kfp_placement_engine.model.durations import format_duration, round_trip_text
 
 _MIN_STEP = 24
 _MIN_WHY = 30
@@ -158,7 +157,7 @@ def _others(step: StepView) -> list[str]:
     """The next best nodes, or that the plan names none though there may be some."""
     if step.is_compared and not step.alternatives:
         limit_ms = step.latency.max_latency_ms
-        beyond = "" if limit_ms is None else f"beyond {milliseconds_text(limit_ms)} none may be"
+        beyond = "" if limit_ms is None else f"beyond {round_trip_text(limit_ms)} none may be"
         return [f"the plan names no other node: {beyond or _NOT_COMPARED}"]
     return [_alternative(each, is_ruled=step.is_ruled) for each in step.alternatives]
 
@@ -166,7 +165,7 @@ def _others(step: StepView) -> list[str]:
 def _alternative(alternative: AlternativeView, *, is_ruled: bool) -> str:
     loss_seconds, latency_ms = alternative.loss_seconds, alternative.latency_ms
     later = "no later" if loss_seconds <= 0 else f"{format_duration(loss_seconds)} later"
-    trip = "" if latency_ms is None else f"round trip {milliseconds_text(latency_ms)}; "
+    trip = "" if latency_ms is None else f"round trip {round_trip_text(latency_ms)}; "
     # The time lost says nothing of the rule, which has decided.
     rule = "; by time alone, the latency rule comes first" if is_ruled else ""
     return f"{name_text(alternative.node)}: {trip}the run would end {later}{rule}"

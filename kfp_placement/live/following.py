@@ -9,6 +9,7 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
 )
 from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject, items
+from kfp_placement_engine.model.durations import whole_seconds_text
 
 MAX_REFUSALS = 5
 """Refusals in a row that are borne: a server that has just started knows no kinds and rights."""
@@ -62,7 +63,7 @@ def follow(
             if refused and failures > MAX_REFUSALS:
                 raise
             seconds = min(2.0 ** (failures - 1), LONGEST_PAUSE_SECONDS)
-            tell(f"{error} (again in {seconds:.0f} s)")
+            tell(f"{error} (again in {whole_seconds_text(seconds)})")
             pause(seconds)
 
 

@@ -7,7 +7,8 @@ from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.rows import StepState, Waiting, WaitingFor
-from kfp_placement_engine.model.quantities import format_duration
+from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.times import time_text
 
 NONE = values.NONE
 
@@ -46,7 +47,7 @@ def clock_text(moment: datetime) -> str:
 
 def moment_text(moment: datetime) -> str:
     """Date and time, UTC."""
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return time_text(moment)
 
 
 def planned_text(step: StepView) -> str:

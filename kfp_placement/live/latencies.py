@@ -6,7 +6,8 @@ from kfp_placement.live.pods import PodView
 from kfp_placement.live.reasons import FAR, NEAR
 from kfp_placement.report.values import counted
 from kfp_placement_engine.contract.rows import Argument, PlannedRow, Reason
-from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode, milliseconds_text
+from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode
+from kfp_placement_engine.model.durations import round_trip_text
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,12 @@ def latency_text(latency: LatencyView) -> str:
     limit_ms = latency.max_latency_ms
     if latency.latency_ms is None and limit_ms is None:
         return ""
-    trip = "not said" if latency.latency_ms is None else milliseconds_text(latency.latency_ms)
+    trip = "not said" if latency.latency_ms is None else round_trip_text(latency.latency_ms)
     text = f"{trip} to {latency.location}" if latency.location else trip
     if limit_ms is None:
         return text
     beyond = f" ({counted(latency.nodes_beyond, 'node')} beyond)" if latency.nodes_beyond else ""
-    return f"{text}, limit {milliseconds_text(limit_ms)}{beyond}"
+    return f"{text}, limit {round_trip_text(limit_ms)}{beyond}"
 
 
 def unkept_limit(latency: LatencyView, pod: PodView | None) -> str:
@@ -82,7 +83,7 @@ def unkept_limit(latency: LatencyView, pod: PodView | None) -> str:
     kept = "is not kept" if latency.is_beyond else "may not be kept"
     to = f" to {latency.location}" if latency.location else ""
     return (
-        f"placed by {pod.scheduler}, which knows no limits: that of {milliseconds_text(limit_ms)}"
+        f"placed by {pod.scheduler}, which knows no limits: that of {round_trip_text(limit_ms)}"
         f"{to} {kept}"
     )
 

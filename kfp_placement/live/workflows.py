@@ -12,6 +12,8 @@ from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
 from kfp_placement.live.runs import RunView
 from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.model.times import parse_time
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.fields import as_mapping, as_text
 
@@ -68,7 +70,7 @@ def unplanned_text(runs: Collection[RunName], named: str) -> str:
     if not runs:
         return ""
     which = "1 marked run has" if len(runs) == 1 else f"{len(runs)} marked runs have"
-    after = f"{PLANNED_AFTER_SECONDS:.0f} s after the submission"
+    after = f"{whole_seconds_text(PLANNED_AFTER_SECONDS)} after the submission"
     return f"{which} no plan {after} ({named}): {_NOT_PLANNED}"
 
 
@@ -147,7 +149,7 @@ def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, Ru
             try:
                 metadata = as_mapping(raw.get("metadata"), "workflow")
                 made = as_text(metadata.get("creationTimestamp"), "workflow")
-                age_seconds = (now - datetime.fromisoformat(made)).total_seconds()
+                age_seconds = (now - parse_time(made)).total_seconds()
                 name = as_text(metadata.get("name"), "workflow")
                 space = as_text(metadata.get("namespace"), "workflow")
             except (InputError, ValueError, TypeError):

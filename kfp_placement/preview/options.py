@@ -9,7 +9,7 @@ from kfp_placement._package import package_of
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.planning import GivenOptions, Overrides, RunSource
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.quantities import parse_duration
+from kfp_placement_engine.model.durations import parse_duration
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 

@@ -129,7 +129,9 @@ def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
     if summary.is_latency_unknown(schedule):
         return "unknown"
     beyond = schedule.latency_excess_ms
-    return values.latency(schedule.latency_ms) + (f" (+{beyond:.4g} ms)" if beyond > 0 else "")
+    return values.latency(schedule.latency_ms) + (
+        f" (+{values.latency(beyond)})" if beyond > 0 else ""
+    )
 
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:

@@ -2,14 +2,12 @@
 
 import math
 
-from kfp_placement_engine.model.quantities import format_duration
+from kfp_placement_engine.model.durations import format_addable_duration, round_trip_figure
 
 NONE = "-"
 """Stands where there is no figure."""
 
 _NOTICEABLE = 1e-3
-
-_HOUR = 3600
 
 
 def duration(seconds: float | None) -> str:
@@ -17,7 +15,7 @@ def duration(seconds: float | None) -> str:
     known = finite(seconds)
     if known is None:
         return NONE
-    return _in_units(known) if noticeable(known) else "0s"
+    return format_addable_duration(known) if noticeable(known) else "0s"
 
 
 def noticeable(seconds: float) -> bool:
@@ -28,7 +26,7 @@ def noticeable(seconds: float) -> bool:
 def latency(milliseconds: float | None) -> str:
     """A round trip for people."""
     known = finite(milliseconds)
-    return NONE if known is None else f"{known:.4g} ms"
+    return NONE if known is None else round_trip_figure(known)
 
 
 def counted(number: int, noun: str) -> str:
@@ -39,18 +37,3 @@ def counted(number: int, noun: str) -> str:
 def finite(value: float | None) -> float | None:
     """The figure, or None where there is none."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _in_units(seconds: float) -> str:
-    """`1h1m1s`: seconds stay up to a day, so that what stands side by side can be added up."""
-    whole = round(seconds)
-    if whole < _HOUR:
-        return format_duration(seconds)
-    parts = []
-    for unit, size in (("d", 24 * _HOUR), ("h", _HOUR), ("m", 60), ("s", 1)):
-        amount, whole = divmod(whole, size)
-        if amount:
-            parts.append((f"{amount}{unit}", unit))
-    # Beside days, seconds do not matter.
-    days = parts[0][1] == "d"
-    return "".join(text for text, unit in parts if not (days and unit == "s"))

@@ -20,11 +20,6 @@ def read_time(value: object, place: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def time_text(time: datetime) -> str:
-    """To the second, as `metav1.Time`."""
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def micro_time_text(time: datetime) -> str:
     """To the microsecond, as `metav1.MicroTime`: Leases and Events."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -11,11 +11,11 @@ from typing import Any
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicy
+from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.readers.fields import as_list, as_mapping
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import ConflictError, NotFoundError
-from kfp_placement_kube.times import time_text
 
 MAX_TRIES = 5
 """`plan` and every `extend` write the same status."""

@@ -21,7 +21,7 @@ from kfp_placement_controller.extender.preferences import (
 )
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
-from kfp_placement_engine.contract.fields import latency_text
+from kfp_placement_engine.model.durations import latency_text
 
 CANDIDATES = 4
 """Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_engine.exceptions import EngineError
+from kfp_placement_engine.model.durations import whole_seconds_text
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -111,7 +112,9 @@ class SearchWorker:
             return RoundFailure(asked.number, why.rstrip(": "), died=True)
         self._kill()
         seconds = time.monotonic() - started
-        return RoundFailure(asked.number, f"the search was killed after {seconds:.0f} s", died=True)
+        return RoundFailure(
+            asked.number, f"the search was killed after {whole_seconds_text(seconds)}", died=True
+        )
 
     def _spawn(self) -> None:
         self._kill()

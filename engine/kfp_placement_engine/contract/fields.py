@@ -5,7 +5,6 @@ schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 """
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -21,14 +20,13 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.quantities import (
-    format_resource,
-    parse_cpu,
+from kfp_placement_engine.model.durations import (
+    duration_text,
+    latency_text,
     parse_duration,
     parse_latency_ms,
-    parse_quantity,
-    plain_decimal,
 )
+from kfp_placement_engine.model.quantities import format_resource, parse_cpu, parse_quantity
 
 MAX_VALUE_CHARACTERS = 32
 """Longest text of a duration, latency or quantity in a resource."""
@@ -60,28 +58,8 @@ def _parsed(parse: Callable[[object], float]) -> BeforeValidator:
     return BeforeValidator(validate)
 
 
-def duration_text(seconds: float) -> str:
-    """Write seconds to the nanosecond, as Go does: "0.5s", "90s", "22m5.203s", "48h"."""
-    exact = Decimal(repr(round(seconds, 9)))
-    if exact < 120:
-        return f"{_shortest(exact)}s"
-    minutes, rest = divmod(exact, 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
-    return "".join(f"{_shortest(amount)}{unit}" for amount, unit in parts if amount)
-
-
 def _makespan_text(seconds: float) -> str:
     return duration_text(round(seconds, 1))
-
-
-def latency_text(latency_ms: float) -> str:
-    """Write a round trip to the nanosecond, in milliseconds: "0.289ms"."""
-    return f"{plain_decimal(round(latency_ms, 6))}ms"
-
-
-def _shortest(number: Decimal) -> str:
-    return f"{number.normalize():f}"
 
 
 def _bytes_text(amount: int) -> str:

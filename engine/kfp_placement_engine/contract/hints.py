@@ -11,13 +11,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kfp_placement_engine.exceptions import HintsError, QuantityError
-from kfp_placement_engine.model.quantities import (
-    format_resource,
+from kfp_placement_engine.model.durations import (
+    exact_duration_text,
+    exact_latency_text,
     parse_duration,
     parse_latency_ms,
-    parse_quantity,
-    plain_decimal,
 )
+from kfp_placement_engine.model.quantities import format_resource, parse_quantity
 
 CURRENT_VERSION = 1
 
@@ -82,13 +82,13 @@ def encode_hints(hints: StepHints) -> str:
     """Write hints as the annotation's JSON: compact, sorted, only what is set."""
     entries: dict[str, Any] = dict(hints.model_extra or {})
     if hints.duration_seconds is not None:
-        entries["duration"] = _seconds_text(hints.duration_seconds)
+        entries["duration"] = exact_duration_text(hints.duration_seconds)
     if hints.output_bytes:
         entries["outputs"] = {name: _bytes_text(size) for name, size in hints.output_bytes.items()}
     if hints.input_bytes:
         entries["inputs"] = {name: _bytes_text(size) for name, size in hints.input_bytes.items()}
     if hints.max_latency_ms is not None:
-        entries["maxLatency"] = f"{plain_decimal(hints.max_latency_ms)}ms"
+        entries["maxLatency"] = exact_latency_text(hints.max_latency_ms)
     if hints.priority is not None:
         entries["priority"] = hints.priority
     if hints.type_guessed:
@@ -192,12 +192,3 @@ def _validated(entries: dict[str, Any], version: int, warnings: list[str]) -> St
 
 def _bytes_text(size: int) -> str:
     return format_resource("memory", size)
-
-
-def _seconds_text(seconds: float) -> str:
-    if seconds != int(seconds):
-        return f"{plain_decimal(seconds)}s"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
-    return "".join(f"{amount}{unit}" for amount, unit in parts if amount) or "0s"

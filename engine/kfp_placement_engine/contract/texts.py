@@ -11,7 +11,8 @@ from functools import partial
 
 from kfp_placement_engine.contract.rows import Argument, Reason, Waiting, WaitingFor
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.quantities import format_duration, format_resource
+from kfp_placement_engine.model.durations import format_duration, round_trip_text
+from kfp_placement_engine.model.quantities import format_resource
 
 
 class ReasonCode(StrEnum):
@@ -203,13 +204,8 @@ def _seconds(argument: Argument | None) -> str:
     return format_duration(float(_number(argument)))
 
 
-def milliseconds_text(latency_ms: float) -> str:
-    """A round trip for people."""
-    return f"{latency_ms:.3g} ms"
-
-
 def _milliseconds(argument: Argument | None) -> str:
-    return milliseconds_text(float(_number(argument)))
+    return round_trip_text(float(_number(argument)))
 
 
 def _latency(argument: Argument | None) -> str:

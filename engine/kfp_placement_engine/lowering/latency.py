@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.durations import given_round_trip_text
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import Notice, Step
 from kfp_placement_engine.problem.problem import Booleans, Floats
@@ -98,6 +99,6 @@ def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:
     advice = f"did you mean {known[close[0]]!r}?" if close else f"known: {names}"
     lost = ["its latency rule"] if nearest else []
     if step.max_latency_ms is not None:
-        lost.append(f"its limit of {step.max_latency_ms:g} ms")
+        lost.append(f"its limit of {given_round_trip_text(step.max_latency_ms)}")
     off = f"{' and '.join(lost)} {'are' if len(lost) > 1 else 'is'} off"
     return f"no node of the cluster states a latency to {step.location!r}, so {off}; {advice}"

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from kfp_placement_engine.model.durations import given_round_trip_text
+
 
 @dataclass(frozen=True)
 class LatencyTolerance:
@@ -22,4 +24,5 @@ class LatencyTolerance:
     @property
     def text(self) -> str:
         """For people: `max(0.5 ms, 5%)`."""
-        return f"max({self.milliseconds:g} ms, {100 * self.share:g}%)"
+        milliseconds = given_round_trip_text(self.milliseconds)
+        return f"max({milliseconds}, {100 * self.share:g}%)"

@@ -1,13 +1,11 @@
-"""Kubernetes quantities, Go durations and latencies: text to exact numbers and back.
+"""Kubernetes quantities: text to exact numbers and back.
 
 Canonical units everywhere in the engine: CPU in milli-CPU, bytes for memory and storage, whole
-units for extended resources, seconds for durations, milliseconds for latencies.
+units for extended resources; `durations` has seconds for durations and milliseconds for latencies.
 """
 
-import math
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -35,19 +33,6 @@ _SUFFIXES: dict[str, Fraction] = {
 _QUANTITY = re.compile(
     r"^([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$", re.ASCII
 )
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d)", re.ASCII)
-_DURATION_UNITS = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),
-    "μs": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-    "d": Fraction(86400),
-}
-_PLAIN_NUMBER = re.compile(r"^(?:\d+(?:\.\d*)?|\.\d+)$", re.ASCII)
 
 MAX_CHARACTERS = 400
 """Longer text is no quantity and no duration; the smallest number needs some 340 digits."""
@@ -61,23 +46,15 @@ MAX_QUANTITY = 2**63 - 1
 MIN_MEMORY_BYTES = 2**20
 """No container starts in less: whoever asks for less has left out the unit."""
 
-MAX_DURATION_SECONDS = 10 * 366 * 86400.0
-"""Ten years: what is longer is a typing error, not a step."""
 
-_ALMOST_A_SECOND = 0.9995
-"""From here on milliseconds would be rounded to 1000."""
-
-MAX_LATENCY_MS = 3_600_000.0
-"""One hour: what is longer is not a network latency."""
-
-
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """A value in a message, cut."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _short_text(text: str | int) -> str:
-    """The text, or "" if it is too long to be looked at."""
+def short_text(text: str | int) -> str:
+    """A number as text, or "" if it is too long to be looked at."""
     if isinstance(text, int):
         return str(text) if abs(text) < 10**60 else ""
     return text.strip() if len(text) <= MAX_CHARACTERS else ""
@@ -85,23 +62,23 @@ def _short_text(text: str | int) -> str:
 
 def _quantity(text: object) -> Fraction:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise QuantityError(f"{_shown(text)} is no quantity; write for example 500m, 2 or 4Gi")
-    source = repr(text) if isinstance(text, float) else _short_text(text)
+        raise QuantityError(f"{shown_value(text)} is no quantity; write for example 500m, 2 or 4Gi")
+    source = repr(text) if isinstance(text, float) else short_text(text)
     match = _QUANTITY.match(source)
     if match is None:
-        raise QuantityError(f"{_shown(text)} is no quantity; write for example 500m, 2 or 4Gi")
+        raise QuantityError(f"{shown_value(text)} is no quantity; write for example 500m, 2 or 4Gi")
     number, suffix, exponent = match.groups()
     factor = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[suffix or ""]
     value = Fraction(number) * factor
     if value < 0:
-        raise QuantityError(f"{_shown(text)} is negative; a quantity must be 0 or more")
+        raise QuantityError(f"{shown_value(text)} is negative; a quantity must be 0 or more")
     return value
 
 
 def _ceiling(value: Fraction, text: object) -> int:
     whole = -(-value.numerator // value.denominator)
     if whole > MAX_QUANTITY:
-        raise QuantityError(f"{_shown(text)} is beyond what Kubernetes can hold (2^63 - 1)")
+        raise QuantityError(f"{shown_value(text)} is beyond what Kubernetes can hold (2^63 - 1)")
     return whole
 
 
@@ -171,80 +148,3 @@ def format_resource(name: str, amount: int) -> str:
 def format_resources(resources: Resources) -> dict[str, str]:
     """Write canonical amounts as Kubernetes quantities, in the order given."""
     return {name: format_resource(name, amount) for name, amount in resources.items()}
-
-
-def parse_duration(text: object) -> float:
-    """Read a duration in seconds: Go's form ("1h30m", "500ms") plus "d"; a bare number is seconds.
-
-    Raises:
-        QuantityError: malformed, negative, or longer than ten years.
-    """
-    seconds = _go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90")
-    if seconds > MAX_DURATION_SECONDS:
-        raise QuantityError(f"duration {_shown(text)} is longer than ten years")
-    return float(seconds)
-
-
-def parse_latency_ms(text: object) -> float:
-    """Read a round trip in milliseconds: "0.8ms", "300us", "1s"; a bare number is milliseconds.
-
-    Raises:
-        QuantityError: malformed, negative, or longer than an hour.
-    """
-    examples = "0.8ms, 300us, 1s or 0.8 (milliseconds)"
-    latency_ms = _go_duration(text, Fraction(1, 1000), "latency", examples) * 1000
-    if latency_ms > MAX_LATENCY_MS:
-        raise QuantityError(f"latency {_shown(text)} is longer than an hour")
-    return float(latency_ms)
-
-
-def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) -> Fraction:
-    """Seconds, exactly: rounding waits until the caller's unit is known."""
-    problem = QuantityError(f"{_shown(text)} is no {what}; write for example {examples}")
-    if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise problem
-    if isinstance(text, float):
-        if not math.isfinite(text):
-            raise problem
-        text = plain_decimal(text)
-    source = _short_text(text)
-    if not source:
-        raise problem
-    if source.startswith("-"):
-        raise QuantityError(f"{what} {_shown(text)} is negative; it must be 0 or more")
-    source = source.removeprefix("+")
-    if _PLAIN_NUMBER.match(source):
-        return Fraction(source.removesuffix(".")) * bare_unit
-    total, position = Fraction(0), 0
-    while position < len(source):
-        part = _DURATION_PART.match(source, position)
-        if part is None:
-            raise problem
-        total += Fraction(part.group(1)) * _DURATION_UNITS[part.group(2)]
-        position = part.end()
-    if position == 0:
-        raise problem
-    return total
-
-
-def plain_decimal(value: float) -> str:
-    """Write a finite number exactly and without exponent: "0.00001", not "1e-05"."""
-    return format(Decimal(repr(value)), "f").removesuffix(".0")
-
-
-def format_duration(seconds: float) -> str:
-    """Write seconds for people: "800ms", "45s", "20m", "1h30m", "2d4h"; at most two units."""
-    if 0 < seconds < _ALMOST_A_SECOND:
-        milliseconds = seconds * 1000
-        if milliseconds < 0.001:
-            return "0s"
-        return f"{milliseconds:.0f}ms" if milliseconds >= 10 else f"{milliseconds:.2g}ms"
-    if seconds < 10 and seconds != int(seconds):
-        return f"{seconds:.3g}s"
-    whole = round(seconds)
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        amount, whole = divmod(whole, size)
-        if amount:
-            parts.append(f"{amount}{unit}")
-    return "".join(parts[:2]) or "0s"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kfp_placement_engine.exceptions import InputError, QuantityError, UnknownStepError
-from kfp_placement_engine.model.quantities import parse_duration
+from kfp_placement_engine.model.durations import parse_duration
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import StepNames
 

@@ -14,9 +14,9 @@ from kfp_placement_engine.lowering.work import duration_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.images import canonical, held_sizes
 from kfp_placement_engine.model.plan import PlannedDriver, PlannedStep
-from kfp_placement_engine.model.quantities import format_duration
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.search.simulation import Schedule

@@ -12,10 +12,9 @@ from pydantic.alias_generators import to_camel
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
 from kfp_placement_engine.model.quantities import (
     parse_cpu,
-    parse_duration,
-    parse_latency_ms,
     parse_quantity,
     parse_resources,
 )

@@ -1,7 +1,6 @@
 """Cluster -> the short Cluster file that people read, and that `cluster_file` reads back."""
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -14,6 +13,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.contract.policy import policy_spec
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.durations import exact_latency_text, exact_seconds_text
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.resources import Resources
@@ -130,7 +130,7 @@ def _latencies(cluster: Cluster) -> dict[str, dict[str, str]]:
         for location, trips in cluster.latencies.items()
         if (
             missing := {
-                name: f"{_plain(latency_ms)}ms"
+                name: exact_latency_text(latency_ms)
                 for name, latency_ms in trips.items()
                 if labelled.get(location, {}).get(name) != latency_ms
             }
@@ -194,16 +194,10 @@ def _defaults(cluster: Cluster) -> dict[str, Any]:
         first, *rest = keys[assumption].split("_")
         name = first + "".join(word.title() for word in rest)
         if assumption.endswith("seconds") and "per" not in assumption:
-            written[name] = f"{_plain(value)}s"
+            written[name] = exact_seconds_text(value)
         else:
             written[name] = int(value)
     return written
-
-
-def _plain(number: float) -> str:
-    """The shortest decimal that reads back as the same number, without an exponent."""
-    text = format(Decimal(repr(float(number))), "f")
-    return text.removesuffix(".0")
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

@@ -6,11 +6,12 @@ with the place of the field: `file.yaml: node n1: spec.taints: must be a list, i
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Self
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
 from kfp_placement_engine.model.quantities import parse_resources
+from kfp_placement_engine.model.times import parse_time
 
 MAX_COUNT = 2**31
 """The largest whole number that is read, where nothing else is said."""
@@ -352,10 +353,9 @@ class Fields:
         if value is None:
             return None
         try:
-            found = datetime.fromisoformat(str(value))
-        except ValueError as error:
+            return parse_time(str(value))
+        except InputError as error:
             raise self.where(key, at).error(f"{value!r:.40} is no time") from error
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
 
     def mapping(self, key: str, at: str | None = None) -> dict[str, Any]:
         """A mapping as it came.

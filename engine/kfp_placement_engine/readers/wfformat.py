@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
-from kfp_placement_engine.model.quantities import MAX_DURATION_SECONDS
+from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
 from kfp_placement_engine.readers.fields import (
     as_list,

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.fields import duration_text, latency_text
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.contract.policy import PLANNED_BY, planning_policy, policy_spec
 from kfp_placement_engine.contract.resources import (
@@ -18,8 +17,13 @@ from kfp_placement_engine.contract.resources import (
 )
 from kfp_placement_engine.contract.rows import PlannedRow, Reason, StateRow
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.durations import (
+    duration_text,
+    latency_text,
+    parse_duration,
+    parse_latency_ms,
+)
 from kfp_placement_engine.model.policy import Actuator, Objective, Search
-from kfp_placement_engine.model.quantities import parse_duration, parse_latency_ms
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.genetic import GeneticParams
 from tests.support.structural_schemas import MANIFESTS, documents

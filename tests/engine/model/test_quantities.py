@@ -5,20 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import QuantityError
-from kfp_placement_engine.model.quantities import (
+from kfp_placement_engine.model.durations import (
     MAX_DURATION_SECONDS,
     MAX_LATENCY_MS,
+    parse_duration,
+    parse_latency_ms,
+)
+from kfp_placement_engine.model.quantities import (
     MAX_QUANTITY,
-    format_duration,
     format_resource,
     format_resources,
     parse_cpu,
-    parse_duration,
-    parse_latency_ms,
     parse_quantity,
     parse_resource,
     parse_resources,
-    plain_decimal,
 )
 
 anything = st.one_of(
@@ -135,88 +135,3 @@ def test_whatever_comes_is_read_or_refused(value: object) -> None:
         except QuantityError:
             continue
         assert 0 <= number <= limit
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("20m", 1200.0),
-        ("1h30m", 5400.0),
-        ("500ms", 0.5),
-        ("1.5h", 5400.0),
-        ("2d", 172_800.0),
-        ("90", 90.0),
-        (90, 90.0),
-        (0.25, 0.25),
-        (1e-05, 1e-05),
-        ("1m0.5s", 60.5),
-        ("3us", 3e-06),
-        ("3µs", 3e-06),
-        ("0", 0.0),
-        ("7.", 7.0),
-    ],
-)
-def test_durations_are_go_s_and_days_and_bare_seconds(text: object, seconds: float) -> None:
-    assert parse_duration(text) == seconds
-
-
-@pytest.mark.parametrize(
-    "text", ["", "abc", "20", "1h 30m", "5 m", "m", "1y", "--1s", float("nan"), float("inf"), True]
-)
-def test_other_text_is_no_duration(text: object) -> None:
-    """Only the bare number among these is one."""
-    if text == "20":
-        assert parse_duration(text) == 20.0
-        return
-    with pytest.raises(QuantityError, match="duration"):
-        parse_duration(text)
-
-
-def test_negative_and_absurd_durations_are_refused() -> None:
-    with pytest.raises(QuantityError, match="negative"):
-        parse_duration("-5m")
-    with pytest.raises(QuantityError, match="negative"):
-        parse_duration(-0.5)
-    with pytest.raises(QuantityError, match="ten years"):
-        parse_duration("4000d")
-    with pytest.raises(QuantityError, match="an hour"):
-        parse_latency_ms("2h")
-
-
-@pytest.mark.parametrize(
-    ("text", "milliseconds"),
-    [("0.289", 0.289), ("0.8ms", 0.8), ("300us", 0.3), ("1s", 1000.0), (40.1, 40.1), ("0.1", 0.1)],
-)
-def test_latencies_are_exact_and_bare_ones_are_milliseconds(
-    text: object, milliseconds: float
-) -> None:
-    assert parse_latency_ms(text) == milliseconds
-
-
-@given(st.floats(0, MAX_LATENCY_MS))
-def test_a_latency_written_plainly_is_read_exactly(milliseconds: float) -> None:
-    assert parse_latency_ms(f"{plain_decimal(milliseconds)}ms") == milliseconds
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0s"),
-        (0.8, "800ms"),
-        (0.0832, "83ms"),
-        (0.00512, "5.1ms"),
-        (1e-5, "0.01ms"),
-        (1e-9, "0s"),
-        (0.9994, "999ms"),
-        (0.9996, "1s"),
-        (3.25, "3.25s"),
-        (45, "45s"),
-        (1200, "20m"),
-        (5400, "1h30m"),
-        (187_200, "2d4h"),
-        (59.7, "1m"),
-        (3661, "1h1m"),
-    ],
-)
-def test_durations_for_people_have_at_most_two_units(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text

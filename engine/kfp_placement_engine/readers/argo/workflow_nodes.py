@@ -6,10 +6,11 @@ fields are kept. The compressed form is read by whoever fetched the object.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.times import parse_time
 
 MAX_NODES = 300_000
 """Nodes read of one Workflow: a step has up to ten, a run up to 20,000 steps."""
@@ -67,10 +68,9 @@ def read_moment(value: object) -> datetime | None:
     if not isinstance(value, str) or not 0 < len(value) <= 64:
         return None
     try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
+        return parse_time(value)
+    except InputError:
         return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _node(raw: object) -> ArgoNode | None:

@@ -11,9 +11,9 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import AWAY_KEYS, NOT_READY_TAINT, UNSCHEDULABLE_TAINT
+from kfp_placement_engine.model.durations import parse_latency_ms
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.quantities import (
-    parse_latency_ms,
     parse_quantity,
     parse_resource,
 )

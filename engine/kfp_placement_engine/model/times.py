@@ -1,0 +1,23 @@
+"""Times as the API server writes them (RFC 3339), both ways."""
+
+from datetime import UTC, datetime
+
+from kfp_placement_engine.exceptions import InputError
+
+
+def parse_time(text: str) -> datetime:
+    """Read a time; one without a zone is UTC.
+
+    Raises:
+        InputError: it is no time.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"{text!r:.40} is no time") from error
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def time_text(time: datetime) -> str:
+    """Write a time to the second, as `metav1.Time`."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
