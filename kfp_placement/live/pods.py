@@ -10,7 +10,6 @@ from kfp_placement_engine.contract.keys import (
     KUBERNETES_SCHEDULER,
     LOCATION_LABEL,
     PLACED_ELSEWHERE,
-    PLAN_GATE,
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
@@ -59,11 +58,6 @@ class PodView:
     location: str = ""
     max_latency_ms: float | None = None
     requires_hosts: bool = False
-
-    @property
-    def gated_by_us(self) -> bool:
-        """Our gate holds it."""
-        return PLAN_GATE in self.gates
 
 
 def pods_by_step(
