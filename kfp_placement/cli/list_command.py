@@ -59,9 +59,9 @@ def list_runs(output_format: str, **target: Any) -> None:
         style = table_style(None, wide=output_format == "wide")
         emit(runs_table(runs, now(), style, namespaces=not namespace), None)
     else:
-        told = (
+        searched = (
             f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
         )
-        click.echo(f"No runs in {told}.", err=True)
+        click.echo(f"No runs in {searched}.", err=True)
     if more:
         click.echo(f"Only {len(runs):,} runs are shown; choose a namespace with -n.", err=True)

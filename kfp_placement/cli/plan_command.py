@@ -171,7 +171,7 @@ def _duration(text: str) -> float:
 )
 @connection_options
 @debug_option
-def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
+def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
     """Show where every step of a run would go.
 
     Which node, when, why, and how that compares with the default scheduler. Follows the
@@ -182,7 +182,7 @@ def plan(output_format: str | None, output: Path | None, **asked: Any) -> int:
 
     check_target(output)
     chosen = format_for(output_format, output)
-    made = make_plan(PlanInputs(**asked))
+    made = make_plan(PlanInputs(**given))
     emit(rendered(made, chosen, output), output)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)

@@ -69,7 +69,7 @@ def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
 
     changed = set_paused(cluster, paused=False, dry_run=dry_run) is not PolicyChange.NONE
     done = "The policy would go on." if dry_run else "The policy goes on."
-    click.echo(_told(done if changed else "The policy was not paused.", dry_run))
+    click.echo(_result(done if changed else "The policy was not paused.", dry_run))
     return ExitCode.OK
 
 
@@ -90,12 +90,12 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
         click.echo(f"Error: the policy is not paused: {visible(str(error))}", err=True)
         missing = isinstance(error, ClusterMissingError)
         return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE
-    told = {
+    sentences = {
         PolicyChange.WRITTEN: "The policy {} paused; --resume undoes it.",
         PolicyChange.CREATED: "There was no policy: a paused one {} created; --resume undoes it.",
         PolicyChange.NONE: "The policy is paused already.",
     }
-    click.echo(_told(told[changed].format("would be" if dry_run else "is"), dry_run))
+    click.echo(_result(sentences[changed].format("would be" if dry_run else "is"), dry_run))
     return ExitCode.OK
 
 
@@ -114,7 +114,7 @@ def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bo
         text = f"{number} released."
     else:
         text = f"{number} released: none bears our gate. Without gates nothing of ours holds pods."
-    click.echo(_told(text, dry_run))
+    click.echo(_result(text, dry_run))
     for pod, why in done.failures.items():
         click.echo(f"Error: {visible(pod)} is not released: {visible(why)}", err=True)
     for pod in done.barred:
@@ -126,5 +126,5 @@ def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bo
     return not done.failures and not done.barred
 
 
-def _told(text: str, dry_run: bool) -> str:
+def _result(text: str, dry_run: bool) -> str:
     return f"{text} (dry run: nothing was changed)" if dry_run else text

@@ -91,8 +91,10 @@ class _Looks(threading.Thread):
 
         name, namespace = self._found.name, self._found.namespace
         try:
-            for look in follow(self._api, namespace, name, pause=time.sleep, tell=self.seen.put):
-                self.seen.put(look)
+            for placement in follow(
+                self._api, namespace, name, pause=time.sleep, tell=self.seen.put
+            ):
+                self.seen.put(placement)
         except Exception as error:
             # Raised again where people see it; nobody would see this thread's end.
             self.seen.put(error)
@@ -109,7 +111,7 @@ class _Watch:
         self._block = block
         self._deadline = deadline
         self._run: RunView | None = None
-        self._told: RunView | None = None
+        self._announced: RunView | None = None
 
     def until_the_end(self, looks: _Looks) -> ExitCode:
         """Show what comes; returns how it ended.
@@ -140,7 +142,7 @@ class _Watch:
             if code is not None:
                 return code
 
-    def _seen(self, look: "JsonObject | None") -> ExitCode | None:
+    def _seen(self, placement: "JsonObject | None") -> ExitCode | None:
         from kfp_placement.live.changes import changes, is_replanned, with_states_seen
         from kfp_placement.live.exceptions import ClusterError
         from kfp_placement.live.formatting import clock_text
@@ -148,9 +150,9 @@ class _Watch:
         from kfp_placement.live.workflows import with_failure
         from kfp_placement_engine.contract.placement import Phase
 
-        if look is None:
+        if placement is None:
             return self._absent()
-        run = with_states_seen(self._run, run_view(look, run_name=self._found.run_name))
+        run = with_states_seen(self._run, run_view(placement, run_name=self._found.run_name))
         try:
             run = with_failure(self._api, run)
         except ClusterError as error:
@@ -158,10 +160,10 @@ class _Watch:
                 f"Warning: why it failed is not known: {visible(str(error))}", err=True
             )
         moment = now()
-        for line in changes(self._run, run, moment, self._told):
+        for line in changes(self._run, run, moment, self._announced):
             self._block.print(f"{clock_text(moment)} {line}")
-        if self._told is None or is_replanned(self._told, run):
-            self._told = run if run.placement is not None else None
+        if self._announced is None or is_replanned(self._announced, run):
+            self._announced = run if run.placement is not None else None
         self._run = run
         if run.ended:
             return ExitCode.OK if run.phase == Phase.SUCCEEDED else ExitCode.FAILURE

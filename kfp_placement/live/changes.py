@@ -24,7 +24,7 @@ _NEWS_SECONDS = 5.0
 
 
 def changes(
-    before: RunView | None, run: RunView, now: datetime, told: RunView | None = None
+    before: RunView | None, run: RunView, now: datetime, announced: RunView | None = None
 ) -> Iterator[str]:
     """Lines for people, the run's own first.
 
@@ -32,7 +32,7 @@ def changes(
         before: what was seen last; None = nothing.
         run: what is seen now.
         now: the time.
-        told: of which plan people know; None = of the one seen last.
+        announced: of which plan people know; None = of the one seen last.
     """
     if before is None or before.placement is None:
         yield _first(run, now)
@@ -40,7 +40,7 @@ def changes(
     if run.placement is None:
         yield f"cannot be read any more: {sentence(run.problems[0])}" if run.problems else "gone"
         return
-    if is_replanned(before if told is None else told, run):
+    if is_replanned(before if announced is None else announced, run):
         yield f"replanned (revision {run.placement.spec.revision}): {makespans_text(run)}"
     known = {(each.type, each.reason, each.message) for each in before.alarms}
     for each in run.alarms:
@@ -51,21 +51,21 @@ def changes(
         yield ending(run) if run.ended else f"{shown(run.phase, 20)}, {progress_text(run)}"
 
 
-def is_replanned(told: RunView, run: RunView) -> bool:
+def is_replanned(announced: RunView, run: RunView) -> bool:
     """Whether a later plan has news: other nodes, or an end that moves by itself.
 
     While a step waits, every plan ends later by the time that has passed: that is no news.
 
     Args:
-        told: the run with the plan that people know.
+        announced: the run with the plan that people know.
         run: the run now.
     """
-    if told.placement is None or run.placement is None:
+    if announced.placement is None or run.placement is None:
         return False
-    old, new = told.placement.spec, run.placement.spec
+    old, new = announced.placement.spec, run.placement.spec
     if old.revision == new.revision:
         return False
-    if _moved(told, run):
+    if _moved(announced, run):
         return True
     if old.makespan_seconds is None or new.makespan_seconds is None:
         return old.makespan_seconds != new.makespan_seconds
@@ -75,9 +75,9 @@ def is_replanned(told: RunView, run: RunView) -> bool:
     return abs(moved_seconds) > _NEWS_SECONDS and not slid
 
 
-def _moved(told: RunView, run: RunView) -> bool:
+def _moved(announced: RunView, run: RunView) -> bool:
     """Whether a step still to end is to go elsewhere, or has come new."""
-    known = {step.name: step.planned_node for step in told.steps}
+    known = {step.name: step.planned_node for step in announced.steps}
     return any(
         step.name not in known or step.planned_node != known[step.name]
         for step in run.steps
@@ -109,10 +109,10 @@ def _with_state(old: StepView | None, step: StepView) -> StepView:
 
 def ending(run: RunView) -> str:
     """How it ended: `Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned`."""
-    told = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
+    parts = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
     if run.workflow_message:
-        told.append(f"Argo says: {run.workflow_message}")
-    return sentence(", ".join(told))
+        parts.append(f"Argo says: {run.workflow_message}")
+    return sentence(", ".join(parts))
 
 
 def _first(run: RunView, now: datetime) -> str:
@@ -121,9 +121,9 @@ def _first(run: RunView, now: datetime) -> str:
     if run.ended:
         return f"{run_title(run)}: {ending(run)}"
     waits = waiting_summary(run, now)
-    told = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
-    told += [f"waiting: {waits}"] if waits else []
-    return f"{run_title(run)}: {', '.join(told)}"
+    parts = [shown(run.phase, 20), progress_text(run), makespans_text(run)]
+    parts += [f"waiting: {waits}"] if waits else []
+    return f"{run_title(run)}: {', '.join(parts)}"
 
 
 def _step_changes(before: RunView, run: RunView, now: datetime) -> Iterator[str]:
@@ -142,13 +142,13 @@ def _key(step: StepView) -> tuple[str, str | None, str]:
 def _step(run: RunView, step: StepView, now: datetime) -> str:
     if step.waiting is not None:
         return sentence(run.waiting_sentence(step, now))
-    told = [shown(step.state, 20)]
+    parts = [shown(step.state, 20)]
     if step.node is not None:
-        told[0] += f" on {name_text(step.node)}"
+        parts[0] += f" on {name_text(step.node)}"
     if step.is_elsewhere:
-        told.append(f"planned on {name_text(step.planned_node)}")
+        parts.append(f"planned on {name_text(step.planned_node)}")
     if step.state == StepState.RUNNING or step.state in ENDED_STATES:
-        told.append(drift_text(step))
+        parts.append(drift_text(step))
     if step.state == StepState.RUNNING:
-        told.append(f"until about {values.duration(step.planned_finish_seconds)}")
-    return ", ".join(filter(None, told))
+        parts.append(f"until about {values.duration(step.planned_finish_seconds)}")
+    return ", ".join(filter(None, parts))

@@ -130,7 +130,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
             "phase": pod.phase,
             "node": pod.node or None,
             "gates": list(pod.gates),
-            "message": pod.said or None,
+            "message": pod.message or None,
         },
     }
 

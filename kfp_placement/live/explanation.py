@@ -119,8 +119,8 @@ def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableS
 
 def _why(run: RunView, step: StepView, now: datetime) -> str:
     waits = _waits(run, step, now)
-    told = [f"waits {waits}" if waits else "", *_off(step), step.reason]
-    return "; ".join(sentence(text) for text in told if text)
+    parts = [f"waits {waits}" if waits else "", *_off(step), step.reason]
+    return "; ".join(sentence(text) for text in parts if text)
 
 
 def where(step: StepView) -> str:
@@ -149,8 +149,8 @@ def _block(run: RunView, step: StepView, now: datetime, style: TableStyle) -> li
 
 
 def _joined(*texts: str) -> str:
-    told = [text for text in texts if text and text != NONE]
-    return ", ".join(told)
+    parts = [text for text in texts if text and text != NONE]
+    return ", ".join(parts)
 
 
 def _others(step: StepView) -> list[str]:
@@ -173,12 +173,12 @@ def _alternative(alternative: AlternativeView, *, is_ruled: bool) -> str:
 
 def _waits(run: RunView, step: StepView, now: datetime) -> str:
     """What the planner says it waits for, else what Kubernetes says of the pod; "" = nothing."""
-    told = run.waiting_sentence(step, now)
-    if told:
-        return told.removeprefix("waits ")
+    sentence_of_plan = run.waiting_sentence(step, now)
+    if sentence_of_plan:
+        return sentence_of_plan.removeprefix("waits ")
     pod = step.pod
-    if pod is not None and pod.phase == "Pending" and (pod.gates or pod.said):
-        return f"as Kubernetes says: {pod.said}" if pod.said else "for its scheduling gates"
+    if pod is not None and pod.phase == "Pending" and (pod.gates or pod.message):
+        return f"as Kubernetes says: {pod.message}" if pod.message else "for its scheduling gates"
     return ""
 
 
@@ -197,8 +197,8 @@ def _pod_facts(step: StepView) -> list[str]:
     for gate in pod.gates[:8]:
         whose = "ours" if gate == PLAN_GATE else "not ours; whoever set it takes it off"
         facts.append(f"scheduling gate {shown(gate, 120)} ({whose})")
-    if pod.said:
-        facts.append(f"Kubernetes says: {sentence(pod.said)}")
+    if pod.message:
+        facts.append(f"Kubernetes says: {sentence(pod.message)}")
     return facts
 
 

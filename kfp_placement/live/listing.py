@@ -84,20 +84,20 @@ def _first_plan(run: RunView) -> str:
 
 def notes(run: RunView) -> str:
     """What somebody should know of a run, in a line."""
-    told = [alarm_text(each) for each in run.alarms]
+    remarks = [alarm_text(each) for each in run.alarms]
     if run.failed:
-        told.append(_failure(run))
+        remarks.append(_failure(run))
     elsewhere = sum(step.is_elsewhere for step in run.steps)
     if elsewhere:
-        told.append(f"{values.counted(elsewhere, 'step')} not on the planned node")
-    told += [sentence(problem) for problem in run.problems[:1]]
-    return "; ".join(told)
+        remarks.append(f"{values.counted(elsewhere, 'step')} not on the planned node")
+    remarks += [sentence(problem) for problem in run.problems[:1]]
+    return "; ".join(remarks)
 
 
 def _failure(run: RunView) -> str:
     """What became of the steps of a run that failed; why, its Workflow says, which is not read."""
     counts = [(run.count(state), state) for state in (StepState.FAILED, StepState.SKIPPED)]
-    told = ", ".join(
+    steps = ", ".join(
         f"{values.counted(number, 'step')} {state}" for number, state in counts if number
     )
-    return f"{told}: `explain` says why" if told else "`explain` says why"
+    return f"{steps}: `explain` says why" if steps else "`explain` says why"

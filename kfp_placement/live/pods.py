@@ -35,7 +35,7 @@ class PodView:
         node: where it is bound to; "" = nowhere.
         phase: as Kubernetes says.
         gates: scheduling gates, ours and others'.
-        said: what keeps it from running, in Kubernetes' words; "" = nothing is said.
+        message: what keeps it from running, in Kubernetes' words; "" = nothing is said.
         elsewhere: why it is not on its planned node, from the event; "" = nothing is said.
         created_at: as Kubernetes writes it.
         scheduler: that places it.
@@ -50,7 +50,7 @@ class PodView:
     node: str
     phase: str
     gates: tuple[str, ...] = ()
-    said: str = ""
+    message: str = ""
     elsewhere: str = ""
     created_at: str = ""
     scheduler: str = ""
@@ -75,14 +75,14 @@ def pods_by_step(
         steps: names of the plan's steps.
     """
     names = frozenset(steps)
-    told = _messages(events)
+    deviations = _messages(events)
     found: dict[str, PodView] = {}
     for raw in pods:
         try:
             step = _step(raw, workflow, names)
             if step is None:
                 continue
-            view = _view(raw, told)
+            view = _view(raw, deviations)
         except InputError:
             continue
         before = found.get(step)
@@ -98,7 +98,7 @@ def _step(raw: Mapping[str, Any], workflow: str, names: frozenset[str]) -> str |
     return step_of_executor(node_name, workflow, names) if node_name else None
 
 
-def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
+def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
     metadata = as_mapping(raw.get("metadata"), "pod")
     spec, status = as_mapping(raw.get("spec"), "pod"), as_mapping(raw.get("status"), "pod")
     labels = as_mapping(metadata.get("labels"), "pod")
@@ -108,8 +108,8 @@ def _view(raw: Mapping[str, Any], told: Mapping[str, str]) -> PodView:
         node=_text(spec, "nodeName"),
         phase=_text(status, "phase") or "Pending",
         gates=gates_of(raw),
-        said=_said(status),
-        elsewhere=told.get(_text(metadata, "uid"), ""),
+        message=_message(status),
+        elsewhere=deviations.get(_text(metadata, "uid"), ""),
         created_at=_text(metadata, "creationTimestamp"),
         scheduler=_text(spec, "schedulerName") or KUBERNETES_SCHEDULER,
         mark=_text(labels, SCHEDULER_LABEL),
@@ -130,7 +130,7 @@ def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(_text(as_mapping(gate, "pod: schedulingGates"), "name") for gate in gates)
 
 
-def _said(status: Mapping[str, Any]) -> str:
+def _message(status: Mapping[str, Any]) -> str:
     """Why it failed, else why it has no node, else why a container does not start."""
     if status.get("phase") in _ENDED:
         return ": ".join(filter(None, (_text(status, "reason"), _text(status, "message"))))

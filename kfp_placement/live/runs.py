@@ -86,10 +86,10 @@ class StepView:
     @property
     def why_elsewhere(self) -> tuple[str, ...]:
         """What the event says of that, and what to say of a limit; empty = nothing is known."""
-        told = self.pod.elsewhere if self.is_elsewhere and self.pod is not None else ""
+        deviation = self.pod.elsewhere if self.is_elsewhere and self.pod is not None else ""
         is_planned_here = self.planned_node is not None and self.planned_node == self.node
         is_kept = is_planned_here and not self.latency.is_beyond
-        return tuple(filter(None, (told, "" if is_kept else self.unkept_limit)))
+        return tuple(filter(None, (deviation, "" if is_kept else self.unkept_limit)))
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,8 @@ def with_failure(api: Api, run: RunView) -> RunView:
         message = as_text(status.get("message"), "workflow")
     except InputError:
         return run
-    told = _first_failure(status.get("nodes"), run.name) or message
-    return replace(run, workflow_message=told[:MAX_TEXT_CHARACTERS].strip())
+    cause = _first_failure(status.get("nodes"), run.name) or message
+    return replace(run, workflow_message=cause[:MAX_TEXT_CHARACTERS].strip())
 
 
 def _first_failure(nodes: object, run: str) -> str:

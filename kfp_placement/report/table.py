@@ -121,8 +121,8 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         below.append(f"beyond rule: {summary.beyond_rule(plan)}")
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]
     unending = summary.unending(plan)
-    told = textwrap.wrap(unending, style.columns) if style.columns else [unending]
-    return [*head, *map(paint.red, told if unending else ())]
+    lines = textwrap.wrap(unending, style.columns) if style.columns else [unending]
+    return [*head, *map(paint.red, lines if unending else ())]
 
 
 def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
