@@ -24,6 +24,7 @@ from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
+from tests.support.placements import planned_nodes
 from tests.support.runnable_workflow import read_package
 from tests.support.samples import load_sample
 from tests.support.taxi_cluster import NEAREST, taxi_nodes, with_durations
@@ -186,7 +187,7 @@ class Story:
             self._tell_end(placement)
 
     def _tell_plan(self, placement: PipelinePlacement) -> None:
-        plan = placement.planned_nodes()
+        plan = planned_nodes(placement)
         moved = [step for step in plan if self._plan.get(step) != plan[step]]
         if not moved:
             return

@@ -4,7 +4,6 @@ Anybody with the right to write one may have written it: what cannot be read is 
 but as `InputError`.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -186,11 +185,3 @@ class PipelinePlacement(Resource):
         if index is None or not 0 <= index < len(self.spec.nodes):
             return None
         return self.spec.nodes[index]
-
-    def planned_nodes(self) -> Mapping[str, str]:
-        """The node of every step that has one, by the step's name: what the extender asks for."""
-        return {
-            row.name: self.spec.nodes[row.node]
-            for row in self.planned_rows().rows
-            if row is not None and row.node is not None
-        }

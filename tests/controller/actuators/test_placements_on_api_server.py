@@ -15,6 +15,7 @@ from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
+from tests.support.placements import planned_nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
 
@@ -62,7 +63,7 @@ def test_a_plan_is_created_then_changed_and_its_status_stays(writer, a_placement
     writer.write_plan(a_placement(revision=2, steps=steps, firstMakespan="10s"), known)
     found = stored()
     assert found.spec.revision == 2
-    assert found.planned_nodes() == {"train": "n1"}
+    assert planned_nodes(found) == {"train": "n1"}
     assert found.spec.makespan_seconds is None
     assert found.spec.first_makespan_seconds == 10
     assert found.status.phase == "Running"

@@ -15,6 +15,7 @@ from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.argo.watching import Key, Watched, Watching, key_of, version_of
+from tests.support.placements import planned_nodes
 
 _COMPLETED = "workflows.argoproj.io/completed"
 _WORKFLOW = "workflows.argoproj.io/workflow"
@@ -101,7 +102,7 @@ class SeenRun:
         """Where the step was planned when the object of that version was written."""
         for plan in reversed(self.plans):
             if plan.version < before:
-                return plan.placement.planned_nodes().get(step)
+                return planned_nodes(plan.placement).get(step)
         return None
 
 

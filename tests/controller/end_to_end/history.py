@@ -12,6 +12,7 @@ from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from tests.controlplane.api import Api
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, Watching, key_of, version_of
+from tests.support.placements import planned_nodes
 
 JsonObject = dict[str, Any]
 
@@ -121,7 +122,7 @@ class History(Watching):
 
 def step_node(placement: PipelinePlacement, pod: JsonObject) -> str | None:
     """Where a placement wants a pod, or None."""
-    planned = placement.planned_nodes()
+    planned = planned_nodes(placement)
     step = step_of_pod(pod, placement)
     return None if step is None else planned.get(step)
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from kfp_placement_engine.contract.rows import StateRow
 from tests.support.installation import Installation
+from tests.support.placements import planned_nodes
 
 
-def planned_nodes(installation: Installation, run: str, team: str) -> Mapping[str, str]:
+def nodes_planned_for(installation: Installation, run: str, team: str) -> Mapping[str, str]:
     """Where the steps of a run that is planned go."""
     placement = installation.placement(run, team)
     assert placement is not None
-    return placement.planned_nodes()
+    return planned_nodes(placement)
 
 
 def actual_node(installation: Installation, run: str, team: str, name: str) -> str | None:

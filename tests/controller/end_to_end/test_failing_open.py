@@ -19,6 +19,7 @@ from tests.controller.end_to_end.taxi_runs import (
 )
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, SCHEDULER, Installation
+from tests.support.placements import planned_nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -47,7 +48,7 @@ def test_a_planner_that_dies_leaves_its_plan_behind(installation, team):
         plan = installation.placement(run, team)
         pods = executors(installation, team)
     assert plan is not None
-    assert pods["predict"]["spec"]["nodeName"] == plan.planned_nodes()["predict"]
+    assert pods["predict"]["spec"]["nodeName"] == planned_nodes(plan)["predict"]
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import pytest
 
 from tests.controller.end_to_end.placements import (
     actual_node,
-    planned_nodes,
+    nodes_planned_for,
     why_elsewhere,
 )
 from tests.controller.end_to_end.small_pipelines import chain
@@ -38,7 +38,7 @@ def test_a_lost_node_loses_no_run(installation, team, doomed_node):
     wait_until(lambda: phase_of(installation, lost) == "Running", "the step to run")
     housekeeping.lose_node(installation.api, doomed_node)
     wait_until(
-        lambda: planned_nodes(installation, run, team)["s2"] == CLOUD,
+        lambda: nodes_planned_for(installation, run, team)["s2"] == CLOUD,
         "a plan for the next step",
         state=lambda: installation.placement(run, team),
     )
@@ -56,7 +56,7 @@ def test_a_lost_node_loses_no_run(installation, team, doomed_node):
         state=lambda: installation.placement(run, team),
     )
     # What was planned when this pod came is kept, unless there was time for another plan.
-    if planned_nodes(installation, run, team)["s1"] == doomed_node:
+    if nodes_planned_for(installation, run, team)["s1"] == doomed_node:
         wait_until(lambda: why_elsewhere(installation, team), "an event that says why")
         assert why_elsewhere(installation, team) == [
             f"planned on {doomed_node}, placed on {CLOUD}: it is not ready"

@@ -12,7 +12,7 @@ from kfp import dsl, kubernetes
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType
 from kfp_placement_engine.contract.rows import StateRow, WaitingFor
-from tests.controller.end_to_end.placements import planned_nodes, state_of
+from tests.controller.end_to_end.placements import nodes_planned_for, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.taxi_runs import JsonObject, bound
 from tests.controlplane import housekeeping, objects
@@ -114,7 +114,7 @@ def test_a_cordoned_node_gets_no_further_step(installation, team):
     installation.api.patch(node, {"spec": {"unschedulable": True}})
     try:
         wait_until(
-            lambda: planned_nodes(installation, run, team)["s2"] in {HOME, NITLAB},
+            lambda: nodes_planned_for(installation, run, team)["s2"] in {HOME, NITLAB},
             "a plan without the cordoned node",
         )
         installation.wait_for_success(run, team)

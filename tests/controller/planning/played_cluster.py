@@ -36,6 +36,7 @@ from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
 from tests.support import recording
+from tests.support.placements import planned_nodes
 
 if TYPE_CHECKING:
     from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
@@ -259,7 +260,7 @@ class PlayedCluster:
         if placement is not None and run is not None and run.pods.index is not None:
             node_name = metadata["annotations"]["workflows.argoproj.io/node-name"]
             identity = run.pods.index.identify(node_name)
-            return placement.planned_nodes().get(identity.name if identity else "")
+            return planned_nodes(placement).get(identity.name if identity else "")
         return None
 
     def _admit(self, pod: Json) -> None:

@@ -15,6 +15,7 @@ from tests.controller.planning.test_scenarios import a_chain, a_step, started, s
 from tests.controlplane.argo.small_workflows import dag, task, workflow
 from tests.controlplane.kubelet.workload import WorkloadSettings
 from tests.support.kubernetes import node_object
+from tests.support.placements import planned_nodes
 from tests.support.taxi_cluster import with_durations
 
 HOLDS = ("suspended", "Pending", "")
@@ -146,10 +147,10 @@ def test_others_may_gain_by_the_room_of_a_run_that_is_held_back():
     pair = workflow(dag("main", task("a"), task("b")), a_step())
     submit(cluster, pair)
     pass_seconds(cluster, 6)
-    assert len(set(cluster.placement("wf").planned_nodes().values())) == 1
+    assert len(set(planned_nodes(cluster.placement("wf")).values())) == 1
     cluster.postpone("held", "Pending")
     pass_seconds(cluster, 3)
-    assert set(cluster.placement("wf").planned_nodes().values()) == {"n0", "n1"}
+    assert set(planned_nodes(cluster.placement("wf")).values()) == {"n0", "n1"}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.argo.state import write_time
 from tests.support.kubernetes import node_object
+from tests.support.placements import planned_nodes
 
 PARAMS = PlanningParams(look_seconds=30)
 
@@ -202,12 +203,12 @@ def test_a_lost_node_lets_waiting_steps_move():
     cluster = a_cluster(*(node_object(f"n{n}") for n in range(2)))
     submit(cluster)
     cluster.run(lambda: len(cluster.rounds) == 1)
-    planned = cluster.placement("wf").planned_nodes()["second"]
+    planned = planned_nodes(cluster.placement("wf"))["second"]
     cordoned = node_object(planned, spec={"unschedulable": True})
     cluster.set_node(cordoned)
     cluster.run(lambda: len(cluster.rounds) > 1)
     cluster.step(lambda: True)
-    assert cluster.placement("wf").planned_nodes()["second"] != planned
+    assert planned_nodes(cluster.placement("wf"))["second"] != planned
 
 
 @pytest.mark.parametrize("first_failed", [True, False])
@@ -220,7 +221,7 @@ def test_a_step_that_has_lost_its_node_is_planned_elsewhere(first_failed):
     cluster.run(started(cluster))
 
     def planned():
-        return cluster.placement("wf").planned_nodes()["first"]
+        return planned_nodes(cluster.placement("wf"))["first"]
 
     lost = planned()
     cluster.remove_node(lost)

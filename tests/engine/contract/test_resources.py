@@ -26,6 +26,7 @@ from kfp_placement_engine.model.durations import (
 from kfp_placement_engine.model.policy import Actuator, Objective, Search
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.genetic import GeneticParams
+from tests.support.placements import planned_nodes
 from tests.support.structural_schemas import MANIFESTS, documents
 
 
@@ -163,7 +164,7 @@ def test_a_location_knows_the_first_entry_that_matches():
 
 def test_a_placement_says_where_each_step_goes():
     placement = read_resource(PipelinePlacement, a_placement())
-    assert placement.planned_nodes() == {
+    assert planned_nodes(placement) == {
         "fetch": "nitos-cloud-node",
         "train": "nitos-cloud-node",
         "predict": "home-edge-node",
@@ -215,14 +216,14 @@ def test_a_newer_revision_can_be_read():
     assert placement.spec.dispatch == "psychic"
     assert placement.status is not None
     assert placement.status.phase == "Dreaming"
-    assert len(placement.planned_nodes()) == 3
+    assert len(planned_nodes(placement)) == 3
 
 
 def test_a_bad_row_spoils_no_other():
     placement = read_resource(
         PipelinePlacement, a_placement(spec_steps=[["a", 0], ["b", 7], [[[]]], ["c", 1]])
     )
-    assert placement.planned_nodes() == {"a": "nitos-cloud-node", "c": "nitlab-edge-node"}
+    assert planned_nodes(placement) == {"a": "nitos-cloud-node", "c": "nitlab-edge-node"}
     assert len(placement.planned_rows().problems) == 2
 
 
@@ -284,7 +285,7 @@ def test_reading_fails_with_our_own_error_only(part, data):
         placement = read_resource(PipelinePlacement, found)
     except InputError:
         return
-    placement.planned_nodes()
+    planned_nodes(placement)
     placement.state_rows()
 
 

@@ -1,0 +1,14 @@
+"""What a PipelinePlacement says, as tests ask it."""
+
+from collections.abc import Mapping
+
+from kfp_placement_engine.contract.placement import PipelinePlacement
+
+
+def planned_nodes(placement: PipelinePlacement) -> Mapping[str, str]:
+    """The node of every step that has one, by the step's name."""
+    return {
+        row.name: placement.spec.nodes[row.node]
+        for row in placement.planned_rows().rows
+        if row is not None and row.node is not None
+    }
