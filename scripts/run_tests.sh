@@ -77,15 +77,5 @@ with_cluster || exit "$failed"
 # the programs waits for them; until then the builder's news are shown.
 tail -n +1 -f "$log" &
 reader=$!
-"$python" -m pytest -ra "$@" -n "${WORKERS:-2}" --dist loadfile --cluster -m cluster
-case $? in
-    0 | 5) ;;
-    1)
-        # Real processes wait for each other there, and two control planes share the machine: what
-        # failed is run once more by itself, and only what fails twice fails the whole.
-        echo "what failed is run once more, alone" >&2
-        run_pytest "$@" -n 0 --cluster -m cluster --last-failed
-        ;;
-    *) failed=1 ;;
-esac
+run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --cluster -m cluster
 exit "$failed"

@@ -98,22 +98,15 @@ def test_chosen_tests_are_run_without_a_build_and_a_judgement(checkout):
     assert not (checkout.folder / "builder").exists()
 
 
-@pytest.mark.parametrize("word", ["not cluster", "coverage report"])
-def test_every_part_is_run_and_any_can_fail_the_whole(checkout, word):
+@pytest.mark.parametrize("word", ["not cluster", "coverage report", "--dist"])
+def test_every_part_is_run_once_and_any_can_fail_the_whole(checkout, word):
     assert checkout.run(word=word, code=1) == 1
     assert len(checkout.calls()) == 3
 
 
-def test_what_fails_on_a_control_plane_is_run_once_more_alone(checkout):
-    assert checkout.run(word="--dist", code=1) == 0
-    *_, cluster, again = checkout.calls()
-    assert cluster == "-m pytest -ra -n 2 --dist loadfile --cluster -m cluster"
-    assert again == "-m pytest -ra -n 0 --cluster -m cluster --last-failed"
-
-
-@pytest.mark.parametrize(("word", "code"), [("--cluster", 1), ("--dist", 2)])
-def test_what_fails_twice_or_breaks_off_fails_the_whole(checkout, word, code):
-    assert checkout.run(word=word, code=code) == 1
+@pytest.mark.parametrize("word", ["not cluster", "--dist"])
+def test_tests_that_break_off_fail_the_whole(checkout, word):
+    assert checkout.run(word=word, code=2) == 1
 
 
 @pytest.mark.parametrize("word", ["not cluster", "--cluster"])
