@@ -4,13 +4,10 @@ import json
 
 import pytest
 
-from tests.support.local_runs import local_runner
+from tests.support.local_runs import WITHOUT_RESOURCES, local_runner
 from tests.support.samples import load_sample
 
-# What kfp says where a pipeline asks for CPU, and the local runner has but this machine's.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Task .* no effect in the current local runner:UserWarning"
-)
+pytestmark = WITHOUT_RESOURCES
 
 
 @pytest.fixture

@@ -4,12 +4,10 @@ import pytest
 from kfp import dsl
 
 from kfp_placement import place, placed, placed_pipeline
-from tests.support.local_runs import local_runner
+from tests.support.local_runs import WITHOUT_RESOURCES, local_runner
 from tests.support.pipelines import fetch, predict, train, work
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:Task .* no effect in the current local runner:UserWarning"
-)
+pytestmark = WITHOUT_RESOURCES
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,11 @@ import pytest
 from kfp import local
 from kfp.local import config
 
+# What kfp says where a pipeline asks for CPU, and the local runner has but this machine's.
+WITHOUT_RESOURCES = pytest.mark.filterwarnings(
+    "ignore:Task .* no effect in the current local runner:UserWarning"
+)
+
 _PIP = """import sys
 from pathlib import Path
 with (Path(__file__).parent / "pip-calls").open("a") as calls:

@@ -1,6 +1,8 @@
 """One installation for all end-to-end tests, on the three nodes of the taxi sample."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
 from tests.support.taxi_cluster import taxi_nodes
+
+AtWork = Callable[..., AbstractContextManager[Installation]]
+"""Given names of features, and by keyword what the policy is to have, an installation at work."""
 
 _RUNNING: pytest.StashKey[list[Installation]] = pytest.StashKey()
 
@@ -33,50 +38,52 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def installation(
+def at_work(
     request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
-) -> Iterator[Installation]:
-    """The shipped installation at work; tests leave its processes and nodes as they were."""
-    yield from _at_work(request, InstallationOptions(policy=POLICY, argo=argo_program))
+) -> AtWork:
+    """Starts the shipped installation, on a control plane of its own."""
+
+    @contextlib.contextmanager
+    def start(*features: str, **policy: Any) -> Iterator[Installation]:
+        options = InstallationOptions(
+            features=features, policy={**POLICY, **policy}, argo=argo_program
+        )
+        with ControlPlane(PlaneOptions(play_pods=False)) as plane:
+            housekeeping.add_nodes(plane.api, *taxi_nodes())
+            with Installation(plane, options) as running:
+                request.config.stash.setdefault(_RUNNING, []).append(running)
+                yield running
+                request.config.stash[_RUNNING].remove(running)
+
+    return start
 
 
-def _at_work(
-    request: pytest.FixtureRequest, options: InstallationOptions
-) -> Iterator[Installation]:
-    with ControlPlane(PlaneOptions(play_pods=False)) as plane:
-        housekeeping.add_nodes(plane.api, *taxi_nodes())
-        with Installation(plane, options) as running:
-            request.config.stash.setdefault(_RUNNING, []).append(running)
-            yield running
-            request.config.stash[_RUNNING].remove(running)
+@pytest.fixture(scope="session")
+def installation(at_work: AtWork) -> Iterator[Installation]:
+    """The one of most tests, which leave its processes and nodes as they were."""
+    with at_work() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
-def gated_installation(
-    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
-) -> Iterator[Installation]:
-    """The same with `features/gates`, on a control plane of its own."""
-    options = InstallationOptions(features=("gates",), policy=POLICY, argo=argo_program)
-    yield from _at_work(request, options)
+def gated_installation(at_work: AtWork) -> Iterator[Installation]:
+    """The same with `features/gates`."""
+    with at_work("gates") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
-def choosy_installation(
-    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
-) -> Iterator[Installation]:
-    """The same with `features/opt-in`, on a control plane of its own."""
-    options = InstallationOptions(features=("opt-in",), policy=POLICY, argo=argo_program)
-    yield from _at_work(request, options)
+def choosy_installation(at_work: AtWork) -> Iterator[Installation]:
+    """The same with `features/opt-in`."""
+    with at_work("opt-in") as running:
+        yield running
 
 
 @pytest.fixture
-def own_installation(
-    request: pytest.FixtureRequest, control_plane_programs: None, argo_program: ArgoProgram | None
-) -> Iterator[Installation]:
+def own_installation(request: pytest.FixtureRequest, at_work: AtWork) -> Iterator[Installation]:
     """One that a test may take apart, with the features that it names, placed by the extender."""
-    policy = {**POLICY, "actuator": "extender"}
-    options = InstallationOptions(features=request.param, policy=policy, argo=argo_program)
-    yield from _at_work(request, options)
+    with at_work(*request.param, actuator="extender") as running:
+        yield running
 
 
 @pytest.fixture

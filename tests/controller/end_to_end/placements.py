@@ -36,3 +36,9 @@ def why_elsewhere(installation: Installation, team: str) -> list[str]:
     """What events say of pods that are not where they were planned."""
     events = installation.api.list("events.k8s.io/v1", "Event", team)
     return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]
+
+
+def phase(installation: Installation, run: str, team: str) -> str | None:
+    """What the placement says of the run."""
+    placement = installation.placement(run, team)
+    return None if placement is None or placement.status is None else placement.status.phase

@@ -64,3 +64,8 @@ def schedulers_at_end(installation: Installation, run: str, namespace: str) -> d
     installation.wait_for_success(run, namespace, timeout_seconds=90)
     pods = executors(installation, namespace)
     return {step: pod["spec"]["schedulerName"] for step, pod in pods.items()}
+
+
+def is_refused(pod: JsonObject) -> bool:
+    """Whether a kubelet had no room for it."""
+    return str(pod["status"].get("reason", "")).startswith("OutOf")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from kfp_placement_engine.contract.keys import API_VERSION, DEFAULT_SCHEDULER
+from tests.controller.end_to_end.placements import phase
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors, schedulers_at_end
 from tests.controlplane.argo.watching import Watched, version_of
@@ -106,8 +107,3 @@ def test_a_planner_that_wakes_up_overwrites_nothing_of_its_successor(installatio
         assert epochs == sorted(epochs)
         assert epochs[-1] > first
     wait_until(lambda: installation.metric(PLANNER, "leading"), "the old one to lead again", 60)
-
-
-def phase(installation: Installation, run: str, team: str) -> str | None:
-    placement = installation.placement(run, team)
-    return None if placement is None or placement.status is None else placement.status.phase

@@ -3,6 +3,7 @@
 import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER, ENABLED_LABEL
+from tests.controller.end_to_end.placements import phase
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, executors
 from tests.controller.end_to_end.test_situations import full
@@ -87,8 +88,3 @@ def epoch(installation: Installation, run: str, team: str) -> int:
 def revision(installation: Installation, run: str, team: str) -> int:
     placement = installation.placement(run, team)
     return 0 if placement is None else placement.spec.revision
-
-
-def phase(installation: Installation, run: str, team: str) -> str | None:
-    placement = installation.placement(run, team)
-    return None if placement is None or placement.status is None else placement.status.phase

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
 from tests.controller.end_to_end.small_pipelines import chain
-from tests.controller.end_to_end.taxi_runs import JsonObject
+from tests.controller.end_to_end.taxi_runs import JsonObject, is_refused
 from tests.controlplane import objects
 from tests.controlplane.kubelet.workload import HINTS
 from tests.controlplane.waiting import wait_until
@@ -95,8 +95,3 @@ def unfinished(installation: Installation, team: str) -> list[str]:
         for pod in installation.pods(team)
         if pod["status"].get("phase") not in ("Succeeded", "Failed")
     ]
-
-
-def is_refused(pod: JsonObject) -> bool:
-    """Whether a kubelet had no room for it."""
-    return str(pod["status"].get("reason", "")).startswith("OutOf")

@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.placement import ConditionReason, ConditionTy
 from kfp_placement_engine.contract.rows import StateRow, WaitingFor
 from tests.controller.end_to_end.placements import nodes_planned_for, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
-from tests.controller.end_to_end.taxi_runs import JsonObject, bound
+from tests.controller.end_to_end.taxi_runs import JsonObject, bound, is_refused
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.state import LABEL_WORKFLOW
 from tests.controlplane.kubelet.workload import HINTS
@@ -231,8 +231,3 @@ def test_rooms_that_two_schedulers_book_at_once_are_counted(installation, team):
     assert {run: "Failed" if run in refused_runs else "Succeeded" for run in runs} == dict(
         zip(runs, phases, strict=True)
     )
-
-
-def is_refused(pod: JsonObject) -> bool:
-    """Whether a kubelet had no room for it."""
-    return str(pod["status"].get("reason", "")).startswith("OutOf")
