@@ -41,8 +41,9 @@ from kfp_placement_controller.extender.scheduling_request import SchedulingReque
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.deviations import tell_elsewhere
-from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.settings import ExtendSettings
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
@@ -98,7 +99,7 @@ class ExtendProcess:
         """Connect everything; start nothing."""
         self._settings = settings
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=_now)
-        self._memory = Memory()
+        self._memory = Memory(sources=DEFAULT_SOURCES)
         self._notes = ElsewhereNotes(partial(tell_elsewhere, self._events))
         self._guard = Guard(
             client,
@@ -142,7 +143,7 @@ class ExtendProcess:
             watch(POLICIES, read_policy, memory.policy_changed),
             watch(CLAIMS, observe_claim, memory.claim_changed),
             watch(PLACEMENTS, read_plan, memory.plan_changed),
-            watch(PODS, observe_pod, self._pod_changed),
+            watch(PODS, DEFAULT_SOURCES.observe_pod, self._pod_changed),
             Watcher(
                 client,
                 LEASES,

@@ -32,7 +32,6 @@ from kfp_placement_controller.observed.attach_failures import (
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
-from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
@@ -72,7 +71,7 @@ MAX_BATCH_SECONDS = 0.1
 
 READ: dict[Kind, Callable[[JsonObject], Any]] = {
     NODES: observe_node,
-    PODS: observe_pod,
+    PODS: DEFAULT_SOURCES.observe_pod,
     CLAIMS: observe_claim,
     VOLUMES: observe_volume,
     **{source.kind: source.observe for source in DEFAULT_SOURCES},

@@ -14,8 +14,8 @@ from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
-from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.settings import ReleaseSettings
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -95,7 +95,7 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
 def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
     """What is to be said of a pod's hard limit: nobody here knows round trips."""
     try:
-        observed = observe_pod(pod)
+        observed = DEFAULT_SOURCES.observe_pod(pod)
     except InputError:
         return ""  # it is freed all the same
     limit = limit_ms(observed, rules)

@@ -11,7 +11,7 @@ from kfp_placement_controller.observed.attach_failures import (
     AttachFailure,
     observe_attach_failure,
 )
-from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import EVENTS, PODS, Kind
@@ -173,7 +173,7 @@ def test_a_stream_that_the_server_ends_is_resumed_without_a_list(client, api, na
 
 def test_pods_are_followed_from_their_creation_to_their_end(client, api, namespace, add_nodes):
     add_nodes(objects.node("watched-node"))
-    with following(client, PODS, observe_pod, namespace) as followed:
+    with following(client, PODS, DEFAULT_SOURCES.observe_pod, namespace) as followed:
         api.create(objects.pod("p", namespace))
         wait_until(
             lambda: (pod := followed.now.get((namespace, "p"))) and pod.phase == "Running",

@@ -131,7 +131,7 @@ class Answers:
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
         args, known, now = read_args(body), self._known(), self._clock()
-        pod = read_asked_pod(args.pod)
+        pod = read_asked_pod(args.pod, known.sources)
         since = now - paused_seconds - SETTLE_SECONDS
         offered = without_taken(known, pod, args.node_names, since)
         if args.node_names and not offered:
@@ -154,8 +154,9 @@ class Answers:
         return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.ground)
 
     def _prioritize(self, body: bytes) -> Answer:
-        args = read_args(body)
-        points = prioritize_nodes(self._known(), read_asked_pod(args.pod), args.node_names)
+        args, known = read_args(body), self._known()
+        pod = read_asked_pod(args.pod, known.sources)
+        points = prioritize_nodes(known, pod, args.node_names)
         return Answer(priorities_json(points), "points")
 
     def _mutate(self, body: bytes) -> Answer:

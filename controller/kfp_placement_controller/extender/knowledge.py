@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunKey, RunSources
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.resources import Resources, free_room, minus, with_pod
-from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 
 _DEFAULT_RULES = PlacementPolicySpec()
-
-RunKey = tuple[str, str]
-"""Namespace and name of a Workflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,11 @@ class KnownPlan:
     """The plan of one run.
 
     Attributes:
-        workflow_uid: the run; a new Workflow of the same name is another.
+        run_uid: of its object; a new run of the same name is another.
         steps: by name.
     """
 
-    workflow_uid: str
+    run_uid: str
     steps: Mapping[str, PlannedStep]
 
 
@@ -118,6 +116,7 @@ class Knowledge:
         places: places, lower case, to which any node states a round trip.
         claim_nodes: claim -> nodes where pods that have not ended mount it.
         shared_claims: claims that several nodes may mount at a time.
+        sources: say which run and step a pod is of.
     """
 
     policy: PlacementPolicy | None = None
@@ -132,6 +131,7 @@ class Knowledge:
     places: frozenset[str] = frozenset()
     claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
     shared_claims: frozenset[ClaimKey] = frozenset()
+    sources: RunSources = DEFAULT_SOURCES
 
     @property
     def rules(self) -> PlacementPolicySpec:
@@ -156,10 +156,11 @@ class Knowledge:
 
     def planned_step(self, pod: ObservedPod) -> PlannedStep | None:
         """What is planned for a pod; None = nothing."""
-        plan = self.plans.get((pod.namespace, pod.workflow))
-        if plan is None or (pod.workflow_uid and pod.workflow_uid != plan.workflow_uid):
+        run = self.sources.run_of(pod)
+        plan = None if run is None else self.plans.get(run.key)
+        if run is None or plan is None or run.uid not in ("", plan.run_uid):
             return None
-        name = step_of_executor(pod.argo_node_name, pod.workflow, plan.steps)
+        name = self.sources.step_of(pod, plan.steps)
         return None if name is None else plan.steps[name]
 
 

@@ -24,6 +24,8 @@ from kfp_placement_controller.extender.latencies import LocationIndex
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import (
     Location,
@@ -94,13 +96,18 @@ class Memory:
         known: the state at this moment; another object after every change.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sources: RunSources = DEFAULT_SOURCES,
+    ) -> None:
         """Know nothing.
 
         Args:
             clock: seconds that never go back.
+            sources: say which run and step a pod is of.
         """
-        self.known = Knowledge()
+        self.known = Knowledge(sources=sources)
         self._clock = clock
         self._lock = threading.Lock()
         self._locations = LocationIndex()

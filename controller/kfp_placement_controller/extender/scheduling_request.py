@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources.source import RunSources
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,15 @@ class SchedulingRequest:
     place: str
 
 
-def read_asked_pod(raw: Mapping[str, Any]) -> SchedulingRequest:
+def read_asked_pod(raw: Mapping[str, Any], sources: RunSources) -> SchedulingRequest:
     """Read a pod as the API server prints it.
+
+    Args:
+        raw: the pod.
+        sources: what they read in it is kept.
 
     Raises:
         InputError: it has another form.
     """
-    observed = observe_pod(raw)
+    observed = sources.observe_pod(raw)
     return SchedulingRequest(observed, observed.step_type.lower(), observed.location.lower())

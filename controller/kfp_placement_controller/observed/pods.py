@@ -1,6 +1,6 @@
-"""What is kept of a pod: a hundredth of what KFP and Argo write into it."""
+"""What is kept of a pod: a hundredth of what is written into it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from sys import intern
@@ -18,12 +18,6 @@ from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
-
-WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
-NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
-
-MAIN_CONTAINER = "main"
-"""Where Argo runs the step; the others prepare and clean up."""
 
 MAX_MESSAGE_CHARACTERS = 1000
 """Kept of a message; kube-scheduler's names each reason once and is shorter."""
@@ -45,6 +39,31 @@ class Said(NamedTuple):
     message: str
 
 
+class Owner(NamedTuple):
+    """An object that a pod belongs to.
+
+    Attributes:
+        kind, uid: of the object.
+    """
+
+    kind: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodMarks:
+    """What shows in a pod which run it is of; kept of every pod.
+
+    Attributes:
+        labels, annotations: their keys.
+        containers: names of those that run the steps; the others prepare and clean up.
+    """
+
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedPod:
     """A pod, as far as it matters to plans.
@@ -58,9 +77,8 @@ class ObservedPod:
         phase: Pending, Running, Succeeded, Failed or Unknown.
         node_name: where it is bound to; "" = nowhere yet.
         scheduler_name: who places it.
-        workflow: name of the Workflow that it belongs to; "" = none.
-        workflow_uid: of the Workflow that owns it; "" = none.
-        argo_node_name: its place in the Workflow; "" = none.
+        labels, annotations: those that show which run it is of.
+        owners: the objects that it belongs to.
         step_type: label `typeOfComponent`; "" = none.
         location: label `OurLocation`; "" = none.
         max_latency_ms: hard limit of the round trip to it, from the step's hints; None = none.
@@ -88,9 +106,9 @@ class ObservedPod:
     phase: str
     node_name: str
     scheduler_name: str
-    workflow: str
-    workflow_uid: str
-    argo_node_name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    owners: tuple[Owner, ...]
     step_type: str
     location: str
     max_latency_ms: float | None
@@ -119,8 +137,12 @@ class ObservedPod:
         return bool(self.node_name) and not self.ended
 
 
-def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
+def observe_pod(raw: Mapping[str, Any], marks: PodMarks) -> ObservedPod:
     """Keep what matters of a pod as the API server prints it.
+
+    Args:
+        raw: the pod.
+        marks: what is kept of labels and annotations, and whose times count.
 
     Raises:
         InputError: it has another form, or an amount in it is malformed.
@@ -131,7 +153,7 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
     pod = Fields(raw, Place("pod {:.80}/{:.80}", (namespace, name)))
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
-    main = _main_state(status)
+    main = _main_state(status, marks.containers)
     requests = read_requests(pod)
     conditions = list(status.each_flat("conditions"))
     states = [container.flat("state") for container in _containers(status)]
@@ -144,9 +166,9 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
         phase=intern(_text(status, "phase") or "Pending"),
         node_name=intern(_text(spec, "nodeName")),
         scheduler_name=intern(_text(spec, "schedulerName")),
-        workflow=intern(_text(labels, WORKFLOW_LABEL)),
-        workflow_uid=intern(_workflow_uid(metadata)),
-        argo_node_name=_text(annotations, NODE_NAME_ANNOTATION),
+        labels={key: intern(_text(labels, key)) for key in marks.labels if key in labels},
+        annotations={k: _text(annotations, k) for k in marks.annotations if k in annotations},
+        owners=tuple([_owner(each) for each in metadata.each_flat("ownerReferences")]),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
@@ -166,11 +188,8 @@ def observe_pod(raw: Mapping[str, Any]) -> ObservedPod:
     )
 
 
-def _workflow_uid(metadata: Fields) -> str:
-    for owner in metadata.each_flat("ownerReferences"):
-        if owner.get("kind") == "Workflow":
-            return _text(owner, "uid")
-    return ""
+def _owner(owner: Fields) -> Owner:
+    return Owner(intern(_text(owner, "kind")), intern(_text(owner, "uid")))
 
 
 def _gates(spec: Fields) -> Iterator[Fields]:
@@ -178,10 +197,10 @@ def _gates(spec: Fields) -> Iterator[Fields]:
         yield Fields.of(gate, spec.place)
 
 
-def _main_state(status: Fields) -> Fields:
-    """When the main container began and ended."""
+def _main_state(status: Fields, names: Container[object]) -> Fields:
+    """When the container that runs the step began and ended."""
     for container in _containers(status):
-        if container.get("name") == MAIN_CONTAINER:
+        if container.get("name") in names:
             state = container.flat("state")
             for kind in ("terminated", "running"):
                 if state.get(kind) is not None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.load import Load, NodeLoad, Owner
+from kfp_placement_controller.planning.load import Load, NodeLoad
+from kfp_placement_controller.sources.source import RunKey
 from kfp_placement_engine.contract.resources import Location
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.resources import is_less
@@ -32,7 +33,7 @@ class ClusterState:
     locations: dict[str, Location] = field(default_factory=dict)
     load: Load = field(default_factory=Load)
 
-    def snapshot(self, planned: Container[Owner], namespaces: Container[str]) -> Cluster:
+    def snapshot(self, planned: Container[RunKey], namespaces: Container[str]) -> Cluster:
         """The cluster for the engine.
 
         Args:

@@ -5,7 +5,7 @@ drive it through whole recordings.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -30,6 +30,7 @@ from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
@@ -39,7 +40,7 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.source import ObservedRun, RunKey, RunSource
+from kfp_placement_controller.sources.source import ObservedRun, RunKey, RunSources
 from kfp_placement_engine.contract.policy import (
     POLICY_NAME,
     PlacementPolicySpec,
@@ -75,19 +76,21 @@ class Coordinator:
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
     opt_in: bool = False
-    sources: Sequence[RunSource] = DEFAULT_SOURCES
+    sources: RunSources = DEFAULT_SOURCES
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        self.cluster = ClusterState()
-        self.book = RunRegistry(lambda: self.policy, self.own_namespace, self.opt_in)
+        self.cluster = ClusterState(load=Load(self.sources))
+        self.book = RunRegistry(
+            lambda: self.policy, self.own_namespace, self.opt_in, sources=self.sources
+        )
         self.planner = Planner(self.book, self.cluster, self.learned, self.params)
         self.reactions = Reactions(self.book, self.cluster, self.planner)
         self.first_plans = FirstPlans(self.planner, self.params.look_seconds)
         self.gates = GateController(self.book, self.cluster, self.params.retry_seconds)
         self.elsewhere = ElsewhereWatch(self.book, self.cluster)
         self.desk = PlacementPublisher(self.params)
-        self.guard = Guard(self.params.retry_seconds, self.may_gate)
+        self.guard = Guard(self.params.retry_seconds, self.may_gate, self.sources)
         self._looked_at: datetime | None = None
         self._gone: list[RunKey] = []
         self._policy_status = PlacementPolicyStatus()

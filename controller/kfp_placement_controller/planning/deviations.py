@@ -104,7 +104,7 @@ class ElsewhereWatch:
         """The node that the plan names for a bound pod of ours to tell of; None = it is there."""
         if not pod.scheduler_mark or pod.scheduler_mark == pod.scheduler_name:
             return None
-        run = self.book.runs.get((pod.namespace, pod.workflow))
+        run = self.book.run_of(pod)
         if run is None or run.plan is None:
             return None
         planned = run.plan.node_of(run.planned_step(pod))

@@ -116,9 +116,10 @@ class GateController:
         return due
 
     def _identified(self, pod: ObservedPod) -> GatedPod:
-        key = (pod.namespace, pod.workflow)
-        run = self.book.runs.get(key)
-        return GatedPod(pod, key, run.planned_step(pod) if run is not None and run.active else "")
+        run = self.book.run_of(pod)
+        if run is None or not run.active:
+            return GatedPod(pod)
+        return GatedPod(pod, run.key, run.planned_step(pod))
 
 
 def _turns(run: TrackedRun) -> Iterable[Turn]:

@@ -74,12 +74,12 @@ class GatedPod:
 
     Attributes:
         pod: as observed.
-        run: of which run.
+        run: of which run, where a plan knows it.
         step: its step, or "" where no plan knows it.
     """
 
     pod: ObservedPod
-    run: tuple[str, str]
+    run: tuple[str, str] = ("", "")
     step: str = ""
 
 

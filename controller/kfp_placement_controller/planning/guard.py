@@ -12,6 +12,8 @@ from kfp_placement_controller.observed.liveness import (
 )
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 
 
@@ -20,11 +22,13 @@ def stranded_pods(
     age_seconds: float,
     policy: PlacementPolicySpec,
     now: datetime,
+    sources: RunSources = DEFAULT_SOURCES,
 ) -> list[ObservedPod]:
-    """Pods that wait for a dead scheduler and are to be deleted: Argo makes them again.
+    """Pods that wait for a dead scheduler and are to be deleted: their runs make them again.
 
     `schedulerName` cannot be changed, and admission gives new pods to the default scheduler while
-    ours is not ready. Only pods that a Workflow owns are touched; nobody would make others again.
+    ours is not ready. Only pods that a run's object owns are touched: nobody would make others
+    again.
 
     Args:
         pods: any.
@@ -32,6 +36,7 @@ def stranded_pods(
             given back is taken over by the other replica, or by the same after its restart.
         policy: in force.
         now: the time.
+        sources: say which run a pod is of.
     """
     if age_seconds <= policy.scheduler_stale_after_seconds:
         return []
@@ -45,7 +50,8 @@ def stranded_pods(
         and not pod.ended
         and not pod.deleting
         and not pod.gates
-        and pod.workflow_uid
+        and (run := sources.run_of(pod)) is not None
+        and run.uid
         and pod.scheduler_mark
         and pod.created_at is not None
         and now - pod.created_at > deadline
@@ -59,11 +65,13 @@ class Guard:
     Attributes:
         retry_seconds: between two tries of the same.
         may_gate: whether we may take gates off.
+        sources: say which run a pod is of.
         lease: of our scheduler.
     """
 
     retry_seconds: float
     may_gate: bool = True
+    sources: RunSources = DEFAULT_SOURCES
     lease: LeaseWatch = field(default_factory=LeaseWatch)
     _said_at: datetime | None = None
     _deleted_at: dict[str, datetime] = field(default_factory=dict)
@@ -80,7 +88,7 @@ class Guard:
         Args:
             policy: in force.
             status: what the policy's status says.
-            pods: of Workflows.
+            pods: of runs.
             now: the time.
         """
         age = self.lease.age_seconds(now)
@@ -91,7 +99,7 @@ class Guard:
         if unsaid(findings, status) and self._may(self._said_at, now):
             self._said_at = now
             found.append(SayFindings(findings))
-        stranded = stranded_pods(pods, age, policy, now)
+        stranded = stranded_pods(pods, age, policy, now, self.sources)
         uids = {pod.uid for pod in stranded}
         self._deleted_at = {uid: at for uid, at in self._deleted_at.items() if uid in uids}
         for pod in stranded:

@@ -7,10 +7,9 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunKey, RunSources
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, subtract_from, with_pod
-
-Owner = tuple[str, str]
-"""Namespace and name of a pod's Workflow; the name is "" for pods of none."""
 
 ClaimKey = tuple[str, str]
 
@@ -44,9 +43,15 @@ class NodeLoad:
 class Load:
     """The room that bound pods take."""
 
-    def __init__(self) -> None:
-        self._rooms: dict[Owner, dict[str, _Room]] = {}
-        self._users: dict[ClaimKey, dict[str, tuple[Owner, str]]] = {}
+    def __init__(self, sources: RunSources = DEFAULT_SOURCES) -> None:
+        """Nothing is taken.
+
+        Args:
+            sources: say which run a pod is of.
+        """
+        self._sources = sources
+        self._rooms: dict[RunKey | None, dict[str, _Room]] = {}
+        self._users: dict[ClaimKey, dict[str, tuple[RunKey | None, str]]] = {}
 
     def change(self, old: ObservedPod | None, new: ObservedPod | None) -> None:
         """A pod is new, has changed or is gone."""
@@ -55,16 +60,16 @@ class Load:
         if new is not None and new.holds_room:
             self._change(new, 1)
 
-    def by_node(self, without: Container[Owner] = ()) -> Mapping[str, NodeLoad]:
+    def by_node(self, without: Container[RunKey] = ()) -> Mapping[str, NodeLoad]:
         """What is taken, by node.
 
         Args:
-            without: Workflows whose pods do not count.
+            without: runs whose pods do not count.
         """
         real: dict[str, dict[str, int]] = {}
         scored: dict[str, dict[str, int]] = {}
         for owner, rooms in self._rooms.items():
-            if owner[1] and owner in without:
+            if owner is not None and owner in without:
                 continue
             for node, room in rooms.items():
                 add_to(real.setdefault(node, {}), room.real)
@@ -74,13 +79,14 @@ class Load:
             for node, amounts in real.items()
         }
 
-    def claim_users(self, claim: ClaimKey, without: Container[Owner] = ()) -> Iterable[str]:
+    def claim_users(self, claim: ClaimKey, without: Container[RunKey] = ()) -> Iterable[str]:
         """Nodes on which pods mount a claim."""
         users = self._users.get(claim, {})
-        return {node for owner, node in users.values() if not (owner[1] and owner in without)}
+        return {node for owner, node in users.values() if owner is None or owner not in without}
 
     def _change(self, pod: ObservedPod, sign: int) -> None:
-        owner = (pod.namespace, pod.workflow)
+        run = self._sources.run_of(pod)
+        owner = None if run is None else run.key
         rooms = self._rooms.setdefault(owner, {})
         room = rooms.setdefault(pod.node_name, _Room())
         room.change(pod, sign)

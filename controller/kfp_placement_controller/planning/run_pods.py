@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole, RunIndex
+from kfp_placement_controller.sources.source import StepIndex
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, PodRole
 
 _RESOLUTION = timedelta(seconds=1)
 _DELIVERY = timedelta(seconds=1)
@@ -65,17 +66,17 @@ class RunPods:
         index: finds what a pod is for; None until the run's graph has been read.
     """
 
-    index: RunIndex | None = None
+    index: StepIndex | None = None
     _pods: dict[str, RunPod] = field(default_factory=dict)
     _executors: dict[str, dict[str, RunPod]] = field(default_factory=dict)
     _drivers: dict[tuple[bool, str], dict[str, RunPod]] = field(default_factory=dict)
 
-    def use_index(self, index: RunIndex) -> None:
+    def use_index(self, index: StepIndex) -> None:
         """Sort all pods again by another graph."""
         self.index = index
         self._executors, self._drivers = {}, {}
         for uid, known in list(self._pods.items()):
-            identity = index.identify(known.pod.argo_node_name)
+            identity = index.of_pod(known.pod)
             self._pods[uid] = replace(known, identity=identity)
             self._file(self._pods[uid])
 
@@ -83,7 +84,7 @@ class RunPods:
         """A pod is new or has changed."""
         known = self._pods.get(pod.uid)
         if known is None:
-            identity = self.index.identify(pod.argo_node_name) if self.index else None
+            identity = self.index.of_pod(pod) if self.index else None
             known = RunPod(pod, identity, moment(pod.created_at, now))
         self._pods[pod.uid] = found = _advanced(known, pod, now)
         self._file(found)

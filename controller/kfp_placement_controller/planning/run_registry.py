@@ -7,7 +7,8 @@ from datetime import datetime
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import ObservedRun, RunKey
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import ObservedRun, RunKey, RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_kube.change import Change
 
@@ -57,6 +58,7 @@ class RunRegistry:
         enabled: what namespaces say of that by their label; "" = nothing.
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
+        sources: say which run a pod is of.
     """
 
     policy: Callable[[], PlacementPolicySpec]
@@ -66,6 +68,7 @@ class RunRegistry:
     open: OpenRuns = field(default_factory=OpenRuns)
     enabled: dict[str, str] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    sources: RunSources = DEFAULT_SOURCES
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
@@ -83,7 +86,7 @@ class RunRegistry:
             return None
         run = TrackedRun(observed, attach_failures=self.attach_failures)
         for pod in self._pods.get(change.key, {}).values():
-            if _belongs(pod, observed):
+            if self._belongs(pod, observed):
                 run.observe_pod(None, pod, now)
         if not run.read(self.policy()):
             return None
@@ -94,13 +97,18 @@ class RunRegistry:
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
         """A pod is new, has changed or is gone."""
         for pod in (change.old, change.new):
-            if pod is not None and pod.workflow:
-                self._shelve(pod, change.new)
+            if pod is not None:
+                self._keep(pod, change.new)
         pod = change.new or change.old
-        run = self.runs.get((pod.namespace, pod.workflow)) if pod is not None else None
-        if run is not None and pod is not None and _belongs(pod, run.observed):
+        run = self.run_of(pod) if pod is not None else None
+        if run is not None and pod is not None and self._belongs(pod, run.observed):
             run.observe_pod(change.old, change.new, now)
             self.open.add(run)
+
+    def run_of(self, pod: ObservedPod) -> TrackedRun | None:
+        """The run whose name a pod says; None = we know none of that name."""
+        found = self.sources.run_of(pod)
+        return None if found is None else self.runs.get(found.key)
 
     def open_all(self) -> None:
         """What has been said of runs counts no longer."""
@@ -126,15 +134,17 @@ class RunRegistry:
         self.runs.pop(key, None)
         self.open.discard(key)
 
-    def _shelve(self, pod: ObservedPod, now: ObservedPod | None) -> None:
-        key = (pod.namespace, pod.workflow)
-        pods = self._pods.setdefault(key, {})
+    def _keep(self, pod: ObservedPod, now: ObservedPod | None) -> None:
+        run = self.sources.run_of(pod)
+        if run is None:
+            return
+        pods = self._pods.setdefault(run.key, {})
         if now is not None and now.uid == pod.uid:
             pods[pod.uid] = now
         else:
             pods.pop(pod.uid, None)
         if not pods:
-            del self._pods[key]
+            del self._pods[run.key]
 
     def _excluded(self, namespace: str) -> bool:
         if namespace in NEVER_PLANNED or namespace == self.own_namespace:
@@ -143,7 +153,7 @@ class RunRegistry:
         said = self.enabled.get(namespace)
         return said is not None and (said != "true" if self.opt_in else said == "false")
 
-
-def _belongs(pod: ObservedPod, run: ObservedRun) -> bool:
-    """Whether a pod is of this run, and not of an earlier one of the same name."""
-    return not pod.workflow_uid or pod.workflow_uid == run.uid
+    def _belongs(self, pod: ObservedPod, run: ObservedRun) -> bool:
+        """Whether a pod is of this run, and not of an earlier one of the same name."""
+        found = self.sources.run_of(pod)
+        return found is not None and found.uid in ("", run.uid)

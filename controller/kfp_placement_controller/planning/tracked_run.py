@@ -19,7 +19,7 @@ from kfp_placement_controller.planning.step_states import (
     step_statuses,
 )
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
-from kfp_placement_controller.sources.source import ObservedRun, RunKey
+from kfp_placement_controller.sources.source import ObservedRun, RunKey, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
@@ -27,7 +27,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, Rese
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.policy_options import with_type_defaults
-from kfp_placement_engine.readers.run_outcomes import PodRole, RunIndex, RunOutcome
+from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
 
 
 @dataclass
@@ -66,7 +66,7 @@ class TrackedRun:
     _goes_on: bool = False
     """It is no longer held back, and its plan is of a time before."""
     _content_changed: bool = True
-    _index: RunIndex | None = None
+    _index: StepIndex | None = None
     _outcome: RunOutcome = field(default_factory=RunOutcome)
     _widths: Mapping[str, int] = field(default_factory=dict)
     _drift: DriftWatch = field(default_factory=DriftWatch)
@@ -162,7 +162,7 @@ class TrackedRun:
         """The step that a pod executes, if the plan in force has a node for it, else ""."""
         if self.plan is None or self.pods.index is None:
             return ""
-        identity = self.pods.index.identify(pod.argo_node_name)
+        identity = self.pods.index.of_pod(pod)
         if identity is None or identity.role is PodRole.DRIVER:
             return ""
         return identity.name if self.plan.node_of(identity.name) else ""

@@ -1,9 +1,9 @@
 """Where runs come from: the objects of a workflow engine, read as runs."""
 
 from kfp_placement_controller.sources.argo import ArgoSource
-from kfp_placement_controller.sources.source import RunSource
+from kfp_placement_controller.sources.source import RunSources
 
-DEFAULT_SOURCES: tuple[RunSource, ...] = (ArgoSource(),)
+DEFAULT_SOURCES = RunSources(ArgoSource())
 """What a process asks that is not told of others."""
 
 __all__ = ["DEFAULT_SOURCES"]

@@ -7,13 +7,21 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from kfp_placement_controller.sources.source import ObservedRun, RunEnd, RunOwner, RunState
+from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
+from kfp_placement_controller.sources.source import (
+    ObservedRun,
+    PodRun,
+    RunEnd,
+    RunOwner,
+    RunState,
+    StepIndex,
+)
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
     RUN_NAME_ANNOTATION,
@@ -21,12 +29,13 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_moment, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import RunIndex, RunOutcome
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import Kind
 
 WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
@@ -42,6 +51,12 @@ MAX_DOCUMENT_BYTES = 8 * 2**20
 """Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
 
 _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd.FAILED}
+
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
+
+MAIN_CONTAINER = "main"
+"""Where Argo runs the step; the others prepare and clean up."""
 
 _GZIP = 16 + zlib.MAX_WBITS
 _METADATA = ("name", "namespace", "uid", "labels", "annotations")
@@ -70,19 +85,35 @@ class WorkflowContent:
         """
         return read_workflow(orjson.loads(self.document), self.name, options)
 
-    def index(self, graph: RunGraph) -> RunIndex:
+    def index(self, graph: RunGraph) -> StepIndex:
         """Finds what the pods of the run are for, by Argo's node names."""
-        return PodIndex(graph, self.name)
+        return WorkflowIndex(graph, self.name)
 
     def outcome(self, graph: RunGraph, index: RunIndex) -> RunOutcome:
         """What Argo's nodes say of the steps."""
         return OutcomeReader(graph, index).read(self.nodes)
 
 
+class WorkflowIndex(PodIndex):
+    """Finds what the pods of a Workflow are for, by their node names."""
+
+    def of_pod(self, pod: ObservedPod) -> PodIdentity | None:
+        """What a pod is; None = not a pod of this Workflow."""
+        return self.identify(_node_name(pod))
+
+
 class ArgoSource:
-    """Workflows of Argo, by whomever they are submitted."""
+    """Workflows of Argo, by whomever they are submitted.
+
+    Attributes:
+        kind: of their objects.
+        pod_marks: what is read in their pods.
+    """
 
     kind = WORKFLOWS
+    pod_marks = PodMarks(
+        labels=(WORKFLOW_LABEL,), annotations=(NODE_NAME_ANNOTATION,), containers=(MAIN_CONTAINER,)
+    )
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
         """Slim a Workflow; None = it carries no mark of ours.
@@ -91,6 +122,23 @@ class ArgoSource:
             InputError: it has no name, no uid, no time of creation, or is too large.
         """
         return observe_workflow(raw)
+
+    def run_of(self, pod: ObservedPod) -> PodRun | None:
+        """The Workflow that a pod is of; None = of none."""
+        name = pod.labels.get(WORKFLOW_LABEL, "")
+        if not name:
+            return None
+        uids = (owner.uid for owner in pod.owners if owner.kind == WORKFLOWS.kind)
+        return PodRun((pod.namespace, name), next(uids, ""))
+
+    def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
+        """The step that a pod executes, by its node name; None = none of these.
+
+        Args:
+            pod: of a Workflow.
+            steps: names of the plan's steps.
+        """
+        return step_of_executor(_node_name(pod), pod.labels.get(WORKFLOW_LABEL, ""), steps)
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
@@ -206,6 +254,10 @@ def _unpacked(packed: str) -> bytes:
             f"status.compressedNodes has {values} values; at most {MAX_NODES_VALUES} are read"
         )
     return text
+
+
+def _node_name(pod: ObservedPod) -> str:
+    return pod.annotations.get(NODE_NAME_ANNOTATION, "")
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -3,15 +3,16 @@
 Nothing else of the controller knows what runs the steps of a workflow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.run_outcomes import RunIndex, RunOutcome
+from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import Kind
 
 RunKey = tuple[str, str]
@@ -59,6 +60,26 @@ class RunOwner:
     uid: str
 
 
+class PodRun(NamedTuple):
+    """Which run a pod is of.
+
+    Attributes:
+        key: of the run.
+        uid: of the run's object; "" = the pod does not say.
+    """
+
+    key: RunKey
+    uid: str
+
+
+class StepIndex(RunIndex, Protocol):
+    """Finds what the pods of one run are for: their step or group, and their role for it."""
+
+    def of_pod(self, pod: ObservedPod) -> PodIdentity | None:
+        """What a pod is; None = not a pod of this run."""
+        ...
+
+
 class RunContent(Protocol):
     """What a source keeps of an object to read the run from; equal if it says the same."""
 
@@ -71,7 +92,7 @@ class RunContent(Protocol):
         """
         ...
 
-    def index(self, graph: RunGraph) -> RunIndex:
+    def index(self, graph: RunGraph) -> StepIndex:
         """Finds what the pods of the run are for.
 
         Args:
@@ -121,11 +142,19 @@ class ObservedRun:
 
 
 class RunSource(Protocol):
-    """Something that makes the pods of runs."""
+    """Something that makes the pods of runs.
+
+    One side reads its objects. The other reads pods alone, for who has a plan and no run.
+    """
 
     @property
     def kind(self) -> Kind:
         """Of its objects."""
+        ...
+
+    @property
+    def pod_marks(self) -> PodMarks:
+        """What it reads in pods."""
         ...
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
@@ -135,3 +164,58 @@ class RunSource(Protocol):
             InputError: it has another form, or is too large.
         """
         ...
+
+    def run_of(self, pod: ObservedPod) -> PodRun | None:
+        """Which of its runs a pod is of; None = of none."""
+        ...
+
+    def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
+        """The step that a pod of a run of its executes; None = none of these.
+
+        Args:
+            pod: any of its pods, drivers included.
+            steps: names of the plan's steps.
+        """
+        ...
+
+
+class RunSources:
+    """All sources that a process has; a pod is of the first that knows it."""
+
+    def __init__(self, *sources: RunSource) -> None:
+        """Ask them in this order."""
+        self._sources = sources
+        marks = [source.pod_marks for source in sources]
+        self._marks = PodMarks(
+            labels=tuple({key for each in marks for key in each.labels}),
+            annotations=tuple({key for each in marks for key in each.annotations}),
+            containers=tuple({name for each in marks for name in each.containers}),
+        )
+
+    def __iter__(self) -> Iterator[RunSource]:
+        return iter(self._sources)
+
+    def observe_pod(self, raw: Mapping[str, Any]) -> ObservedPod:
+        """Keep what matters of a pod as the API server prints it, and what any source reads in it.
+
+        Raises:
+            InputError: it has another form, or an amount in it is malformed.
+        """
+        return observe_pod(raw, self._marks)
+
+    def run_of(self, pod: ObservedPod) -> PodRun | None:
+        """Which run a pod is of; None = of none."""
+        found = (source.run_of(pod) for source in self._sources)
+        return next((run for run in found if run is not None), None)
+
+    def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
+        """The step that a pod executes; None = none of these.
+
+        Args:
+            pod: of a run.
+            steps: names of the plan's steps.
+        """
+        for source in self._sources:
+            if source.run_of(pod) is not None:
+                return source.step_of(pod, steps)
+        return None

@@ -4,7 +4,7 @@ import pytest
 
 from kfp_placement_controller.actuators.gates import Pin, open_gate
 from kfp_placement_controller.observed.latency_limits import MAX_HOSTS, HardLimit
-from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_kube.kinds import NODES, PODS
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
@@ -69,7 +69,7 @@ def test_a_limit_that_no_node_keeps_makes_a_pod_unschedulable(
     assert term["matchExpressions"][-1]["values"] == ["no-node-within-20ms"]
 
     def unscheduled():
-        return observe_pod(client.get(PODS, "p", namespace)).unscheduled
+        return DEFAULT_SOURCES.observe_pod(client.get(PODS, "p", namespace)).unscheduled
 
     said = wait_until(
         lambda: (found := unscheduled()) and found.reason == "Unschedulable" and found,

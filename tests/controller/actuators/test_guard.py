@@ -11,7 +11,7 @@ from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import gates_finding
-from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import PODS
@@ -87,7 +87,7 @@ class Scene:
         raw["metadata"]["creationTimestamp"] = created.isoformat()
         raw["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
         self.server.pods[name] = raw
-        self.guard.pod_changed(Change(("team-a", name), None, observe_pod(raw)))
+        self.guard.pod_changed(Change(("team-a", name), None, DEFAULT_SOURCES.observe_pod(raw)))
 
     def flags(self) -> tuple[object, object]:
         status = self.server.policy.get("status", {})

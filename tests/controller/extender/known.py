@@ -14,7 +14,8 @@ from kfp_placement_controller.extender.memory import (
 )
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest, read_asked_pod
 from kfp_placement_controller.observed.claims import observe_claim
-from kfp_placement_controller.observed.pods import ObservedPod, observe_pod
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_kube.change import Change
 from tests.support import recording
 
@@ -81,7 +82,7 @@ def _conditions(refused: str) -> list[JsonObject]:
 
 def asked(step: str = "train", **given: Any) -> SchedulingRequest:
     """A pod that kube-scheduler asks about."""
-    return read_asked_pod(pod_object(step, **given))
+    return read_asked_pod(pod_object(step, **given), DEFAULT_SOURCES)
 
 
 def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> SchedulingRequest:
@@ -92,7 +93,7 @@ def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> Sched
 
 def observed(**given: Any) -> ObservedPod:
     """A pod of the cluster."""
-    return observe_pod(pod_object(**given))
+    return DEFAULT_SOURCES.observe_pod(pod_object(**given))
 
 
 def plan_object(

@@ -18,7 +18,7 @@ from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import ElsewhereNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
-from kfp_placement_controller.observed.pods import observe_pod
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import node_object
 
@@ -46,7 +46,7 @@ def filled(pod: dict[str, Any], rng: random.Random) -> Memory:
         raw = copy.deepcopy(pod)
         raw["metadata"]["name"] = f"pod-{number}"
         raw["spec"]["nodeName"] = rng.choice(NAMES)
-        observed = observe_pod(raw)
+        observed = DEFAULT_SOURCES.observe_pod(raw)
         memory.pod_changed(Change((observed.namespace, observed.name), None, observed))
     for number in range(PLANS):
         plan = read_plan(plan_object(f"run-{number}", rng))

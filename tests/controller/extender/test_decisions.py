@@ -120,7 +120,7 @@ def test_a_pod_that_does_not_say_who_owns_it_has_the_plan_of_its_workflow():
     cluster = Cluster(*NODES)
     cluster.plan(PLANNED_ON_B)
     pod = asked("train")
-    pod = dataclasses.replace(pod, observed=dataclasses.replace(pod.observed, workflow_uid=""))
+    pod = dataclasses.replace(pod, observed=dataclasses.replace(pod.observed, owners=()))
     assert filter_nodes(cluster.known, pod, NODES).nodes == ("b",)
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, Said, observe_pod
+from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, Said
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.argo import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.quantities import parse_quantity
@@ -19,14 +21,24 @@ from tests.support.kubernetes import pod_object
 def recorded_pods(name):
     """The pods of a labelled pipeline in the order in which Argo made them."""
     recording = json.loads(data_path("labelled", "recordings", f"{name}.json").read_text())
-    return [observe_pod(pod) for pod in recording["pods"]]
+    return [DEFAULT_SOURCES.observe_pod(pod) for pod in recording["pods"]]
 
 
 def a_pod(status=None, metadata=None, **spec):
     pod = pod_object(**spec)
     pod["metadata"] |= metadata or {}
     pod["status"] |= status or {}
-    return observe_pod(pod)
+    return DEFAULT_SOURCES.observe_pod(pod)
+
+
+def run_of(pod):
+    """Name and uid of the Workflow that a pod is of."""
+    found = DEFAULT_SOURCES.run_of(pod)
+    return ("", "") if found is None else (found.key[1], found.uid)
+
+
+def node_name(pod):
+    return pod.annotations[NODE_NAME_ANNOTATION]
 
 
 def state(name="main", **kinds):
@@ -39,15 +51,15 @@ def test_executors_of_a_labelled_run_bear_the_marks_and_drivers_do_not():
     assert {pod.step_type for pod in marked} >= {"Training", "Predict"}
     assert {pod.scheduler_mark for pod in marked} == {"kfp-placement"}
     assert "HOME-EDGE" in {pod.location for pod in marked}
-    assert all("driver" in pod.argo_node_name for pod in pods if not pod.scheduler_mark)
+    assert all("driver" in node_name(pod) for pod in pods if not pod.scheduler_mark)
 
 
 def test_a_recorded_pod_knows_its_workflow_and_its_place_in_it():
     pods = recorded_pods("taxi")
-    (workflow,) = {pod.workflow for pod in pods}
+    (workflow,) = {run_of(pod)[0] for pod in pods}
     assert workflow
-    assert all(pod.argo_node_name.startswith(workflow) for pod in pods)
-    assert len({pod.argo_node_name for pod in pods}) == len(pods)
+    assert all(node_name(pod).startswith(workflow) for pod in pods)
+    assert len({node_name(pod) for pod in pods}) == len(pods)
 
 
 def test_recorded_requests_are_those_of_the_largest_phase():
@@ -59,7 +71,7 @@ def test_recorded_requests_are_those_of_the_largest_phase():
 
 def test_a_pod_that_is_not_of_a_workflow_is_kept_for_its_room():
     pod = a_pod(node="n1")
-    assert (pod.workflow, pod.workflow_uid, pod.scheduler_mark) == ("", "", "")
+    assert (*run_of(pod), pod.scheduler_mark) == ("", "", "")
     assert pod.holds_room
 
 
@@ -112,8 +124,9 @@ def test_a_pod_being_deleted_says_so():
 
 def test_the_workflow_that_owns_a_pod_is_told_from_other_owners():
     owners = [{"kind": "Job", "uid": "j"}, {"kind": "Workflow", "uid": "w"}]
-    assert a_pod(metadata={"ownerReferences": owners}).workflow_uid == "w"
-    assert a_pod(metadata={"ownerReferences": owners[:1]}).workflow_uid == ""
+    labels = {WORKFLOW_LABEL: "run"}
+    assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners}))[1] == "w"
+    assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners[:1]}))[1] == ""
 
 
 def test_times_are_those_of_the_main_container():
@@ -189,7 +202,7 @@ def test_claims_are_named_those_made_for_the_pod_too():
 
 def test_what_is_kept_of_a_pod_has_no_place_for_more():
     with pytest.raises(AttributeError):
-        a_pod().annotations  # noqa: B018
+        a_pod().status  # noqa: B018
 
 
 JSON = st.recursive(
@@ -208,4 +221,4 @@ def test_whatever_a_field_holds_nothing_but_our_own_error_comes_of_it(part, fiel
     pod = pod_object()
     pod[part][field] = value
     with contextlib.suppress(InputError):
-        assert observe_pod(pod).name == "p1"
+        assert DEFAULT_SOURCES.observe_pod(pod).name == "p1"

@@ -3,9 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod, Owner
 from kfp_placement_controller.planning.run_pods import RunPod
-from kfp_placement_controller.sources.argo import observe_workflow
+from kfp_placement_controller.sources.argo import (
+    NODE_NAME_ANNOTATION,
+    WORKFLOW_LABEL,
+    observe_workflow,
+)
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
@@ -18,7 +22,14 @@ def after(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def a_pod(name: str = "p", **fields: Any) -> ObservedPod:
+def a_pod(
+    name: str = "p",
+    *,
+    workflow: str = "run",
+    workflow_uid: str = "w",
+    argo_node_name: str = "",
+    **fields: Any,
+) -> ObservedPod:
     """A marked pod of the Workflow `run`, pending, created at `START`."""
     values: dict[str, Any] = {
         "namespace": "team",
@@ -29,9 +40,9 @@ def a_pod(name: str = "p", **fields: Any) -> ObservedPod:
         "phase": "Pending",
         "node_name": "",
         "scheduler_name": "kfp-placement",
-        "workflow": "run",
-        "workflow_uid": "w",
-        "argo_node_name": "",
+        "labels": {WORKFLOW_LABEL: workflow} if workflow else {},
+        "annotations": {NODE_NAME_ANNOTATION: argo_node_name},
+        "owners": (Owner("Workflow", workflow_uid),) if workflow_uid else (),
         "step_type": "",
         "location": "",
         "max_latency_ms": None,

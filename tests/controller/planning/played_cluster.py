@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from kfp_placement_controller.kinds import PLACEMENT_METADATA
 from kfp_placement_controller.observed.nodes import observe_node
-from kfp_placement_controller.observed.pods import observe_pod
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
@@ -24,6 +23,7 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
@@ -45,7 +45,7 @@ Json = dict[str, Any]
 
 READ: Mapping[Kind, Callable[[Json], Any]] = {
     NODES: observe_node,
-    PODS: observe_pod,
+    PODS: DEFAULT_SOURCES.observe_pod,
     WORKFLOWS: observe_workflow,
 }
 MOST_STEPS = 2000
@@ -241,8 +241,8 @@ class PlayedCluster:
 
     def _fits(self, pod: Json, name: str) -> bool:
         free = observe_node(self._nodes[name]).node.allocatable
-        asked = observe_pod(pod).requests
-        taken = [observe_pod(each) for each in self.pods()]
+        asked = DEFAULT_SOURCES.observe_pod(pod).requests
+        taken = [DEFAULT_SOURCES.observe_pod(each) for each in self.pods()]
         there = [each.requests for each in taken if each.node_name == name and each.holds_room]
         return all(
             amount + sum(each.get(key, 0) for each in there) <= free.get(key, 0)

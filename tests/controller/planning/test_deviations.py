@@ -12,10 +12,10 @@ from kfp_placement_controller.planning.gates import Cause, Release
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.argo import WorkflowIndex
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.constraints import NOT_READY_TAINT
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from tests.controller.planning.builders import a_pod, a_policy, a_workflow, after
 from tests.support.builders import a_node, a_run, a_step
 
@@ -35,7 +35,7 @@ class Scene:
         self.cluster = ClusterState()
         for name in ("a", "b"):
             self.cluster.nodes[name] = ObservedNode(a_node(name), ())
-        self.run = TrackedRun(a_workflow(), RunPods(PodIndex(a_run(a_step("work")), "run")))
+        self.run = TrackedRun(a_workflow(), RunPods(WorkflowIndex(a_run(a_step("work")), "run")))
         self.plan_on("a")
         book = RunRegistry(lambda: self.policy, runs={self.run.key: self.run})
         self.watch = ElsewhereWatch(book, self.cluster)

@@ -3,9 +3,9 @@
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
+from kfp_placement_controller.sources.argo import WorkflowIndex
 from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from tests.controller.planning.builders import START, a_pod, after
 
 GRAPH = RunGraph(
@@ -43,7 +43,7 @@ def test_absurd_values_are_not_learned_from():
 def learned(created, statuses=None, **fields):
     """What is learned from pods created so long after Argo began their run."""
     pods = RunPods()
-    pods.use_index(PodIndex(GRAPH))
+    pods.use_index(WorkflowIndex(GRAPH))
     for step, seconds in created.items():
         path = step.replace(".", "(0).")
         pod = a_pod(

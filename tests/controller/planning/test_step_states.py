@@ -8,12 +8,12 @@ from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
 from kfp_placement_controller.planning.waiting import BARRED, waits_for
+from kfp_placement_controller.sources.argo import WorkflowIndex
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import StepState, WaitingFor
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
-from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import START, a_pod, a_run_pod, after
@@ -33,7 +33,7 @@ DRIVER = "run(0).root(0).train-driver(0)"
 def status(*pods, seconds=10.0, seen=None, outcome=None, **situation):
     """The status of `train` after these pods, each with the time it was seen."""
     book = RunPods()
-    book.use_index(PodIndex(GRAPH))
+    book.use_index(WorkflowIndex(GRAPH))
     for number, pod in enumerate(pods):
         book.observe(pod, after(number if seen is None else seen[number]))
     outcomes = RunOutcome({} if outcome is None else {"train": outcome})
