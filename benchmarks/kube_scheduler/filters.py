@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from benchmarks.kube_scheduler.inter_pod import InterPodFilter
 from benchmarks.kube_scheduler.state import NodeState, SchedulerState
 from benchmarks.kube_scheduler.topology_spread import SpreadFilter
-from kfp_placement_engine.model.constraints import why_not
+from kfp_placement_engine.contract.texts import objection_text
+from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.pod import ANY_ADDRESS, HostPort, Pod
 from kfp_placement_engine.model.resources import lacking
 
@@ -27,9 +28,9 @@ class PodFilter:
         pod = self._pod
         if pod.node_name not in ("", node.node.name):
             return "node(s) didn't match the requested node name"
-        reason = why_not(pod.node_selector, pod.affinity, pod.tolerations, node.node)
-        if reason is not None:
-            return reason
+        found = objection(pod.node_selector, pod.affinity, pod.tolerations, node.node)
+        if found is not None:
+            return objection_text(found)
         if _ports_conflict(pod.host_ports, node.host_ports):
             return "node(s) didn't have free ports for the requested pod ports"
         short = lacking(pod.requests, node.free())

@@ -17,7 +17,7 @@ from kfp_placement.live.formatting import (
 from kfp_placement.live.runs import UNKNOWN_STATE, RunView, StepView
 from kfp_placement.report import values
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.contract.rows import ENDED_STATES, StepState
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 
 _NEWS_SECONDS = 5.0
 """A planned end that moves by less is no news: every end of a step moves it a little."""

@@ -25,8 +25,8 @@ from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.model.durations import format_duration, round_trip_text
+from kfp_placement_engine.model.step_state import StepState
 
 _MIN_STEP = 24
 _MIN_WHY = 30

@@ -6,8 +6,8 @@ from kfp_placement.live.runs import RunView, StepView
 from kfp_placement.report import values
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.contract.rows import StepState, Waiting, WaitingFor
 from kfp_placement_engine.model.durations import format_duration
+from kfp_placement_engine.model.step_state import StepState, Waiting, WaitingFor
 from kfp_placement_engine.model.times import time_text
 
 NONE = values.NONE

@@ -3,11 +3,18 @@
 from dataclasses import dataclass
 
 from kfp_placement.live.pods import PodView
-from kfp_placement.live.reasons import FAR, NEAR
 from kfp_placement.report.values import counted
-from kfp_placement_engine.contract.rows import Argument, PlannedRow, Reason
-from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode
+from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.durations import round_trip_text
+from kfp_placement_engine.model.reasons import (
+    BeyondLimit,
+    FarFromUsers,
+    LatencyUnknown,
+    NearUsers,
+    OnlyNode,
+    Reason,
+    Unschedulable,
+)
 
 
 @dataclass(frozen=True)
@@ -90,33 +97,23 @@ def unkept_limit(latency: LatencyView, pod: PodView | None) -> str:
 
 def _planned_trip(reason: Reason | None) -> tuple[str, float | None]:
     """Location, and the round trip from the planned node, as the reason has them."""
-    if reason is None:
-        return "", None
-    said = reason.arguments
-    if reason.code in NEAR and len(said) > 2:
-        return _text(said[0]), _number(said[2])
-    if reason.code in FAR and len(said) > 1:
-        return _text(said[1]), _number(said[0])
-    if reason.code == ReasonCode.LATENCY_UNKNOWN and said:
-        return _text(said[0]), None
-    return "", None
+    match reason:
+        case NearUsers():
+            return reason.location, float(reason.latency_ms)
+        case FarFromUsers():
+            trip = reason.latency_ms
+            return reason.location, None if trip is None else float(trip)
+        case LatencyUnknown():
+            return reason.location, None
+        case _:
+            return "", None
 
 
 def _objection(reason: Reason | None) -> tuple[int, str, float] | None:
     """How many nodes are beyond the limit, of which location, and the limit."""
-    for argument in () if reason is None else reason.arguments:
-        for each in argument if isinstance(argument, tuple) else ():
-            match each:
-                case (int(number), ObjectionCode.LATENCY, str(location), int() | float() as limit):
-                    return number, location, float(limit)
-                case _:
-                    continue
+    objections = reason.objections if isinstance(reason, OnlyNode | Unschedulable) else None
+    for each in () if objections is None else objections:
+        beyond = each.objection
+        if isinstance(beyond, BeyondLimit):
+            return each.node_count, beyond.location, float(beyond.limit_ms)
     return None
-
-
-def _text(argument: Argument) -> str:
-    return argument if isinstance(argument, str) else ""
-
-
-def _number(argument: Argument) -> float | None:
-    return float(argument) if isinstance(argument, int | float) and argument >= 0 else None

@@ -17,7 +17,7 @@ from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.model.step_state import StepState
 
 _MIN_WAITS = 24
 _MIN_NOTE = 24

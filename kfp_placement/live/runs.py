@@ -15,9 +15,10 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.contract.placement import ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition, PipelinePlacement, read_resource
-from kfp_placement_engine.contract.rows import PlannedRow, StateRow, StepState, Waiting
+from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.step_state import StepState, Waiting
 
 FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})
 ENDED_PHASES = FAILED_PHASES | {Phase.SUCCEEDED}

@@ -1,10 +1,13 @@
 """Kubernetes objects and their counterparts in the model, with only what matters to a test."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kfp_placement_engine.contract.texts import objection_text
 from kfp_placement_engine.model.cluster import Node, Taint
+from kfp_placement_engine.model.constraints import objection
 from kfp_placement_engine.model.pod import Pod
+from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30
@@ -23,6 +26,17 @@ def a_pod(name: str = "p1", **changes: Any) -> Pod:
     requests = changes.pop("requests", {"cpu": 1_000, "memory": GIBIBYTE})
     scored = changes.pop("scored_requests", requests)
     return Pod(name=name, requests=requests, scored_requests=scored, **changes)
+
+
+def why_not(
+    node_selector: Mapping[str, str],
+    affinity: NodeAffinity,
+    tolerations: Iterable[Toleration],
+    node: Node,
+) -> str | None:
+    """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
+    found = objection(node_selector, affinity, tolerations, node)
+    return None if found is None else objection_text(found)
 
 
 def a_taint(text: str) -> Taint:

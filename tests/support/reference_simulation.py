@@ -22,7 +22,7 @@ from kfp_placement_engine.model import pod as kube
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster, Node
-from kfp_placement_engine.model.constraints import matches_any_term, why_not
+from kfp_placement_engine.model.constraints import matches_any_term, objection
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, Step, StepKind
 
 MEBIBYTE = 2**20
@@ -205,7 +205,7 @@ class Reference:
                 plain.affinity,
                 plain.tolerations,
             )
-        if why_not(selector, affinity, tolerations, node) is not None:
+        if objection(selector, affinity, tolerations, node) is not None:
             return False
         return all(self._volume_allows(use.claim, node) for use in step.claims)
 

@@ -8,7 +8,7 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
 from kfp_placement_engine.contract.resources import Condition
-from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.model.step_state import StepState
 
 MAX_NAMED_STEPS = 5
 MAX_MESSAGE_CHARACTERS = 2000

@@ -4,14 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kfp_placement_engine.contract.reason_nodes import renumbered_row
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow
-from kfp_placement_engine.contract.texts import ReasonCode
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Plan, PlannedStep
-
-_MISSED = (ReasonCode.LATENCY_MISSED, ReasonCode.LATENCY_SEARCHED)
+from kfp_placement_engine.model.reasons import FarFromUsers
 
 MAX_NAMED_NODES = 5000
 """Nodes that a PipelinePlacement names, at most."""
@@ -93,9 +90,9 @@ def plan_in_force(
         fresh = _row(step, plan, positions)
         waits = step.progress is ProgressState.WAITING and step.name not in begun
         if known is None or to_old is None or waits:
-            rows[step.name] = renumbered_row(fresh, to_new)
+            rows[step.name] = fresh.with_nodes(to_new)
         else:
-            rows[step.name] = _begun_row(renumbered_row(known, to_old), fresh, step)
+            rows[step.name] = _begun_row(known.with_nodes(to_old), fresh, step)
     ends = [row.finish_seconds for row in rows.values() if row.finish_seconds is not None]
     return CurrentPlan(
         revision=revision,
@@ -182,4 +179,4 @@ def _since_submission(seconds: float | None, plan: Plan) -> float | None:
 
 
 def _latency_missed(plan: Plan) -> tuple[str, ...]:
-    return tuple(step.name for step in plan.steps if step.why and step.why.code in _MISSED)
+    return tuple(step.name for step in plan.steps if isinstance(step.why, FarFromUsers))

@@ -17,24 +17,17 @@ from kfp_placement_engine.contract.placement import (
 from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, fit_rows, json_bytes
 from kfp_placement_engine.contract.resources import Condition, ObjectMetadata, PipelinePlacement
 from kfp_placement_engine.contract.rows import (
-    ENDED_STATES,
-    Argument,
     PlannedRow,
     StateRow,
-    StepState,
-    Waiting,
-    WaitingFor,
     planned_row,
     state_counts,
     state_row,
 )
-from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode
+from kfp_placement_engine.model.reasons import BeyondLimit, LatencyNotKnown, Unschedulable
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000
 """Room for what is neither rows nor node names: metadata, conditions, counts."""
-
-_LIMITS = frozenset({ObjectionCode.LATENCY, ObjectionCode.NO_LATENCY})
-"""What keeps a step from a node because of its `max_latency`."""
 
 
 @dataclass
@@ -166,16 +159,11 @@ def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
     """No pod that ends makes room within a limit that no node keeps, and no turn ever comes."""
     may_be_limit = what in (WaitingFor.NODE, WaitingFor.PLAN)
     reason = row.reason if may_be_limit and row is not None else None
-    if reason is None or reason.code != ReasonCode.UNSCHEDULABLE:
+    if not isinstance(reason, Unschedulable):
         return what
-    objections = [each for each in reason.arguments if isinstance(each, tuple)]
-    # [number of nodes, code, argument ...] each.
-    codes = {code for group in objections for each in group for code in _code(each)}
-    return WaitingFor.LIMIT if codes & _LIMITS else what
-
-
-def _code(objection: Argument) -> tuple[Argument, ...]:
-    return objection[1:2] if isinstance(objection, tuple) else ()
+    limits = BeyondLimit | LatencyNotKnown
+    barred = any(isinstance(each.objection, limits) for each in reason.objections)
+    return WaitingFor.LIMIT if barred else what
 
 
 def _since(run: TrackedRun, moment: datetime | None) -> float | None:

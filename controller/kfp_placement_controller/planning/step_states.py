@@ -12,9 +12,9 @@ from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPod, RunPods
 from kfp_placement_controller.planning.waiting import WaitsFor, waits_for
 from kfp_placement_controller.sources.source import RunEnd, RunState
-from kfp_placement_engine.contract.rows import ENDED_STATES, StepState
 from kfp_placement_engine.model.active_runs import ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
 
 

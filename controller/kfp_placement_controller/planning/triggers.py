@@ -9,7 +9,7 @@ from enum import StrEnum
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.step_states import StepStatus
-from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.model.step_state import StepState
 
 
 class Trigger(StrEnum):

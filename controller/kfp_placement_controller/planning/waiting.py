@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.planning.run_pods import RunPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
-from kfp_placement_engine.contract.rows import WaitingFor
+from kfp_placement_engine.model.step_state import WaitingFor
 
 QUOTA_WORDS = "exceeded quota"
 """Of the API server's refusal, as Argo repeats it on the node."""

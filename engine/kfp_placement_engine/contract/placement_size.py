@@ -5,15 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kfp_placement_engine.contract.rows import (
-    ENDED_STATES,
     PlannedRow,
     StateRow,
-    StepState,
     planned_row,
     state_counts,
     state_row,
 )
 from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 
 HARD_LIMIT_BYTES = 1_000_000
 """A PipelinePlacement is never larger; etcd refuses 1.5 MB."""

@@ -9,13 +9,17 @@ A node is an index into `spec.nodes`, -1 = none; times are seconds since the sub
 a loss is the seconds the run would end later, a trip the round trip in milliseconds where a rule or
 limit asks for it. Seconds are kept to a tenth, from 1,000 on as whole ones. Entries may be missing
 at the end, and a newer revision may add some there.
-`resources_rows_reading` reads them.
+`reason_rows` knows what the arguments mean, and `rows_reading` reads the rows.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
+
+from kfp_placement_engine.contract.reason_rows import written_reason
+from kfp_placement_engine.model.plan import Alternative
+from kfp_placement_engine.model.reasons import Argument, Reason
+from kfp_placement_engine.model.step_state import StepState, Waiting
 
 MAX_ROWS = 20_000
 """Steps of one run; far more than 1 MB holds."""
@@ -25,61 +29,6 @@ MAX_ALTERNATIVES = 3
 
 MAX_TEXT_CHARACTERS = 1024
 """Longest text in a row."""
-
-
-Argument = str | int | float | tuple["Argument", ...]
-"""An argument of a reason: nodes by index, seconds, milliseconds, text, or a list of such."""
-
-
-class StepState(StrEnum):
-    """What became of a step so far."""
-
-    PENDING = "pending"
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CACHED = "cached"
-    SKIPPED = "skipped"
-
-
-ENDED_STATES = frozenset(
-    {StepState.SUCCEEDED, StepState.FAILED, StepState.CACHED, StepState.SKIPPED}
-)
-
-
-class WaitingFor(StrEnum):
-    """What keeps a step's pod from running."""
-
-    PLAN = "plan"
-    QUOTA = "quota"
-    NODE = "node"
-    LIMIT = "limit"
-    VOLUME = "volume"
-    IMAGE = "image"
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a step goes where it goes; `reason_texts` makes a sentence of it."""
-
-    code: str
-    arguments: tuple[Argument, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another node.
-
-    Attributes:
-        node: its index.
-        loss_seconds: how much later the run would end with the step there.
-        latency_ms: round trip there; None = unknown, or no rule asks for it.
-    """
-
-    node: int
-    loss_seconds: float
-    latency_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +50,20 @@ class PlannedRow:
     reason: Reason | None = None
     alternatives: tuple[Alternative, ...] = ()
 
+    def with_nodes(self, translate: Callable[[int], int]) -> "PlannedRow":
+        """The row where the plan's list of nodes is another.
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What a step waits for.
-
-    Attributes:
-        what: one of `WaitingFor`, or a word of a newer revision.
-        since_seconds: since when, since the submission.
-        until_seconds: until when at most; None = nobody ends it.
-        detail: what Kubernetes says of it.
-    """
-
-    what: str
-    since_seconds: float
-    until_seconds: float | None = None
-    detail: str = ""
+        Args:
+            translate: old position to new.
+        """
+        return replace(
+            self,
+            node=None if self.node is None else translate(self.node),
+            reason=None if self.reason is None else self.reason.with_nodes(translate),
+            alternatives=tuple(
+                replace(other, node=translate(other.node)) for other in self.alternatives
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +91,7 @@ def planned_row(row: PlannedRow) -> list[Any]:
         _index(row.node),
         _seconds(row.start_seconds),
         _seconds(row.finish_seconds),
-        [] if row.reason is None else [row.reason.code, *map(_argument, row.reason.arguments)],
+        [] if row.reason is None else _reason(row.reason),
         [_alternative(each) for each in row.alternatives[:MAX_ALTERNATIVES]],
     ]
     return _without_empty_tail(written)
@@ -160,6 +107,11 @@ def state_row(row: StateRow) -> list[Any]:
         detail = _printable(waiting.detail[:MAX_TEXT_CHARACTERS])
         written.append(_without_empty_tail([str(waiting.what), since, until, detail]))
     return _without_empty_tail(written)
+
+
+def _reason(reason: Reason) -> list[Any]:
+    code, arguments = written_reason(reason)
+    return [code, *map(_argument, arguments)]
 
 
 def _alternative(alternative: Alternative) -> list[Any]:

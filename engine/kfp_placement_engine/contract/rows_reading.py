@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kfp_placement_engine.contract.reason_rows import read_reason
 from kfp_placement_engine.contract.rows import (
     MAX_ALTERNATIVES,
     MAX_ROWS,
     MAX_TEXT_CHARACTERS,
-    Alternative,
-    Argument,
     PlannedRow,
-    Reason,
     StateRow,
-    Waiting,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.plan import Alternative
+from kfp_placement_engine.model.reasons import Argument, Reason
+from kfp_placement_engine.model.step_state import Waiting
 
 MAX_ARGUMENTS = 16
 """Arguments of a reason that are read, and entries of a list among them."""
@@ -169,7 +169,7 @@ def _reason(value: object) -> Reason | None:
     entries = _list(value, "a reason")
     if not entries:
         return None
-    return Reason(_text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0))
+    return read_reason(_text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0))
 
 
 def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:

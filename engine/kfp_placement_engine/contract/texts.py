@@ -1,112 +1,107 @@
-"""Sentences of reasons: `Reason("run-later", (40, 1))` and the plan's nodes make one.
+"""Sentences of reasons: `RunLater(seconds=40, node=1)` and the plan's nodes make one.
 
-A PipelinePlacement holds codes and arguments, since 5,000 sentences would not fit; whoever shows
-it renders them here. Codes are only ever added. What a newer revision says is shown as it stands.
+Whoever shows a plan renders them here. What another revision says is shown as it stands.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from functools import partial
+from typing import Any
 
-from kfp_placement_engine.contract.rows import Argument, Reason, Waiting, WaitingFor
+from kfp_placement_engine.contract.reason_rows import written_objection, written_reason
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import format_duration, round_trip_text
 from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.model.reasons import (
+    Argument,
+    BeyondLimit,
+    Cached,
+    Chosen,
+    Cordoned,
+    CountedObjection,
+    Ended,
+    EndsFirst,
+    EqualEnd,
+    FoundInTime,
+    KeepsRoom,
+    Kept,
+    LatencyBest,
+    LatencyMissed,
+    LatencyNear,
+    LatencyNotKnown,
+    LatencySearched,
+    LatencyUnknown,
+    NoRoom,
+    NotSelected,
+    Objection,
+    OnlyNode,
+    Quickest,
+    Reason,
+    RunLater,
+    Short,
+    Started,
+    Tainted,
+    Unlabelled,
+    Unmarked,
+    Unschedulable,
+    VolumeElsewhere,
+    VolumePinned,
+    VolumeShared,
+)
+from kfp_placement_engine.model.step_state import Waiting, WaitingFor
 
+_LATENCY = (
+    " to {location:text} of {node_count:nodes} with room: {latency_ms:milliseconds}"
+    "{next_ms:following}"
+)
 
-class ReasonCode(StrEnum):
-    """Why a step goes where it goes."""
-
-    CACHED = "cached"
-    UNLABELLED = "unlabelled"
-    UNMARKED = "unmarked"
-    VOLUME_PINNED = "volume-pinned"
-    VOLUME_SHARED = "volume-shared"
-    LATENCY_UNKNOWN = "latency-unknown"
-    LATENCY_MISSED = "latency-missed"
-    LATENCY_SEARCHED = "latency-searched"
-    LATENCY_BEST = "latency-best"
-    LATENCY_NEAR = "latency-near"
-    ONLY_NODE = "only-node"
-    UNSCHEDULABLE = "unschedulable"
-    QUICKEST = "quickest"
-    CHOSEN = "chosen"
-    RUN_LATER = "run-later"
-    ENDS_FIRST = "ends-first"
-    KEEPS_ROOM = "keeps-room"
-    FOUND_IN_TIME = "found-in-time"
-    EQUAL_END = "equal-end"
-    NO_ROOM = "no-room"
-    STARTED = "started"
-    ENDED = "ended"
-    KEPT = "kept"
-
-
-class ObjectionCode(StrEnum):
-    """Why a node does not take a step."""
-
-    CORDONED = "cordoned"
-    TAINT = "taint"
-    SELECTOR = "selector"
-    VOLUME = "volume"
-    LATENCY = "latency"
-    NO_LATENCY = "no-latency"
-    SHORT = "short"
-
-
-_LATENCY = " to {0:text} of {1:nodes} with room: {2:milliseconds}{3:following}"
-
-REASON_TEXTS: Mapping[str, str] = {
-    ReasonCode.CACHED: "taken to come from the cache: only its driver pod runs",
-    ReasonCode.UNLABELLED: (
-        "{0:text} pods carry no labels; where the default scheduler would put it"
+REASON_TEXTS: Mapping[type[Reason], str] = {
+    Cached: "taken to come from the cache: only its driver pod runs",
+    Unlabelled: ("{kind:text} pods carry no labels; where the default scheduler would put it"),
+    Unmarked: "carries no scheduler mark; where the default scheduler would put it",
+    VolumePinned: "volume claim {claim:text} is available on this node only",
+    VolumeShared: "shares volume {claim:text} with {step:text}{more:more}",
+    LatencyUnknown: "no node with room states a latency to {location:text}",
+    LatencyMissed: (
+        "{latency_ms:latency} to {location:text}: {node:node} ({node_ms:milliseconds}) had no room "
+        "when the step was ready"
     ),
-    ReasonCode.UNMARKED: "carries no scheduler mark; where the default scheduler would put it",
-    ReasonCode.VOLUME_PINNED: "volume claim {0:text} is available on this node only",
-    ReasonCode.VOLUME_SHARED: "shares volume {0:text} with {1:text}{2:more}",
-    ReasonCode.LATENCY_UNKNOWN: "no node with room states a latency to {0:text}",
-    ReasonCode.LATENCY_MISSED: (
-        "{0:latency} to {1:text}: {2:node} ({3:milliseconds}) had no room when the step was ready"
+    LatencySearched: (
+        "{latency_ms:latency} to {location:text}: the search found no better plan with it on "
+        "{node:node} ({node_ms:milliseconds})"
     ),
-    ReasonCode.LATENCY_SEARCHED: (
-        "{0:latency} to {1:text}: the search found no better plan with it on "
-        "{2:node} ({3:milliseconds})"
+    LatencyBest: f"lowest round trip{_LATENCY}",
+    LatencyNear: f"round trip within the tolerance of the lowest{_LATENCY}",
+    OnlyNode: "the only node that can take it{objections:brackets}",
+    Unschedulable: "none of {node_count:nodes} can take it ({objections:objections})",
+    Quickest: "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
+    Chosen: "one of {node_count:nodes} that take it; the search chose it for the whole run",
+    RunLater: (
+        "the run would end {seconds:seconds} later with this step on {node:node}, the next best"
     ),
-    ReasonCode.LATENCY_BEST: f"lowest round trip{_LATENCY}",
-    ReasonCode.LATENCY_NEAR: f"round trip within the tolerance of the lowest{_LATENCY}",
-    ReasonCode.ONLY_NODE: "the only node that can take it{0:brackets}",
-    ReasonCode.UNSCHEDULABLE: "none of {0:nodes} can take it ({1:objections})",
-    ReasonCode.QUICKEST: "takes {0:seconds} here, {1:seconds} on {2:node}",
-    ReasonCode.CHOSEN: "one of {0:nodes} that take it; the search chose it for the whole run",
-    ReasonCode.RUN_LATER: (
-        "the run would end {0:seconds} later with this step on {1:node}, the next best"
+    EndsFirst: "ends first here, {seconds:seconds} later on {node:node}",
+    KeepsRoom: ("elsewhere it would take the room of a step that should be near its users"),
+    FoundInTime: (
+        "found in the time given; {node:node} alone would end the run {seconds:seconds} earlier"
     ),
-    ReasonCode.ENDS_FIRST: "ends first here, {0:seconds} later on {1:node}",
-    ReasonCode.KEEPS_ROOM: (
-        "elsewhere it would take the room of a step that should be near its users"
-    ),
-    ReasonCode.FOUND_IN_TIME: (
-        "found in the time given; {1:node} alone would end the run {0:seconds} earlier"
-    ),
-    ReasonCode.EQUAL_END: ("the run ends no earlier with it on {1:node}{2:other}; {0:deciding}"),
-    ReasonCode.NO_ROOM: "no room on {0:node}{1:other} when the step was ready",
-    ReasonCode.STARTED: "runs there already",
-    ReasonCode.ENDED: "has ended",
-    ReasonCode.KEPT: "keeps the node it was planned on; only steps of other runs move",
+    EqualEnd: ("the run ends no earlier with it on {node:node}{other:other}; {objective:deciding}"),
+    NoRoom: "no room on {node:node}{other:other} when the step was ready",
+    Started: "runs there already",
+    Ended: "has ended",
+    Kept: "keeps the node it was planned on; only steps of other runs move",
 }
-"""Sentence of each code; `{1:node}` is the second argument, read as a node."""
+"""Sentence of each reason; `{other:node}` is the field `other`, shown as a node."""
 
-OBJECTION_TEXTS: Mapping[str, str] = {
-    ObjectionCode.CORDONED: "node is cordoned",
-    ObjectionCode.TAINT: "untolerated taint {0:text}",
-    ObjectionCode.SELECTOR: "node(s) didn't match node affinity/selector",
-    ObjectionCode.VOLUME: "its volume is elsewhere",
-    ObjectionCode.LATENCY: "round trip to {0:text} beyond {1:milliseconds}",
-    ObjectionCode.NO_LATENCY: "round trip to {0:text} unknown",
-    ObjectionCode.SHORT: "not enough {0:text} (asks {1:amount}, at most {2:amount} free)",
+OBJECTION_TEXTS: Mapping[type[Objection], str] = {
+    Cordoned: "node is cordoned",
+    Tainted: "untolerated taint {taint:text}",
+    NotSelected: "node(s) didn't match node affinity/selector",
+    VolumeElsewhere: "its volume is elsewhere",
+    BeyondLimit: "round trip to {location:text} beyond {limit_ms:milliseconds}",
+    LatencyNotKnown: "round trip to {location:text} unknown",
+    Short: "not enough {resource:text} (asks {requested:amount}, at most {free:amount} free)",
 }
-"""The same for objections; an objection is [number of nodes, code, argument ...]."""
+"""The same for objections."""
 
 _DECIDING: Mapping[str, str] = {
     "": "nothing speaks against those nodes",
@@ -122,22 +117,31 @@ _WAITING_TEXTS: Mapping[str, str] = {
     WaitingFor.VOLUME: "its volume",
     WaitingFor.IMAGE: "its image",
 }
-_PLACEHOLDER = re.compile(r"\{([0-9]):([a-z]+)\}")
+_PLACEHOLDER = re.compile(r"\{([a-z_]+):([a-z]+)\}")
 
 
 def reason_text(reason: Reason, nodes: Sequence[str]) -> str:
     """The sentence of a reason.
 
     Args:
-        reason: read from a row.
+        reason: of a plan.
         nodes: `spec.nodes` of the same plan.
     """
-    return _text_of(REASON_TEXTS, reason.code, reason.arguments, nodes)
+    template = REASON_TEXTS.get(type(reason))
+    if template is not None:
+        try:
+            return _PLACEHOLDER.sub(partial(_shown, reason, nodes), template)
+        except InputError:
+            pass  # words or nodes of another revision
+    return _as_it_stands(*written_reason(reason))
 
 
-def objection_text(objection: Reason) -> str:
+def objection_text(objection: Objection) -> str:
     """The text of an objection."""
-    return _text_of(OBJECTION_TEXTS, objection.code, objection.arguments, ())
+    template = OBJECTION_TEXTS.get(type(objection))
+    if template is None:
+        return _as_it_stands(*written_objection(objection))
+    return _PLACEHOLDER.sub(partial(_shown, objection, ()), template)
 
 
 def waiting_text(waiting: Waiting, now_seconds: float) -> str:
@@ -151,105 +155,9 @@ def waiting_text(waiting: Waiting, now_seconds: float) -> str:
     return f"{text}: {waiting.detail}" if waiting.detail else text
 
 
-def _text_of(
-    texts: Mapping[str, str],
-    code: str,
-    arguments: Sequence[Argument],
-    nodes: Sequence[str],
-) -> str:
-    template = texts.get(code)
-    if template is not None:
-        try:
-            return _PLACEHOLDER.sub(partial(_shown, arguments, nodes), template)
-        except InputError:
-            pass  # arguments of another revision
+def _as_it_stands(code: str, arguments: Sequence[Argument]) -> str:
     said = ", ".join(_plain(argument) for argument in arguments)
     return f"{code} ({said})" if said else code
-
-
-def _shown(arguments: Sequence[Argument], nodes: Sequence[str], match: re.Match[str]) -> str:
-    position, kind = int(match.group(1)), match.group(2)
-    argument = arguments[position] if position < len(arguments) else None
-    if kind == "node":
-        return _node(argument, nodes)
-    if kind == "other":
-        return "" if argument is None else f" or {_node(argument, nodes)}"
-    if kind == "amount":
-        return format_resource(_text(next(iter(arguments), None)), int(_number(argument)))
-    if kind in _OPTIONAL:
-        return _OPTIONAL[kind](argument)
-    return _FORMATS[kind](argument)
-
-
-def _text(argument: Argument | None) -> str:
-    if not isinstance(argument, str):
-        raise InputError("an argument should be a text")
-    return argument
-
-
-def _number(argument: Argument | None) -> float | int:
-    if not isinstance(argument, int | float) or argument < 0:
-        raise InputError("an argument should be a number from 0")
-    return argument
-
-
-def _node(argument: Argument | None, nodes: Sequence[str]) -> str:
-    index = int(_number(argument))
-    if index >= len(nodes):
-        raise InputError("an argument is no node of the plan")
-    return nodes[index]
-
-
-def _seconds(argument: Argument | None) -> str:
-    return format_duration(float(_number(argument)))
-
-
-def _milliseconds(argument: Argument | None) -> str:
-    return round_trip_text(float(_number(argument)))
-
-
-def _latency(argument: Argument | None) -> str:
-    """A round trip; "" = unknown."""
-    return "unknown latency" if argument == "" else _milliseconds(argument)
-
-
-def _deciding(argument: Argument | None) -> str:
-    """What speaks for a node among equals, by the objective; "" = nothing."""
-    text = _DECIDING.get(_text(argument))
-    if text is None:
-        raise InputError("an argument should be an objective")
-    return text
-
-
-def _nodes(argument: Argument | None) -> str:
-    number = int(_number(argument))
-    return f"{number} node" if number == 1 else f"{number} nodes"
-
-
-def _objections(argument: Argument | None) -> str:
-    if not isinstance(argument, tuple):
-        raise InputError("an argument should be a list")
-    return ", ".join(_objection(each) for each in argument)
-
-
-def _objection(argument: Argument) -> str:
-    if not isinstance(argument, tuple) or len(argument) < 2:
-        raise InputError("an objection should be a list of a number and a code")
-    number, code, *arguments = argument
-    return f"{_nodes(number)}: {_text_of(OBJECTION_TEXTS, _text(code), arguments, ())}"
-
-
-def _brackets(argument: Argument | None) -> str:
-    text = "" if argument is None else _objections(argument)
-    return f" ({text})" if text else ""
-
-
-def _more(argument: Argument | None) -> str:
-    return "" if argument is None else f" and {int(_number(argument))} more"
-
-
-def _following(argument: Argument | None) -> str:
-    return "" if argument is None else f", next {_milliseconds(argument)}"
 
 
 def _plain(argument: Argument) -> str:
@@ -258,18 +166,71 @@ def _plain(argument: Argument) -> str:
     return argument if isinstance(argument, str) else f"{argument:g}"
 
 
-_FORMATS: Mapping[str, Callable[[Argument | None], str]] = {
-    "text": _text,
+def _shown(said: Reason | Objection, nodes: Sequence[str], match: re.Match[str]) -> str:
+    """A field of a reason or objection."""
+    value, kind = getattr(said, match.group(1)), match.group(2)
+    if kind == "node":
+        return _node(value, nodes)
+    if kind == "other":
+        return "" if value is None else f" or {_node(value, nodes)}"
+    if isinstance(said, Short) and kind == "amount":
+        return format_resource(said.resource, value)
+    return _FORMATS[kind](value)
+
+
+def _node(position: int, nodes: Sequence[str]) -> str:
+    if position >= len(nodes):
+        raise InputError("an argument is no node of the plan")
+    return nodes[position]
+
+
+def _seconds(seconds: float) -> str:
+    return format_duration(float(seconds))
+
+
+def _latency(latency_ms: float | None) -> str:
+    return "unknown latency" if latency_ms is None else round_trip_text(latency_ms)
+
+
+def _deciding(objective: str) -> str:
+    """What speaks for a node among equals, by the objective; "" = nothing."""
+    text = _DECIDING.get(objective)
+    if text is None:
+        raise InputError("an argument should be an objective")
+    return text
+
+
+def _nodes(number: int) -> str:
+    return f"{number} node" if number == 1 else f"{number} nodes"
+
+
+def _objections(objections: Sequence[CountedObjection]) -> str:
+    return ", ".join(
+        f"{_nodes(each.node_count)}: {objection_text(each.objection)}" for each in objections
+    )
+
+
+def _brackets(objections: Sequence[CountedObjection] | None) -> str:
+    return f" ({_objections(objections)})" if objections else ""
+
+
+def _more(number: int | None) -> str:
+    return "" if number is None else f" and {number} more"
+
+
+def _following(latency_ms: float | None) -> str:
+    return "" if latency_ms is None else f", next {round_trip_text(latency_ms)}"
+
+
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "text": str,
     "seconds": _seconds,
-    "milliseconds": _milliseconds,
+    "milliseconds": round_trip_text,
     "latency": _latency,
     "deciding": _deciding,
     "nodes": _nodes,
     "objections": _objections,
-}
-_OPTIONAL: Mapping[str, Callable[[Argument | None], str]] = {
     "brackets": _brackets,
     "more": _more,
     "following": _following,
 }
-"""Formats of arguments that may be missing."""

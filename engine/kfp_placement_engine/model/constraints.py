@@ -8,9 +8,8 @@ tables once per problem; messages and the scheduler model call them directly.
 import re
 from collections.abc import Iterable, Mapping
 
-from kfp_placement_engine.contract.rows import Reason
-from kfp_placement_engine.contract.texts import ObjectionCode, objection_text
 from kfp_placement_engine.model.cluster import Node, Taint
+from kfp_placement_engine.model.reasons import Cordoned, NotSelected, Objection, Tainted
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,
@@ -108,35 +107,24 @@ def is_away(node: Node) -> bool:
     return any(taint.key in AWAY_KEYS for taint in node.taints)
 
 
-def why_not(
-    node_selector: Mapping[str, str],
-    affinity: NodeAffinity,
-    tolerations: Iterable[Toleration],
-    node: Node,
-) -> str | None:
-    """Why kube-scheduler's static filters keep a pod off the node, or None if they let it on."""
-    found = objection(node_selector, affinity, tolerations, node)
-    return None if found is None else objection_text(found)
-
-
 def objection(
     node_selector: Mapping[str, str],
     affinity: NodeAffinity,
     tolerations: Iterable[Toleration],
     node: Node,
-) -> Reason | None:
+) -> Objection | None:
     """What kube-scheduler's static filters have against the pod on the node, None = nothing.
 
     The filters are asked in kube-scheduler's order and the first that objects is named.
     """
     known = tuple(tolerations)
     if node.unschedulable and not tolerates(known, UNSCHEDULABLE_TAINT):
-        return Reason(ObjectionCode.CORDONED)
+        return Cordoned()
     taint = untolerated_taint(known, node.taints)
     if taint is not None:
-        return Reason(ObjectionCode.TAINT, (taint_text(taint),))
+        return Tainted(taint=taint_text(taint))
     if not (matches_node_selector(node_selector, node) and matches_affinity(affinity, node)):
-        return Reason(ObjectionCode.SELECTOR)
+        return NotSelected()
     return None
 
 

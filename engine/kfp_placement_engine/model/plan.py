@@ -8,11 +8,26 @@ simulation of the plan; the baselines' figures from the same simulation of their
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.contract.rows import Alternative, Reason
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another node.
+
+    Attributes:
+        node: its index.
+        loss_seconds: how much later the run would end with the step there.
+        latency_ms: round trip there; None = unknown, or no rule asks for it.
+    """
+
+    node: int
+    loss_seconds: float
+    latency_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +52,7 @@ class PlannedStep:
         requests_nothing: nobody said what it needs; `requests` is what KFP's launcher reserves.
         cached: taken to come from the cache; it has times but no node.
         progress: whether it waits, runs or has ended.
-        why: the reason as code and arguments; nodes are positions in `Plan.cluster_nodes`.
+        why: the reason; its nodes are positions in `Plan.cluster_nodes`.
         alternatives: the next best nodes, if they were asked for; node as in `why`.
     """
 

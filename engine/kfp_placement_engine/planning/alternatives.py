@@ -4,8 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.contract.rows import Argument, Reason
-from kfp_placement_engine.contract.texts import ReasonCode
+from kfp_placement_engine.model.reasons import (
+    EndsFirst,
+    EqualEnd,
+    FoundInTime,
+    KeepsRoom,
+    Reason,
+    RunLater,
+)
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.fitness import better
@@ -67,7 +73,7 @@ def compared(
     latency = float(schedule.terms[1])
     allowed = [other for other in others if other.schedule.terms[1] <= latency + 1e-9]
     if not allowed:
-        return Reason(ReasonCode.KEEPS_ROOM)
+        return KeepsRoom()
     run = int(problem.arrays.run[activity])
 
     def end(played: Schedule) -> float:
@@ -76,9 +82,9 @@ def compared(
     best = min(allowed, key=lambda other: end(other.schedule))
     later = end(best.schedule) - end(schedule)
     if later > _EQUAL_SECONDS:
-        return Reason(ReasonCode.RUN_LATER, (later, best.node))
+        return RunLater(seconds=later, node=best.node)
     if later < -_EQUAL_SECONDS:
-        return Reason(ReasonCode.FOUND_IN_TIME, (-later, best.node))
+        return FoundInTime(seconds=-later, node=best.node)
     latest = end(schedule) + _EQUAL_SECONDS
     equal = [other for other in allowed if end(other.schedule) <= latest]
     return _among_equals(problem, schedule, activity, equal)
@@ -91,7 +97,10 @@ def _among_equals(
     soonest = min(equal, key=lambda other: float(other.schedule.end[activity]))
     later = float(soonest.schedule.end[activity]) - own
     if later > _EQUAL_SECONDS:
-        return Reason(ReasonCode.ENDS_FIRST, (later, soonest.node))
+        return EndsFirst(seconds=later, node=soonest.node)
     preferred = all(better(schedule.terms, other.schedule.terms) for other in equal)
-    names: tuple[Argument, ...] = tuple(other.node for other in equal[:2])
-    return Reason(ReasonCode.EQUAL_END, (problem.objective if preferred else "", *names))
+    return EqualEnd(
+        objective=problem.objective if preferred else "",
+        node=equal[0].node,
+        other=equal[1].node if len(equal) > 1 else None,
+    )

@@ -1,4 +1,4 @@
-"""Why a step goes where it goes: a code and arguments, of which `reason_text` makes a sentence."""
+"""Why a step goes where it goes; `contract.texts` makes sentences of it."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,13 +7,37 @@ from heapq import nsmallest
 
 import numpy as np
 
-from kfp_placement_engine.contract.rows import Argument, Reason
-from kfp_placement_engine.contract.texts import ObjectionCode, ReasonCode
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.reasons import (
+    BeyondLimit,
+    Cached,
+    Chosen,
+    CountedObjection,
+    Kept,
+    LatencyBest,
+    LatencyMissed,
+    LatencyNear,
+    LatencyNotKnown,
+    LatencySearched,
+    LatencyUnknown,
+    NoRoom,
+    Objection,
+    OnlyNode,
+    Quickest,
+    Reason,
+    Short,
+    Started,
+    Unlabelled,
+    Unmarked,
+    Unschedulable,
+    VolumeElsewhere,
+    VolumePinned,
+    VolumeShared,
+)
 from kfp_placement_engine.model.resources import free_room, lacking
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
@@ -47,8 +71,10 @@ class Explainer:
     schedule: Schedule
     what_if_work: int = WHAT_IF_WORK
     # Large runs have many steps of few kinds: what is alike is worked out once.
-    _known: dict[object, tuple[Argument, ...]] = field(default_factory=dict, init=False, repr=False)
-    _filters: dict[object, list[Reason | None]] = field(
+    _known: dict[object, tuple[CountedObjection, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _filters: dict[object, list[Objection | None]] = field(
         default_factory=dict, init=False, repr=False
     )
     _users: dict[int, dict[frozenset[str], list[int]]] = field(
@@ -88,18 +114,18 @@ class Explainer:
         """The reason of a step that the search has nothing to decide about."""
         step, activity = self._step(index), self.lowered.activities[index]
         if activity.running is not None:
-            return Reason(ReasonCode.STARTED)
+            return Started()
         if self.lowered.problem.unplaceable[index]:
             return self._unschedulable(index)
         if step.assumed_cached:
-            return Reason(ReasonCode.CACHED)
+            return Cached()
         if self.lowered.problem.arrays.gene[index] < 0:
             if step.kind is not StepKind.CONTAINER:
-                return Reason(ReasonCode.UNLABELLED, (step.kind.value,))
-            return Reason(ReasonCode.UNMARKED)
+                return Unlabelled(kind=step.kind.value)
+            return Unmarked()
         held = self.lowered.runs[activity.run].held.get(step.name)
         if held == self._name(int(self.schedule.node[index])) and self._allowed(index).sum() == 1:
-            return Reason(ReasonCode.KEPT)
+            return Kept()
         return None
 
     def _step(self, index: int) -> Step:
@@ -121,14 +147,16 @@ class Explainer:
         own = self._claims(index)
         pinned = sorted(own & set(self.lowered.volumes.pinned))
         if pinned and self._allowed(index).sum() == 1:
-            return Reason(ReasonCode.VOLUME_PINNED, (names[pinned[0]],))
+            return VolumePinned(claim=names[pinned[0]])
         if len(problem.gene_activities[gene]) < 2:
             return None
         claim, first, count = self._sharing(gene, own)
         other = next(member for member in first if member != index)
-        more = (count - 2,) if count > 2 else ()
-        shared = (names[claim], problem.activity_names[other], *more)
-        return Reason(ReasonCode.VOLUME_SHARED, shared)
+        return VolumeShared(
+            claim=names[claim],
+            step=problem.activity_names[other],
+            more=count - 2 if count > 2 else None,
+        )
 
     def _claims(self, index: int) -> frozenset[str]:
         return frozenset(self.lowered.shapes[self.lowered.problem.arrays.class_of[index]].claims)
@@ -162,18 +190,18 @@ class Explainer:
         ]
         node = int(self.schedule.node[index])
         if not known:
-            return Reason(ReasonCode.LATENCY_UNKNOWN, (location,)), 0
+            return LatencyUnknown(location=location), 0
         best, own = known[0], float(trips[node])
         if problem.arrays.latency_excess_ms[kind, node] > 0:
-            here = "" if np.isnan(own) else own
-            said = (here, location, best, float(trips[best]))
-            if affordable and not self._has_room(index, best):
-                return Reason(ReasonCode.LATENCY_MISSED, said), 1
-            return Reason(ReasonCode.LATENCY_SEARCHED, said), int(affordable)
+            missed = affordable and not self._has_room(index, best)
+            far = LatencyMissed if missed else LatencySearched
+            own_ms, best_ms = None if np.isnan(own) else own, float(trips[best])
+            reason = far(latency_ms=own_ms, location=location, node=best, node_ms=best_ms)
+            return reason, int(affordable)
         others = [float(trips[other]) for other in known if other != node]
-        code = ReasonCode.LATENCY_BEST if own <= trips[best] else ReasonCode.LATENCY_NEAR
-        following = (min(others),) if others else ()
-        return Reason(code, (location, int(room.sum()), own, *following)), 0
+        near = LatencyBest if own <= trips[best] else LatencyNear
+        count, next_ms = int(room.sum()), min(others, default=None)
+        return near(location=location, node_count=count, latency_ms=own, next_ms=next_ms), 0
 
     def _has_room(self, index: int, node: int) -> bool:
         """Whether the step gets onto the node if the plan says so."""
@@ -184,18 +212,18 @@ class Explainer:
         if self._allowed(index).sum() != 1:
             return None
         objections = self._objections(index, skip=int(self.schedule.node[index]))
-        return Reason(ReasonCode.ONLY_NODE, (objections,) if objections else ())
+        return OnlyNode(objections=objections) if objections else OnlyNode()
 
-    def _objections(self, index: int, skip: int = -1) -> tuple[Argument, ...]:
+    def _objections(self, index: int, skip: int = -1) -> tuple[CountedObjection, ...]:
         """Why the nodes do not take the step; the same for all steps of its class."""
         known = (int(self.lowered.problem.arrays.class_of[index]), skip)
         if known not in self._known:
             self._known[known] = self._counted_objections(index, skip)
         return self._known[known]
 
-    def _counted_objections(self, index: int, skip: int) -> tuple[Argument, ...]:
-        """[number of nodes, code, argument ...] each, counted as kube-scheduler counts them."""
-        step, counts = self._step(index), Counter[Reason]()
+    def _counted_objections(self, index: int, skip: int) -> tuple[CountedObjection, ...]:
+        """Objections of all nodes but one, counted as kube-scheduler counts them."""
+        step, counts = self._step(index), Counter[Objection]()
         short_nodes: dict[str, list[int]] = {}
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
@@ -216,25 +244,25 @@ class Explainer:
                 node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
                 for claim in shape.claims
             ):
-                counts[Reason(ObjectionCode.VOLUME)] += 1
+                counts[VolumeElsewhere()] += 1
             elif trips is None or limit is None:
                 continue
             elif np.isnan(trips[number]):
-                counts[Reason(ObjectionCode.NO_LATENCY, (step.location,))] += 1
+                counts[LatencyNotKnown(location=step.location)] += 1
             elif trips[number] > limit:
-                counts[Reason(ObjectionCode.LATENCY, (step.location, float(limit)))] += 1
+                counts[BeyondLimit(location=step.location, limit_ms=float(limit))] += 1
         for name, free_amounts in short_nodes.items():
             # What is asked, and what the roomiest of the nodes that lack it has.
-            said = (name, requests.get(name, 1), max(0, *free_amounts))
-            counts[Reason(ObjectionCode.SHORT, said)] += len(free_amounts)
-        return tuple((number, each.code, *each.arguments) for each, number in counts.most_common())
+            requested, free_most = requests.get(name, 1), max(0, *free_amounts)
+            counts[Short(resource=name, requested=requested, free=free_most)] += len(free_amounts)
+        return tuple(CountedObjection(number, each) for each, number in counts.most_common())
 
     @cached_property
     def _free(self) -> list[dict[str, int]]:
         """[N] what each node has left beside what runs there."""
         return [free_room(node.allocatable, node.used) for node in self.cluster.nodes]
 
-    def _filtered(self, shape: PodShape) -> list[Reason | None]:
+    def _filtered(self, shape: PodShape) -> list[Objection | None]:
         """[N] why the static filters keep the shape off each node, None where they do not."""
         rules = (shape.node_selector, shape.affinity, shape.tolerations)
         if rules not in self._filters:
@@ -246,7 +274,7 @@ class Explainer:
 
     def _unschedulable(self, index: int) -> Reason:
         total = len(self.cluster.nodes)
-        return Reason(ReasonCode.UNSCHEDULABLE, (total, self._objections(index)))
+        return Unschedulable(node_count=total, objections=self._objections(index))
 
     def _quickest(self, index: int) -> Reason:
         seconds = occupied_seconds(self.lowered.problem, index)
@@ -254,9 +282,12 @@ class Explainer:
         others = np.where(self._allowed(index), seconds, np.inf)
         others[node] = np.inf
         if seconds[node] < others.min() - 1e-9:
-            said = (float(seconds[node]), float(others.min()), int(others.argmin()))
-            return Reason(ReasonCode.QUICKEST, said)
-        return Reason(ReasonCode.CHOSEN, (int(self._allowed(index).sum()),))
+            return Quickest(
+                seconds=float(seconds[node]),
+                node_seconds=float(others.min()),
+                node=int(others.argmin()),
+            )
+        return Chosen(node_count=int(self._allowed(index).sum()))
 
     def _comparison(self, index: int) -> tuple[Reason, int]:
         """Try the step on other nodes and say what that would cost."""
@@ -269,5 +300,5 @@ class Explainer:
         # Under `ready` dispatch a step goes on to the next best where there is no room.
         there = [each for each in played if each.schedule.node[index] == each.node]
         if not there:
-            return Reason(ReasonCode.NO_ROOM, tuple(tried[:2])), len(played)
+            return NoRoom(node=tried[0], other=tried[1] if len(tried) > 1 else None), len(played)
         return compared(problem, self.schedule, index, there), len(played)

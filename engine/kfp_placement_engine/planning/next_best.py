@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.contract.rows import MAX_ALTERNATIVES, Alternative
+from kfp_placement_engine.contract.rows import MAX_ALTERNATIVES
 from kfp_placement_engine.lowering import Lowered
+from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
     completions,

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kfp_placement_engine.contract.rows import Alternative, Reason
-from kfp_placement_engine.contract.texts import ReasonCode, reason_text
+from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
@@ -16,7 +15,8 @@ from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.images import canonical, held_sizes
-from kfp_placement_engine.model.plan import PlannedDriver, PlannedStep
+from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.reasons import Ended, Reason
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
 from kfp_placement_engine.search.simulation import Schedule
@@ -77,7 +77,7 @@ def _common_fields(graph: RunGraph, step: Step) -> dict[str, Any]:
 
 def _ended_row(run: ActiveRun, step: Step) -> PlannedStep:
     """A step that has ended: where it was, and no times."""
-    reason = Reason(ReasonCode.ENDED)
+    reason = Ended()
     return PlannedStep(
         **_common_fields(run.graph, step),
         node=run.progress[step.name].node,

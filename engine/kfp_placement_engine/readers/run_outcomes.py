@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from kfp_placement_engine.contract.rows import StepState
+from kfp_placement_engine.model.step_state import StepState
 
 _INDEX = re.compile(r"\[(?:[0-9]+|\*)\]")
 

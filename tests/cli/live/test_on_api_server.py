@@ -17,14 +17,9 @@ from kfp_placement_engine.contract.fields import Condition, ObjectMetadata
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.placement import PipelinePlacementSpec, PipelinePlacementStatus
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.contract.rows import (
-    PlannedRow,
-    Reason,
-    StateRow,
-    Waiting,
-    planned_row,
-    state_row,
-)
+from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
+from kfp_placement_engine.model.reasons import EndsFirst, RunLater
+from kfp_placement_engine.model.step_state import Waiting
 from tests.cli.conftest import RUN
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.crds import custom_resource_definitions
@@ -71,8 +66,8 @@ def placement(namespace, name="taxi-x7k2p"):
     """A run of two steps on two nodes, submitted a minute ago."""
     submitted = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     rows = [
-        PlannedRow("fetch", 0, 10, 42, Reason("ends-first", (12, 1))),
-        PlannedRow("train", 0, 47, 1249, Reason("run-later", (1200, 1))),
+        PlannedRow("fetch", 0, 10, 42, EndsFirst(seconds=12, node=1)),
+        PlannedRow("train", 0, 47, 1249, RunLater(seconds=1200, node=1)),
     ]
     spec = PipelinePlacementSpec(
         workflow_uid="0d4a9f0e",

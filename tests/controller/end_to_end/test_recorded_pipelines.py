@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.contract.keys import DEFAULT_SCHEDULER
-from kfp_placement_engine.contract.rows import ENDED_STATES
+from kfp_placement_engine.model.step_state import ENDED_STATES
 from tests.controller.end_to_end.history import step_of_pod
 from tests.controller.end_to_end.many_runs import EndedRun, played
 from tests.controller.end_to_end.recorded_pipelines import GATED, LABELLED, OF_KFP

@@ -11,7 +11,8 @@ from kfp import dsl, kubernetes
 
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType
-from kfp_placement_engine.contract.rows import StateRow, WaitingFor
+from kfp_placement_engine.contract.rows import StateRow
+from kfp_placement_engine.model.step_state import WaitingFor
 from tests.controller.end_to_end.placements import nodes_planned_for, state_of
 from tests.controller.end_to_end.small_pipelines import chain, compiled, step
 from tests.controller.end_to_end.taxi_runs import JsonObject, bound, is_refused

@@ -7,7 +7,7 @@ import pytest
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
-from kfp_placement_engine.contract.rows import ENDED_STATES
+from kfp_placement_engine.model.step_state import ENDED_STATES
 from tests.controller.planning.builders import a_policy, a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow

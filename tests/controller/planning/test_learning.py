@@ -4,8 +4,8 @@ from kfp_placement_controller.planning.learning import LearnedOverheads, Running
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.sources.argo import WorkflowIndex
-from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.model.step_state import StepState
 from tests.controller.planning.builders import START, a_pod, after
 
 GRAPH = RunGraph(

@@ -8,7 +8,6 @@ from kfp_placement_engine.model.constraints import (
     matches_node_selector,
     matches_term,
     preferred_weight,
-    why_not,
 )
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
@@ -16,7 +15,7 @@ from kfp_placement_engine.model.run_graph import (
     PreferredTerm,
     Requirement,
 )
-from tests.support.kubernetes import a_node
+from tests.support.kubernetes import a_node, why_not
 
 
 def term(*requirements: Requirement) -> NodeSelectorTerm:

@@ -7,10 +7,9 @@ from kfp_placement_engine.model.constraints import (
     tolerates,
     untolerated_preferred_taints,
     untolerated_taint,
-    why_not,
 )
 from kfp_placement_engine.model.run_graph import NodeAffinity, Toleration
-from tests.support.kubernetes import a_node, a_taint
+from tests.support.kubernetes import a_node, a_taint, why_not
 
 
 @pytest.mark.parametrize(

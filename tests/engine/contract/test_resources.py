@@ -15,7 +15,7 @@ from kfp_placement_engine.contract.resources import (
     PlacementPolicy,
     read_resource,
 )
-from kfp_placement_engine.contract.rows import PlannedRow, Reason, StateRow
+from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import (
     duration_text,
@@ -24,6 +24,7 @@ from kfp_placement_engine.model.durations import (
     parse_latency_ms,
 )
 from kfp_placement_engine.model.policy import Actuator, Objective, Search
+from kfp_placement_engine.model.reasons import RunLater
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.genetic import GeneticParams
 from tests.support.placements import planned_nodes
@@ -170,7 +171,7 @@ def test_a_placement_says_where_each_step_goes():
         "predict": "home-edge-node",
     }
     assert placement.planned_rows().rows[1] == PlannedRow(
-        "train", 0, 47, 1249, Reason("run-later", (1200, 1)), placement_alternatives(placement)
+        "train", 0, 47, 1249, RunLater(seconds=1200, node=1), placement_alternatives(placement)
     )
     assert placement.state_rows().rows[1:] == (StateRow("running", 0, 49), StateRow("pending"))
     assert placement.spec.makespan_seconds == 1375

@@ -19,6 +19,7 @@ from kfp_placement_engine.model.active_runs import (
     StepProgress,
 )
 from kfp_placement_engine.model.plan import reserved_run
+from kfp_placement_engine.model.reasons import Kept
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run, plan_runs
 from kfp_placement_engine.problem import native
@@ -266,7 +267,7 @@ def test_a_volume_in_use_keeps_its_users_where_it_is():
 def test_a_held_step_keeps_its_node():
     run, cluster = a_run(a_step("a")), a_cluster(a_node("n1"), a_node("fast", speed=9))
     kept = planned(run, cluster, held={"a": "n1"}).step("a")
-    assert (kept.node, kept.why.code) == ("n1", "kept")
+    assert (kept.node, kept.why) == ("n1", Kept())
     assert planned(run, cluster, held={"a": "lost"}).step("a").node == "fast"
 
 

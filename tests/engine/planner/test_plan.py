@@ -39,7 +39,7 @@ from tests.support.builders import (
 )
 
 PATTERNS = [
-    re.compile(re.sub(r"\\\{[0-9]:[a-z]+\\\}", ".*", re.escape(template)))
+    re.compile(re.sub(r"\\\{[a-z_]+:[a-z]+\\\}", ".*", re.escape(template)))
     for template in REASON_TEXTS.values()
 ]
 QUICK = {"generations": 12, "threads": 1}

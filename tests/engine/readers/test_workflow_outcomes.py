@@ -8,9 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
+from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import (

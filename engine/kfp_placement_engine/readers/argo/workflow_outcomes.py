@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.contract.rows import StepState
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.step_state import StepState
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode
 from kfp_placement_engine.readers.run_outcomes import (
     PodIdentity,

@@ -1,0 +1,235 @@
+"""Reasons in rows, both ways: `["run-later", 40, 1]` and `RunLater(seconds=40, node=1)`.
+
+A PipelinePlacement holds codes and arguments, since 5,000 sentences would not fit. Codes are only
+ever added, and arguments only at the end. What this revision does not know is kept as it came.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.reasons import (
+    Argument,
+    BeyondLimit,
+    Cached,
+    Chosen,
+    Cordoned,
+    CountedObjection,
+    Ended,
+    EndsFirst,
+    EqualEnd,
+    FoundInTime,
+    KeepsRoom,
+    Kept,
+    KnownObjection,
+    KnownReason,
+    LatencyBest,
+    LatencyMissed,
+    LatencyNear,
+    LatencyNotKnown,
+    LatencySearched,
+    LatencyUnknown,
+    NoRoom,
+    NotSelected,
+    Objection,
+    OnlyNode,
+    OtherObjection,
+    OtherReason,
+    Quickest,
+    Reason,
+    RunLater,
+    Short,
+    Started,
+    Tainted,
+    Unlabelled,
+    Unmarked,
+    Unschedulable,
+    VolumeElsewhere,
+    VolumePinned,
+    VolumeShared,
+)
+
+CodedArguments = tuple[str, tuple[Argument, ...]]
+"""A code and what it says."""
+
+
+def read_reason(code: str, arguments: tuple[Argument, ...]) -> Reason:
+    """The reason that a row holds; of another revision, or with other arguments, as it came."""
+    found: KnownReason | None = _read(_REASONS, code, arguments)
+    return OtherReason(code, arguments) if found is None else found
+
+
+def written_reason(reason: Reason) -> CodedArguments:
+    """The code and arguments of a reason."""
+    if isinstance(reason, OtherReason):
+        return reason.code, reason.arguments
+    code = _REASON_CODES[type(reason)]
+    return code, _REASONS[code].write(reason)
+
+
+def read_objection(code: str, arguments: tuple[Argument, ...]) -> Objection:
+    """The objection that a row holds; of another revision, or with other arguments, as it came."""
+    found: KnownObjection | None = _read(_OBJECTIONS, code, arguments)
+    return OtherObjection(code, arguments) if found is None else found
+
+
+def written_objection(objection: Objection) -> CodedArguments:
+    """The code and arguments of an objection."""
+    if isinstance(objection, OtherObjection):
+        return objection.code, objection.arguments
+    code = _OBJECTION_CODES[type(objection)]
+    return code, _OBJECTIONS[code].write(objection)
+
+
+def _read(layouts: "Mapping[str, _Layout]", code: str, arguments: tuple[Argument, ...]) -> Any:
+    """What the layout of the code reads; None where there is none, or it reads other arguments."""
+    if code not in layouts:
+        return None
+    try:
+        return layouts[code].read(arguments)
+    except InputError:
+        return None
+
+
+def _text(argument: Argument) -> str:
+    if not isinstance(argument, str):
+        raise InputError("an argument should be a text")
+    return argument
+
+
+def _number(argument: Argument) -> float:
+    if not isinstance(argument, int | float) or argument < 0:
+        raise InputError("an argument should be a number from 0")
+    return argument
+
+
+def _whole(argument: Argument) -> int:
+    number = _number(argument)
+    if number != int(number):
+        raise InputError("an argument should be a whole number")
+    return int(number)
+
+
+def _latency(argument: Argument) -> float | None:
+    return None if argument == "" else _number(argument)
+
+
+def _written_latency(latency_ms: float | None) -> Argument:
+    return "" if latency_ms is None else latency_ms
+
+
+def _objections(argument: Argument) -> tuple[CountedObjection, ...]:
+    if not isinstance(argument, tuple):
+        raise InputError("an argument should be a list")
+    return tuple(_counted(each) for each in argument)
+
+
+def _counted(argument: Argument) -> CountedObjection:
+    if not isinstance(argument, tuple) or len(argument) < 2:
+        raise InputError("an objection should be a list of a number and a code")
+    number, code, *arguments = argument
+    return CountedObjection(_whole(number), read_objection(_text(code), tuple(arguments)))
+
+
+def _written_objections(objections: Sequence[CountedObjection]) -> Argument:
+    return tuple(_written_counted(each) for each in objections)
+
+
+def _written_counted(counted: CountedObjection) -> Argument:
+    code, arguments = written_objection(counted.objection)
+    return counted.node_count, code, *arguments
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How an argument is read and written; an optional one may be missing at the end."""
+
+    read: Callable[[Argument], Any]
+    write: Callable[[Any], Argument] = _as_it_is
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The arguments of a code, in their order, by field; optional ones come last."""
+
+    made: Callable[..., Any]
+    fields: Mapping[str, _Kind] = field(default_factory=dict)
+
+    def read(self, arguments: tuple[Argument, ...]) -> Any:
+        """What the arguments say.
+
+        Raises:
+            InputError: one is missing, or is not of its kind.
+        """
+        values: dict[str, Any] = {}
+        for position, (name, kind) in enumerate(self.fields.items()):
+            if position < len(arguments):
+                values[name] = kind.read(arguments[position])
+            elif not kind.is_optional:
+                raise InputError("an argument is missing")
+        return self.made(**values, added=arguments[len(self.fields) :])
+
+    def write(self, known: Any) -> tuple[Argument, ...]:
+        """The arguments, without optional ones that say nothing."""
+        written = []
+        for name, kind in self.fields.items():
+            value = getattr(known, name)
+            if value is not None or not kind.is_optional:
+                written.append(kind.write(value))
+        return (*written, *known.added)
+
+
+_TEXT = _Kind(_text)
+_NUMBER = _Kind(_number)
+_WHOLE = _Kind(_whole)
+_LATENCY = _Kind(_latency, _written_latency)
+_LIST = _Kind(_objections, _written_objections)
+_OTHER_NUMBER, _OTHER_WHOLE, _OTHER_LIST = (
+    replace(kind, is_optional=True) for kind in (_NUMBER, _WHOLE, _LIST)
+)
+_NEAR = {"location": _TEXT, "node_count": _WHOLE, "latency_ms": _NUMBER, "next_ms": _OTHER_NUMBER}
+_FAR = {"latency_ms": _LATENCY, "location": _TEXT, "node": _WHOLE, "node_ms": _NUMBER}
+_LATER = {"seconds": _NUMBER, "node": _WHOLE}
+
+_REASONS: Mapping[str, _Layout] = {
+    "cached": _Layout(Cached),
+    "unlabelled": _Layout(Unlabelled, {"kind": _TEXT}),
+    "unmarked": _Layout(Unmarked),
+    "volume-pinned": _Layout(VolumePinned, {"claim": _TEXT}),
+    "volume-shared": _Layout(VolumeShared, {"claim": _TEXT, "step": _TEXT, "more": _OTHER_WHOLE}),
+    "latency-unknown": _Layout(LatencyUnknown, {"location": _TEXT}),
+    "latency-missed": _Layout(LatencyMissed, _FAR),
+    "latency-searched": _Layout(LatencySearched, _FAR),
+    "latency-best": _Layout(LatencyBest, _NEAR),
+    "latency-near": _Layout(LatencyNear, _NEAR),
+    "only-node": _Layout(OnlyNode, {"objections": _OTHER_LIST}),
+    "unschedulable": _Layout(Unschedulable, {"node_count": _WHOLE, "objections": _LIST}),
+    "quickest": _Layout(Quickest, {"seconds": _NUMBER, "node_seconds": _NUMBER, "node": _WHOLE}),
+    "chosen": _Layout(Chosen, {"node_count": _WHOLE}),
+    "run-later": _Layout(RunLater, _LATER),
+    "ends-first": _Layout(EndsFirst, _LATER),
+    "keeps-room": _Layout(KeepsRoom),
+    "found-in-time": _Layout(FoundInTime, _LATER),
+    "equal-end": _Layout(EqualEnd, {"objective": _TEXT, "node": _WHOLE, "other": _OTHER_WHOLE}),
+    "no-room": _Layout(NoRoom, {"node": _WHOLE, "other": _OTHER_WHOLE}),
+    "started": _Layout(Started),
+    "ended": _Layout(Ended),
+    "kept": _Layout(Kept),
+}
+_OBJECTIONS: Mapping[str, _Layout] = {
+    "cordoned": _Layout(Cordoned),
+    "taint": _Layout(Tainted, {"taint": _TEXT}),
+    "selector": _Layout(NotSelected),
+    "volume": _Layout(VolumeElsewhere),
+    "latency": _Layout(BeyondLimit, {"location": _TEXT, "limit_ms": _NUMBER}),
+    "no-latency": _Layout(LatencyNotKnown, {"location": _TEXT}),
+    "short": _Layout(Short, {"resource": _TEXT, "requested": _WHOLE, "free": _WHOLE}),
+}
+_REASON_CODES = {layout.made: code for code, layout in _REASONS.items()}
+_OBJECTION_CODES = {layout.made: code for code, layout in _OBJECTIONS.items()}
