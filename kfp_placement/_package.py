@@ -4,7 +4,6 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kfp_placement.exceptions import RunError, UsageError
 from kfp_placement_engine.exceptions import EngineError
@@ -24,7 +23,7 @@ class Package:
     data: bytes
 
 
-def package_of(run: Any) -> Package:
+def package_of(run: object) -> Package:
     """Compile a pipeline, or read a file that was compiled before.
 
     Args:
@@ -43,7 +42,7 @@ def package_of(run: Any) -> Package:
     return Package(str(getattr(run, "name", run)), compiled(run))
 
 
-def compiled(pipeline: Any) -> bytes:
+def compiled(pipeline: object) -> bytes:
     """The KFP package of a pipeline, as `kfp.compiler.Compiler` writes it.
 
     Raises:

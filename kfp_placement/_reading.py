@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from kfp_placement.exceptions import RunError, UnknownStepError, UsageError
 from kfp_placement_engine import exceptions as engine
@@ -27,7 +26,7 @@ def engine_errors() -> Iterator[None]:
         raise RunError(str(error)) from error
 
 
-def cluster_of(cluster: Any) -> Cluster:
+def cluster_of(cluster: object) -> Cluster:
     """Read a cluster.
 
     Args:
@@ -56,7 +55,7 @@ def _is_path(text: str) -> bool:
     return "\n" not in text and not text.lstrip().startswith("{")
 
 
-def _cluster_text(cluster: Any) -> bytes:
+def _cluster_text(cluster: object) -> bytes:
     if isinstance(cluster, bytes):
         return cluster
     if isinstance(cluster, str):

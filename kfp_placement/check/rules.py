@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from kfp_placement.check.findings import CheckReport, Finding, Level
 from kfp_placement.check.marks import (
@@ -225,7 +224,7 @@ def _parameter_names(package: bytes) -> Iterator[Finding]:
             )
 
 
-def _parameters(component: Any) -> list[str]:
+def _parameters(component: object) -> list[str]:
     definitions = component.get("inputDefinitions") if isinstance(component, Mapping) else None
     parameters = definitions.get("parameters") if isinstance(definitions, Mapping) else None
     return list(parameters) if isinstance(parameters, Mapping) else []

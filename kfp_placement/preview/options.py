@@ -14,7 +14,7 @@ from kfp_placement_engine.model.durations import parse_duration
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
 
-def run_source(pipeline: Any, arguments: Any, loop_widths: Any) -> RunSource:
+def run_source(pipeline: object, arguments: object, loop_widths: object) -> RunSource:
     """The run that is meant, and what it is started with.
 
     Raises:
@@ -29,7 +29,7 @@ def run_source(pipeline: Any, arguments: Any, loop_widths: Any) -> RunSource:
     )
 
 
-def overrides(durations: Any, assume_cached: Any, namespace: Any) -> Overrides:
+def overrides(durations: object, assume_cached: object, namespace: object) -> Overrides:
     """What the author knows better than the run.
 
     Raises:
@@ -44,13 +44,13 @@ def overrides(durations: Any, assume_cached: Any, namespace: Any) -> Overrides:
 
 def planning_options(
     *,
-    budget: Any,
-    generations: Any,
-    seed: Any,
-    kube_version: Any,
-    compare: Any,
-    marked_only: Any,
-    assumptions: Any,
+    budget: object,
+    generations: object,
+    seed: object,
+    kube_version: object,
+    compare: object,
+    marked_only: object,
+    assumptions: object,
     dispatch: str | None,
     objective: str | None,
 ) -> GivenOptions:
@@ -74,7 +74,7 @@ def planning_options(
     )
 
 
-def _names(option: str, value: Any) -> tuple[str, ...]:
+def _names(option: str, value: object) -> tuple[str, ...]:
     """Several names, or one.
 
     Raises:
@@ -89,7 +89,7 @@ def _names(option: str, value: Any) -> tuple[str, ...]:
     return found
 
 
-def _mapping(option: str, value: Any) -> Mapping[str, Any]:
+def _mapping(option: str, value: object) -> Mapping[str, Any]:
     """Values by name; None is none.
 
     Raises:
@@ -102,7 +102,7 @@ def _mapping(option: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _text(option: str, value: Any) -> str | None:
+def _text(option: str, value: object) -> str | None:
     """A text, or None.
 
     Raises:
@@ -113,7 +113,7 @@ def _text(option: str, value: Any) -> str | None:
     return value
 
 
-def _whole(option: str, value: Any) -> int:
+def _whole(option: str, value: object) -> int:
     """A whole number from 0 on.
 
     Raises:
@@ -124,7 +124,7 @@ def _whole(option: str, value: Any) -> int:
     return value
 
 
-def _version(option: str, value: Any) -> tuple[int, int]:
+def _version(option: str, value: object) -> tuple[int, int]:
     """A Kubernetes version: `1.36`, `v1.36.3` or `(1, 36)`.
 
     Raises:
@@ -142,7 +142,7 @@ def _version(option: str, value: Any) -> tuple[int, int]:
     return found
 
 
-def _assumed(option: str, value: Any) -> Assumptions | None:
+def _assumed(option: str, value: object) -> Assumptions | None:
     """Assumptions, or None.
 
     Raises:
