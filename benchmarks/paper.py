@@ -8,7 +8,7 @@ pattern-LP bound that no schedule can beat. What is drawn stands in `seed_experi
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +27,8 @@ from benchmarks.tables import Page, Table, machine
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import BASELINES, GeneticParams, MaxRuntime, lower_bound, solve
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.search.paper_genetic import is_constant
-
-Progress = Callable[[float, str], None]
-"""Called with the share done (0 to 1) and a short text."""
 
 FULL_SEEDS, FULL_BUDGET_SECONDS = 20, 10.0
 """What the committed table was made with."""
@@ -85,10 +83,6 @@ class PaperResult:
     rooms: Rooms
 
 
-def _silent(share: float, text: str) -> None:
-    """Report nothing."""
-
-
 def main(
     echo: Echo,
     *,
@@ -96,7 +90,7 @@ def main(
     budget_seconds: float,
     form: str = "table",
     output: Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = no_progress,
 ) -> int:
     """Run the experiment and print its tables and what they mean; see `run` and `report`.
 
@@ -127,7 +121,7 @@ def report(result: PaperResult, echo: Echo, form: str = "table", output: Path | 
     return 0 if good else 1
 
 
-def run(settings: PaperSettings, progress: Progress = _silent) -> PaperResult:
+def run(settings: PaperSettings, progress: Progress = no_progress) -> PaperResult:
     """Measure every draw, one after the other.
 
     Raises:

@@ -13,9 +13,10 @@ from kfp_placement._package import Package
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
-from kfp_placement_engine.planning.plan_runs import PlanOptions, Progress, assumptions_of, plan_run
+from kfp_placement_engine.planning.plan_runs import PlanOptions, assumptions_of, plan_run
 from kfp_placement_engine.planning.policy_options import (
     followed,
     options_on,
@@ -101,7 +102,7 @@ class PlanRequest:
     options: PlanOptions
     policy: tuple[str, ...] = ()
 
-    def plan(self, progress: Progress | None = None) -> Plan:
+    def plan(self, progress: Progress = no_progress) -> Plan:
         """Make the plan; it says what it took from the policy.
 
         Args:
@@ -118,7 +119,7 @@ def read_graph(
     source: RunSource,
     cluster: Cluster | None = None,
     options: GivenOptions | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> RunGraph:
     """Read a run; loops whose width nobody knows are as wide as the cluster's source assumes.
 

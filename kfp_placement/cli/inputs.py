@@ -16,7 +16,7 @@ from kfp_placement_engine.exceptions import EngineError, InputError, InputNotFou
 if TYPE_CHECKING:
     from kfp_placement._package import Package
     from kfp_placement_engine.model.cluster import Cluster
-    from kfp_placement_engine.planning.plan_runs import Progress
+    from kfp_placement_engine.model.progress import Progress
 
 STDIN = "-"
 LIVE = "live"

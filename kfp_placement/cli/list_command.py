@@ -47,7 +47,7 @@ def list_runs(output_format: str, **target: Any) -> None:
     if not runs:
         warn_of_namespace(cluster, namespace)
     off = why_off(cluster)
-    planned = {(run.namespace, run.name) for run in runs}
+    planned = {run.key for run in runs}
     unplanned = () if more else unplanned_runs(cluster, namespace, planned, now())
     if output_format in ("json", "yaml"):
         document = runs_document(runs, now(), off, unplanned)

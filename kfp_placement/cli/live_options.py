@@ -123,7 +123,7 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
             " `kfp-placement list` shows what there is"
         )
     if len(found) > 1:
-        named = candidates([(each.namespace, each.name) for each in found])
+        named = candidates([each.key for each in found])
         raise click.UsageError(f"{name} may be several runs; name one as NAMESPACE/NAME: {named}")
     return found[0]
 

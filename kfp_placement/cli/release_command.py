@@ -17,6 +17,7 @@ from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement.live.kinds import Api
+    from kfp_placement_engine.model.keys import RunKey
 
 _EPILOG = """\b
 Without RUN the policy is paused: no new pod is marked or gated, also after restarts, until
@@ -58,7 +59,7 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
     chosen = None
     if runs:
         found = [the_run(cluster, namespace, run) for run in runs]
-        chosen = [(each.namespace, each.name) for each in found]
+        chosen = [each.key for each in found]
     paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)
     opened = _open(cluster, chosen, dry_run=dry_run)
     return paused if opened else ExitCode.FAILURE
@@ -99,7 +100,7 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
     return ExitCode.OK
 
 
-def _open(cluster: "Api", chosen: "list[tuple[str, str]] | None", *, dry_run: bool) -> bool:
+def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
     from kfp_placement.live.releasing import open_gates
     from kfp_placement.report.values import counted
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement.report.visible import shown, visible
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.step_names import StepNames, task_of
 
 _INDEX = re.compile(r"\[[0-9]+\]")
@@ -34,7 +35,7 @@ def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
     raise ClusterMissingError(f"{run.name}: {visible(names.problem(wanted))}{folded}")
 
 
-def candidates(runs: Sequence[tuple[str, str]]) -> str:
+def candidates(runs: Sequence[RunKey]) -> str:
     """Namespaces and names of runs, for whoever must choose one."""
     told = ", ".join(f"{shown(space, 63)}/{shown(name, 120)}" for space, name in runs[:_SHOWN])
     return told + (", ..." if len(runs) > _SHOWN else "")

@@ -21,6 +21,7 @@ from kfp_placement.live.kinds import (
 )
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
 
@@ -29,8 +30,6 @@ MAX_OBJECTS = 500_000
 
 SOURCE = "live"
 """What the cluster is called in a plan."""
-
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)

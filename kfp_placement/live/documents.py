@@ -16,6 +16,7 @@ from kfp_placement.live.formatting import moment_text
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.model.keys import RunKey
 
 Document = dict[str, Any]
 
@@ -24,7 +25,7 @@ def runs_document(
     runs: Iterable[RunView],
     now: datetime,
     off: str = "",
-    unplanned: Iterable[tuple[str, str]] = (),
+    unplanned: Iterable[RunKey] = (),
 ) -> Document:
     """What `list` prints.
 

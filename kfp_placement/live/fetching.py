@@ -29,6 +29,7 @@ from kfp_placement.live.runs import (
 )
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE, RUN_ID_LABEL
+from kfp_placement_engine.model.keys import RunKey
 
 MAX_RUNS = 5_000
 """Runs that are listed."""
@@ -62,6 +63,11 @@ class Found:
     name: str
     run_name: str = ""
     raw: JsonObject | None = None
+
+    @property
+    def key(self) -> RunKey:
+        """What tells it apart from all others."""
+        return RunKey(self.namespace, self.name)
 
 
 def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:

@@ -16,6 +16,7 @@ from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
 
@@ -78,9 +79,7 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     return PolicyChange.WRITTEN
 
 
-def open_gates(
-    api: Api, runs: Iterable[tuple[str, str]] | None, tell: Tell, *, dry_run: bool
-) -> Released:
+def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: bool) -> Released:
     """Take our gates off, and only ours, until no pod bears one any more.
 
     Args:
@@ -131,7 +130,7 @@ def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     return PolicyChange.CREATED
 
 
-def _pending(api: Api, runs: list[tuple[str, str]] | None) -> Iterator[JsonObject]:
+def _pending(api: Api, runs: list[RunKey] | None) -> Iterator[JsonObject]:
     """Pods without a node, gated ones among them."""
     pending = {"fieldSelector": "status.phase=Pending,spec.nodeName="}
     if runs is None:

@@ -18,6 +18,7 @@ from kfp_placement_engine.contract.resources import Condition, PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow
 from kfp_placement_engine.contract.texts import waiting_text
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.step_state import StepState, Waiting
 
 FAILED_PHASES = frozenset({Phase.FAILED, Phase.REFUSED})
@@ -116,6 +117,11 @@ class RunView:
     steps: tuple[StepView, ...] = ()
     problems: tuple[str, ...] = field(default=())
     workflow_message: str = ""
+
+    @property
+    def key(self) -> RunKey:
+        """What tells it apart from all others."""
+        return RunKey(self.namespace, self.name)
 
     @property
     def phase(self) -> str:

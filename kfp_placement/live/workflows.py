@@ -13,6 +13,7 @@ from kfp_placement.live.runs import RunView
 from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import parse_time
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.fields import as_mapping, as_text
@@ -34,13 +35,12 @@ _NOT_PLANNED = (
     " -n kfp-placement get pods)"
 )
 
-RunName = tuple[str, str]
 """Namespace, and the Workflow's name."""
 
 
 def unplanned_runs(
-    api: Api, namespace: str, planned: Collection[RunName], now: datetime
-) -> tuple[RunName, ...]:
+    api: Api, namespace: str, planned: Collection[RunKey], now: datetime
+) -> tuple[RunKey, ...]:
     """Marked runs that go on and should have a plan by now; none where Workflows may not be read.
 
     Args:
@@ -60,7 +60,7 @@ def unplanned_runs(
     return tuple(each for each in latest if is_marked(api, *each))
 
 
-def unplanned_text(runs: Collection[RunName], named: str) -> str:
+def unplanned_text(runs: Collection[RunKey], named: str) -> str:
     """A sentence about runs that should have a plan; "" = there are none.
 
     Args:
@@ -141,7 +141,7 @@ def _workflow(api: Api, namespace: str, name: str) -> JsonObject | None:
         return None
 
 
-def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunName]]:
+def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
     """When each was made, and its name; those made a moment ago are left out."""
     path = WORKFLOWS.path(namespace)
     for page in api.list(path, _NOT_ENDED, accept=NAMES_ONLY, page_size=500):
@@ -155,4 +155,4 @@ def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, Ru
             except (InputError, ValueError, TypeError):
                 continue
             if age_seconds >= PLANNED_AFTER_SECONDS:
-                yield made, (space, name)
+                yield made, RunKey(space, name)

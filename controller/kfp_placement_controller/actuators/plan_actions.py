@@ -32,6 +32,7 @@ from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
@@ -62,7 +63,7 @@ class ActionRunner:
         self._worker = worker
         self._clock = clock
         self._placements = PlacementWriter(client)
-        self._known: dict[tuple[str, str], StoredVersion] = {}
+        self._known: dict[RunKey, StoredVersion] = {}
 
     @property
     def highest_epoch(self) -> int:
@@ -81,7 +82,8 @@ class ActionRunner:
         for raw in self._client.list(PLACEMENTS).items:
             metadata = raw["metadata"]
             try:
-                self._known[metadata["namespace"], metadata["name"]] = stored_version(raw)
+                key = RunKey(metadata["namespace"], metadata["name"])
+                self._known[key] = stored_version(raw)
                 found.append(read_resource(PipelinePlacement, raw))
             except InputError as error:
                 _LOG.warning(

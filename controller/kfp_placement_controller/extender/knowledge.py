@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.source import RunKey, RunSources
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import Resources, free_room, minus, with_pod
-from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 
 _DEFAULT_RULES = PlacementPolicySpec()
 

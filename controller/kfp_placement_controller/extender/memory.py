@@ -35,8 +35,8 @@ from kfp_placement_engine.contract.resources import (
 )
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import is_away
+from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import minus, plus, with_pod
-from kfp_placement_engine.readers.kubernetes.claims import ClaimKey
 from kfp_placement_kube.change import Change
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -194,7 +194,7 @@ class Memory:
             if pod is not None:
                 before = used.get(pod.node_name, {})
                 used[pod.node_name] = summed(before, with_pod(pod.requests))
-                claims.update((pod.namespace, claim) for claim in pod.claims)
+                claims.update(ClaimKey(pod.namespace, claim) for claim in pod.claims)
                 self._mount(pod, sign)
         changes: dict[str, Any] = {"used": used}
         if new is not None and new.uid in self.known.waiting:
@@ -242,7 +242,8 @@ class Memory:
 
     def _mount(self, pod: ObservedPod, sign: int) -> None:
         for claim in pod.claims:
-            self._mounts.setdefault((pod.namespace, claim), Counter())[pod.node_name] += sign
+            key = ClaimKey(pod.namespace, claim)
+            self._mounts.setdefault(key, Counter())[pod.node_name] += sign
 
     def _claim_nodes(self, claims: set[ClaimKey]) -> Mapping[ClaimKey, tuple[str, ...]]:
         found = dict(self.known.claim_nodes)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, PlannedStep
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.observed import latency_limits
+from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.resources import Resources, room_beside
 
@@ -75,7 +76,7 @@ def volume_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
     """Offered nodes where running pods mount a claim that one node at a time may mount."""
     holders: set[str] = set()
     for name in pod.observed.claims:
-        claim = (pod.observed.namespace, name)
+        claim = ClaimKey(pod.observed.namespace, name)
         if claim not in known.shared_claims:
             holders.update(known.claim_nodes.get(claim, ()))
     return [name for name in offered if name in holders] if holders else []

@@ -9,8 +9,9 @@ from kfp_placement_controller.observed.deviations import Elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.rounds import PlanningRound
-from kfp_placement_controller.sources.source import RunKey, RunOwner
+from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.model.keys import RunKey
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.load import Load, NodeLoad
-from kfp_placement_controller.sources.source import RunKey
 from kfp_placement_engine.contract.resources import Location
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import is_less
 from kfp_placement_engine.readers.kubernetes.nodes import latencies_from_labels
 from kfp_placement_engine.readers.kubernetes.placement_objects import with_locations
-
-ClaimKey = tuple[str, str]
 
 
 @dataclass

@@ -40,13 +40,14 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.source import ObservedRun, RunKey, RunSources
+from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import (
     POLICY_NAME,
     PlacementPolicySpec,
     PlacementPolicyStatus,
 )
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 from kfp_placement_kube.lease import ObservedLease
@@ -237,13 +238,14 @@ class Coordinator:
 
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
         if change.new is None:
-            gone = self.book.runs.get(change.key)
+            key = RunKey(*change.key)
+            gone = self.book.runs.get(key)
             if gone is not None:
                 self.learned.forget(gone.pods)
-            self.desk.forget(change.key)
-            self.planner.problems.pop(change.key, None)
+            self.desk.forget(key)
+            self.planner.problems.pop(key, None)
             if self.epoch is not None:
-                self._gone.append(change.key)
+                self._gone.append(key)
         new = self.book.run_changed(change, now)
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
@@ -261,7 +263,7 @@ class Coordinator:
 
     def _placement(self, change: Change[str], now: datetime) -> None:
         """Somebody may have deleted the object of a run."""
-        run = self.book.runs.get(change.key)
+        run = self.book.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
             self.desk.lost(run, now)
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import RunKey
+from kfp_placement_engine.model.keys import RunKey
 
 PLANS_PER_LOOK = 4
 """New runs planned before what was decided is carried out: who comes first waits for few."""

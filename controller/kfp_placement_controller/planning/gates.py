@@ -18,6 +18,7 @@ from kfp_placement_controller.actuators.gates import is_overdue
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.resources import (
     Resources,
     add_to,
@@ -41,7 +42,7 @@ class Turn:
         goes: its gate is off, it is only not bound yet.
     """
 
-    run: tuple[str, str]
+    run: RunKey
     step: str
     node: str
     start_seconds: float
@@ -79,7 +80,7 @@ class GatedPod:
     """
 
     pod: ObservedPod
-    run: tuple[str, str] = ("", "")
+    run: RunKey | None = None
     step: str = ""
 
 
@@ -142,7 +143,7 @@ def releases(
         busy: steps that run, whose ends are expected.
     """
     found: list[Release] = []
-    waiting: dict[tuple[tuple[str, str], str], ObservedPod] = {}
+    waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for each in gated:
         if PLAN_GATE not in each.pod.gates or each.pod.deleting:
             continue

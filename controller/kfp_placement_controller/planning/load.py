@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.source import RunKey, RunSources
+from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, subtract_from, with_pod
-
-ClaimKey = tuple[str, str]
 
 
 @dataclass
@@ -95,10 +94,11 @@ class Load:
             if not rooms:
                 del self._rooms[owner]
         for name in pod.claims:
-            users = self._users.setdefault((pod.namespace, name), {})
+            claim = ClaimKey(pod.namespace, name)
+            users = self._users.setdefault(claim, {})
             if sign > 0:
                 users[pod.uid] = (owner, pod.node_name)
             else:
                 users.pop(pod.uid, None)
                 if not users:
-                    del self._users[pod.namespace, name]
+                    del self._users[claim]

@@ -13,11 +13,11 @@ from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_object import PlacementState, placement_of
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.sources.source import RunKey
 from kfp_placement_engine.contract.placement import ConditionType
 from kfp_placement_engine.contract.placement_size import json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.keys import RunKey
 
 _LOG = logging.getLogger(__name__)
 
@@ -84,7 +84,8 @@ class PlacementPublisher:
         """Others may have written since we wrote: this is all there is now."""
         self._pages.clear()
         self._found = {
-            (each.metadata.namespace or "", each.metadata.name or ""): each for each in placements
+            RunKey(each.metadata.namespace or "", each.metadata.name or ""): each
+            for each in placements
         }
 
     def found(self, run: TrackedRun) -> PipelinePlacement | None:

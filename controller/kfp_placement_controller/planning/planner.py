@@ -19,9 +19,9 @@ from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun, key_text
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_controller.sources.source import RunKey
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.planning.plan_runs import PlanOptions
 from kfp_placement_engine.planning.policy_options import policy_options

@@ -10,6 +10,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState, matter
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_kube.change import Change
 
 K = TypeVar("K")
@@ -48,7 +49,7 @@ class Reactions:
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
         """A claim is new, has changed or is gone."""
-        keep(self.cluster.claims, change.key, change.new)
+        keep(self.cluster.claims, ClaimKey(*change.key), change.new)
         if change.new is None or change.old == change.new:
             return
         for run in self.book.active():

@@ -6,10 +6,7 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.planning.plan_runs import PlanOptions
-
-WarmStart = Mapping[tuple[str, str], str | None]
-"""(run key, step name) -> node name."""
+from kfp_placement_engine.planning.plan_runs import PlanOptions, WarmStart
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.source import ObservedRun, RunKey, RunSources
+from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
 NEVER_PLANNED = frozenset({"kube-system"})
@@ -73,11 +74,11 @@ class RunRegistry:
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
         """A run with our mark is new, has changed or is gone; returns it if it is new."""
-        observed = change.new
+        observed, key = change.new, RunKey(*change.key)
         if observed is None:
-            self._drop(change.key)
+            self._drop(key)
             return None
-        run = self.runs.get(change.key)
+        run = self.runs.get(key)
         if run is not None and run.observed.uid == observed.uid:
             run.observe(observed)
             self.open.add(run)
@@ -85,12 +86,12 @@ class RunRegistry:
         if self._excluded(observed.key[0]):
             return None
         run = TrackedRun(observed, attach_failures=self.attach_failures)
-        for pod in self._pods.get(change.key, {}).values():
+        for pod in self._pods.get(key, {}).values():
             if self._belongs(pod, observed):
                 run.observe_pod(None, pod, now)
         if not run.read(self.policy()):
             return None
-        self.runs[change.key] = run
+        self.runs[key] = run
         self.open.add(run)
         return run
 

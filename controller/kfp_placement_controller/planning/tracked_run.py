@@ -19,12 +19,13 @@ from kfp_placement_controller.planning.step_states import (
     step_statuses,
 )
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
-from kfp_placement_controller.sources.source import ObservedRun, RunKey, StepIndex
+from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome

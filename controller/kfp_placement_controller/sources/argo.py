@@ -28,6 +28,7 @@ from kfp_placement_engine.contract.keys import (
     SCHEDULER_LABEL,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
@@ -129,7 +130,7 @@ class ArgoSource:
         if not name:
             return None
         uids = (owner.uid for owner in pod.owners if owner.kind == WORKFLOWS.kind)
-        return PodRun((pod.namespace, name), next(uids, ""))
+        return PodRun(RunKey(pod.namespace, name), next(uids, ""))
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
         """The step that a pod executes, by its node name; None = none of these.
@@ -162,7 +163,7 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
     annotations = _mapping(metadata.get("annotations"))
     nodes, problem = _nodes(status)
     return ObservedRun(
-        key=(namespace, name),
+        key=RunKey(namespace, name),
         owner=RunOwner(WORKFLOWS, name, uid),
         submitted_at=created_at,
         state=_state(spec, status, nodes, problem),

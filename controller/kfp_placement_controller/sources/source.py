@@ -10,13 +10,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks, observe_pod
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import Kind
-
-RunKey = tuple[str, str]
-"""Namespace and name of a run."""
 
 
 class RunEnd(StrEnum):

@@ -23,6 +23,7 @@ from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
@@ -38,9 +39,6 @@ from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime, StoppingCriterion
-
-Progress = Callable[[float, str], None]
-"""Called with the share done (0 to 1) and a short text."""
 
 WarmStart = Mapping[tuple[str, str], str | None]
 """(run key, step name) -> node name."""
@@ -111,15 +109,11 @@ class PlanOptions:
         return MaxRuntime(self.budget_seconds)
 
 
-def _silent(share: float, text: str) -> None:
-    """Report nothing."""
-
-
 def plan_run(
     graph: RunGraph,
     cluster: Cluster,
     options: PlanOptions | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> Plan:
     """Plan `graph` on `cluster`.
 
@@ -143,7 +137,7 @@ def plan_runs(
     *,
     warm_start: WarmStart | None = None,
     reserved: Sequence[ReservedRun] = (),
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> RunsPlan:
     """Plan runs together; what has started stays, the rest may move.
 
@@ -159,7 +153,7 @@ def plan_runs(
     Raises:
         PlanningError: an option, runs or a cluster which cannot be planned with.
     """
-    options, tell = options or PlanOptions(), progress or _silent
+    options, tell = options or PlanOptions(), progress
     tell(0.0, "reading the problem")
     bare = lower_runs(runs, cluster, _lowering_options(runs, cluster, options))
     lowered = replace(bare, problem=with_reservations(bare.problem, reserved))

@@ -23,6 +23,7 @@ from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.policy import PlanningPolicy
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.resources import without_zeros
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.readers.cluster_model import (
@@ -44,7 +45,6 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
 from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
 from kfp_placement_engine.readers.text.documents import (
     CLUSTER_MAX_BYTES,
-    Progress,
     load_documents,
     read_file,
 )
@@ -57,7 +57,7 @@ _PLAIN_MESSAGES = {
 }
 
 
-def read_cluster_file(path: str | Path, *, progress: Progress | None = None) -> Cluster:
+def read_cluster_file(path: str | Path, *, progress: Progress = no_progress) -> Cluster:
     """Read a cluster from a file of either form.
 
     Raises:
@@ -70,7 +70,7 @@ def read_cluster_file(path: str | Path, *, progress: Progress | None = None) -> 
     )
 
 
-def read_cluster(data: bytes, *, name: str, progress: Progress | None = None) -> Cluster:
+def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) -> Cluster:
     """Read a cluster from the bytes of a file of either form.
 
     Raises:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.workflow import is_workflow, read_workflow
 from kfp_placement_engine.readers.fields import as_list, as_mapping, kind_of
@@ -12,7 +13,6 @@ from kfp_placement_engine.readers.kfp.package import is_package, package_tree
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.text.documents import (
     RUN_MAX_BYTES,
-    Progress,
     load_documents,
     read_file,
 )
@@ -30,7 +30,7 @@ def read_run(
     *,
     name: str,
     options: ReadOptions | None = None,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> RunGraph:
     """Read a run from the bytes of its file.
 
@@ -49,7 +49,7 @@ def read_run(
 
 
 def read_run_file(
-    path: str | Path, options: ReadOptions | None = None, progress: Progress | None = None
+    path: str | Path, options: ReadOptions | None = None, progress: Progress = no_progress
 ) -> RunGraph:
     """Read a run from a file.
 

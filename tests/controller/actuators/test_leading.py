@@ -13,6 +13,7 @@ from kfp_placement_controller.planning.actions import SayFindings, StartRound
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import NAMESPACES, NODES
@@ -22,7 +23,7 @@ from tests.controller.planning.test_recordings import recorded_workflow
 from tests.support.kubernetes import node_object
 
 LOOK_SECONDS = 0.05
-RUN = ("team", "run")
+RUN = RunKey("team", "run")
 
 
 class AnElection:

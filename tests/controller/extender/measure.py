@@ -19,6 +19,7 @@ from kfp_placement_controller.extender.answers import Answer, Answers
 from kfp_placement_controller.extender.deviations import ElsewhereNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import node_object
 
@@ -92,7 +93,7 @@ def cases(
 ) -> Iterator[tuple[str, Callable[[bytes], Answer], list[bytes]]]:
     """Name, verb and questions of each row."""
     steps = [f"step-{number}" for number in range(QUESTIONS)]
-    plan = memory.known.plans[pod["metadata"]["namespace"], "run-7"].steps
+    plan = memory.known.plans[RunKey(pod["metadata"]["namespace"], "run-7")].steps
 
     def asked(run: str, labels: dict[str, str], names: list[str] = NAMES) -> list[bytes]:
         return [question(pod, run, step, labels, names) for step in steps]

@@ -27,6 +27,7 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
 from kfp_placement_engine.contract.keys import PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controlplane.argo.memory import MemoryCluster
@@ -255,7 +256,7 @@ class PlayedCluster:
             ("team", metadata["labels"]["workflows.argoproj.io/workflow"])
         )
         run = self.coordinator.book.runs.get(
-            ("team", metadata["labels"]["workflows.argoproj.io/workflow"])
+            RunKey("team", metadata["labels"]["workflows.argoproj.io/workflow"])
         )
         if placement is not None and run is not None and run.pods.index is not None:
             node_name = metadata["annotations"]["workflows.argoproj.io/node-name"]

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.planning.gates import Busy, Cause, GatedPod, Turn, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.model.keys import RunKey
 from tests.controller.planning.builders import a_pod, after
 from tests.support.kubernetes import a_node
 
-RUN = ("team", "run")
+RUN = RunKey("team", "run")
 NODES = {name: a_node(name, allocatable={"cpu": 2000}) for name in ("n1", "n2")}
 
 

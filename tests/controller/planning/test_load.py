@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.load import Load
+from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from tests.controller.planning.builders import a_pod
 
 
@@ -14,23 +15,23 @@ def test_a_planned_run_is_no_load():
     load = Load()
     load.change(None, a_pod("a", node_name="n1", workflow="mine", requests={"cpu": 5}))
     load.change(None, a_pod("b", node_name="n1", workflow="", requests={"cpu": 7, "gpu": 1}))
-    assert load.by_node({("team", "mine")})["n1"].used == {"cpu": 7, "gpu": 1, "pods": 1}
+    assert load.by_node({RunKey("team", "mine")})["n1"].used == {"cpu": 7, "gpu": 1, "pods": 1}
     assert load.by_node()["n1"].used == {"cpu": 12, "gpu": 1, "pods": 2}
 
 
 def test_pods_without_a_workflow_count_whatever_is_planned():
     load = Load()
     load.change(None, a_pod("b", node_name="n1", workflow=""))
-    assert load.by_node({("team", "")})["n1"].used["pods"] == 1
+    assert load.by_node({RunKey("team", "")})["n1"].used["pods"] == 1
 
 
 def test_who_mounts_a_claim_where():
     load = Load()
     pod = a_pod("a", node_name="n1", claims=("data",))
     load.change(None, pod)
-    assert set(load.claim_users(("team", "data"))) == {"n1"}
+    assert set(load.claim_users(ClaimKey("team", "data"))) == {"n1"}
     load.change(pod, None)
-    assert set(load.claim_users(("team", "data"))) == set()
+    assert set(load.claim_users(ClaimKey("team", "data"))) == set()
 
 
 CHANGES = st.lists(

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from kfp_placement_engine.model.cluster import Claim
+from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
-
-ClaimKey = tuple[str, str]
-"""Namespace and name of a claim."""
 
 VolumeTerms = Mapping[str, tuple[NodeSelectorTerm, ...]]
 """Volume name -> terms that say which nodes reach it."""
@@ -57,7 +55,7 @@ def read_claim(
         namespace=namespace,
         access_modes=modes or status.texts("accessModes"),
         required_terms=volumes.get(volume) if volume else None,
-        used_on=tuple(sorted(set(users.get((namespace, name), ())))),
+        used_on=tuple(sorted(set(users.get(ClaimKey(namespace, name), ())))),
     )
 
 
@@ -73,8 +71,8 @@ def mounted_claims(pod: Fields) -> list[ClaimKey]:
     for volume in pod.flat("spec", at="").each_flat("volumes"):
         if volume.get("persistentVolumeClaim") is not None:
             claim = volume.flat("persistentVolumeClaim", at="volumes")
-            found.append((namespace, claim.text("claimName", at="volumes")))
+            found.append(ClaimKey(namespace, claim.text("claimName", at="volumes")))
         elif volume.get("ephemeral") is not None:
             pod_name, own_name = metadata.get("name"), volume.get("name")
-            found.append((namespace, f"{pod_name}-{own_name}"))
+            found.append(ClaimKey(namespace, f"{pod_name}-{own_name}"))
     return found

@@ -14,11 +14,11 @@ from typing import Any
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
+from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, with_pod
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import (
-    ClaimKey,
     mounted_claims,
     read_claim,
     read_volume,
@@ -232,7 +232,7 @@ def _read_claims(
         "PersistentVolumeClaim",
         lambda raw: read_claim(raw.at(", claim"), volumes, users),
     ):
-        claims[claim.namespace, claim.name] = claim
+        claims[ClaimKey(claim.namespace, claim.name)] = claim
     return tuple(claims.values())
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
+from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.readers.text.yaml_events import load_yaml
 
 RUN_MAX_BYTES = 16 * 2**20
@@ -22,9 +23,6 @@ CLUSTER_MAX_BYTES = 512 * 2**20
 
 MAX_DEPTH = 100
 """Deepest nesting; the deepest known files (custom resource schemas) reach about 40."""
-
-Progress = Callable[[float, str], None]
-"""Called with the share done (0 to 1) and a short text."""
 
 _BRACKETS = b"{}[]"
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
@@ -61,7 +59,7 @@ def load_documents(
     *,
     name: str,
     max_bytes: int,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     drop: frozenset[str] = frozenset(),
 ) -> list[Any]:
     """Read YAML or JSON: every document in it that is not empty, at least one.
@@ -80,15 +78,14 @@ def load_documents(
         LimitError: larger, deeper or more repetitive than allowed.
     """
     _check_size(data, name, max_bytes)
-    report = progress or _no_progress
-    report(0.0, f"reading {name}")
+    progress(0.0, f"reading {name}")
     try:
-        documents = _load(data, name, report, drop)
+        documents = _load(data, name, progress, drop)
     except MemoryError as error:
         raise LimitError(f"{name}: does not fit into memory; give a smaller file") from error
     if not documents:
         raise InputError(f"{name}: is empty; it holds no document")
-    report(1.0, f"read {name}")
+    progress(1.0, f"read {name}")
     return documents
 
 
@@ -107,10 +104,6 @@ def parse_json(text: str, *, place: str) -> Any:
     if len(values) != 1:
         raise InputError(f"{place}: {len(values)} JSON values; exactly one is expected")
     return values[0]
-
-
-def _no_progress(_share: float, _text: str) -> None:
-    return
 
 
 def _check_size(data: bytes, name: str, max_bytes: int) -> None:
@@ -172,7 +165,7 @@ def _load_json(
     text: str,
     data: bytes,
     name: str,
-    progress: Progress = _no_progress,
+    progress: Progress = no_progress,
     drop: frozenset[str] = frozenset(),
 ) -> list[Any]:
     if _nested_deeper(data, MAX_DEPTH):
