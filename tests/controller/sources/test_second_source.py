@@ -1,0 +1,263 @@
+"""A source that nobody has thought of: its runs are planned, and its pods find their steps.
+
+`Batch` is a kind of object with a list of steps that run one after the other. Nothing of the
+product knows it.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kfp_placement_controller.extender.answers import Answers
+from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
+from kfp_placement_controller.planning.actions import Action, WritePlacement
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.source import (
+    ObservedRun,
+    PodRun,
+    RunEnd,
+    RunOwner,
+    RunSources,
+    RunState,
+    StepIndex,
+)
+from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.run_outcomes import (
+    PodIdentity,
+    PodRole,
+    RunIndex,
+    RunOutcome,
+    StepOutcome,
+)
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NODES, PODS, Kind
+from tests.controller.planning.builders import a_policy
+from tests.support.builders import a_step
+from tests.support.kubernetes import node_object
+from tests.support.placements import planned_nodes
+
+if TYPE_CHECKING:
+    from kfp_placement_engine.contract.resources import PipelinePlacement
+
+BATCHES = Kind("batches.example.org/v1", "batches", "Batch")
+BATCH = "example.org/batch"
+STEP = "example.org/step"
+KEY = ("team", "nightly")
+START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BatchIndex:
+    """Pods say their step by its name."""
+
+    names: frozenset[str]
+
+    def identify(self, path: str, /) -> PodIdentity | None:
+        """A step, by its name."""
+        return PodIdentity(path, PodRole.EXECUTOR) if path in self.names else None
+
+    def of_pod(self, pod: ObservedPod) -> PodIdentity | None:
+        """The step of a pod."""
+        return self.identify(pod.annotations.get(STEP, ""))
+
+
+@dataclass(frozen=True)
+class BatchContent:
+    """The steps of a batch, and those that it calls done."""
+
+    steps: tuple[str, ...]
+    done: tuple[str, ...]
+
+    def graph(self, _options: ReadOptions) -> RunGraph:
+        """One step after the other, with 1 CPU each."""
+        before = ((), *((name,) for name in self.steps))
+        steps = [
+            a_step(name, *after, scheduler="kfp-placement")
+            for name, after in zip(self.steps, before, strict=False)
+        ]
+        return RunGraph("nightly", "batch", tuple(steps))
+
+    def index(self, graph: RunGraph) -> StepIndex:
+        """By the names of steps."""
+        return BatchIndex(frozenset(step.name for step in graph.steps))
+
+    def outcome(self, _graph: RunGraph, _index: RunIndex) -> RunOutcome:
+        """What is done has succeeded."""
+        return RunOutcome({name: StepOutcome(StepState.SUCCEEDED) for name in self.done})
+
+
+class BatchSource:
+    """Batches."""
+
+    kind = BATCHES
+    pod_marks = PodMarks(labels=(BATCH,), annotations=(STEP,), containers=("work",))
+
+    def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
+        """Read a batch; all of them are ours."""
+        metadata, status = raw["metadata"], raw.get("status", {})
+        end = RunEnd.SUCCEEDED if status.get("ended") else None
+        return ObservedRun(
+            key=RunKey(metadata["namespace"], metadata["name"]),
+            owner=RunOwner(BATCHES, metadata["name"], metadata["uid"]),
+            submitted_at=START,
+            state=RunState(held=status.get("held", ""), end=end),
+            content=BatchContent(tuple(raw["steps"]), tuple(status.get("done", ()))),
+        )
+
+    def run_of(self, pod: ObservedPod) -> PodRun | None:
+        """By the label; batches own no pods."""
+        name = pod.labels.get(BATCH)
+        return None if name is None else PodRun(RunKey(pod.namespace, name), "")
+
+    def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
+        """By the annotation."""
+        name = pod.annotations.get(STEP, "")
+        return name if name in steps else None
+
+
+SOURCES = RunSources(ArgoSource(), BatchSource())
+
+
+def a_batch(**status: Any) -> Json:
+    metadata = {"namespace": "team", "name": "nightly", "uid": "b1"}
+    return {"metadata": metadata, "steps": ["load", "train"], "status": status}
+
+
+def a_batch_pod(step: str, node: str = "", **times: str) -> Json:
+    """A pod of the batch; with times, as its container runs or has ended."""
+    state = {"terminated" if "finishedAt" in times else "running": times} if times else {}
+    phase = "Succeeded" if "finishedAt" in times else "Running" if times else "Pending"
+    return {
+        "metadata": {
+            "namespace": "team",
+            "name": f"nightly-{step}",
+            "uid": f"uid-{step}",
+            "labels": {BATCH: "nightly", SCHEDULER_LABEL: "kfp-placement"},
+            "annotations": {STEP: step},
+        },
+        "spec": {
+            "schedulerName": "kfp-placement",
+            "containers": [{"name": "work", "resources": {"requests": {"cpu": "1"}}}],
+            **({"nodeName": node} if node else {}),
+        },
+        "status": {"phase": phase, "containerStatuses": [{"name": "work", "state": state}]},
+    }
+
+
+class Plane:
+    """A coordinator and an extender that know batches, and two nodes."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.coordinator = Coordinator(policy=a_policy(), sources=SOURCES)
+        self.coordinator.lead(1, [], START)
+        self.memory = Memory(clock=lambda: 0.0, sources=SOURCES)
+        self.placements: list[PipelinePlacement] = []
+        for name in ("n0", "n1"):
+            raw = node_object(name)
+            self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)
+            self.memory.node_changed(Change(("", name), None, read_bare_node(raw)))
+
+    def batch(self, raw: Json) -> None:
+        """The batch is new or has changed."""
+        (source,) = (each for each in SOURCES if each.kind == BATCHES)
+        self.coordinator.handle(BATCHES, Change(KEY, None, source.observe(raw)), self.now)
+
+    def pod(self, raw: Json) -> None:
+        """A pod is new or has changed."""
+        pod = SOURCES.observe_pod(raw)
+        self.coordinator.handle(PODS, Change((pod.namespace, pod.name), None, pod), self.now)
+
+    def tick(self, seconds: float = 10) -> list[Action]:
+        """So much later all is decided and written."""
+        self.now += timedelta(seconds=seconds)
+        actions = self.coordinator.tick(self.now)
+        for action in actions:
+            if isinstance(action, WritePlacement):
+                self.coordinator.written(action, self.now)
+                self.placements.append(action.placement)
+                plan = read_plan(action.placement.to_object())
+                self.memory.plan_changed(Change(action.key, None, plan))
+        return actions
+
+    def asked(self, pod: Json) -> list[str]:
+        """The nodes that the extender leaves for a pod."""
+        answers = Answers(lambda: self.memory.known, lambda *_: None)
+        body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": ["n0", "n1"]}).encode()
+        names: list[str] = json.loads(answers.filter(body).body)["NodeNames"]
+        return names
+
+    def states(self) -> dict[str, str]:
+        """State of every step, as last written."""
+        placement = self.placements[-1]
+        rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
+        return {plan.name: state.state for plan, state in rows if plan and state}
+
+
+@pytest.fixture
+def plane() -> Plane:
+    """A batch of two steps is planned."""
+    found = Plane()
+    found.batch(a_batch())
+    found.tick()
+    return found
+
+
+def test_an_object_becomes_a_plan_that_it_owns(plane):
+    (placement,) = plane.placements
+    (owner,) = placement.metadata.owner_references
+    assert (owner.api_version, owner.kind, owner.name, owner.uid) == (
+        "batches.example.org/v1",
+        "Batch",
+        "nightly",
+        "b1",
+    )
+    assert (placement.metadata.namespace, placement.metadata.name) == KEY
+    assert placement.spec.workflow_uid == "b1"
+    assert set(planned_nodes(placement)) == {"load", "train"}
+    assert set(planned_nodes(placement).values()) <= {"n0", "n1"}
+
+
+def test_the_extender_answers_by_the_plan_of_the_pods_step(plane):
+    planned = planned_nodes(plane.placements[-1])
+    for step in ("load", "train"):
+        assert plane.asked(a_batch_pod(step)) == [planned[step]]
+    assert plane.asked(a_batch_pod("unknown")) == ["n0", "n1"]
+
+
+def test_pods_say_what_became_of_the_steps(plane):
+    times = {"startedAt": "2026-01-05T08:00:12Z"}
+    plane.pod(a_batch_pod("load", "n0", **times))
+    plane.tick()
+    assert plane.states() == {"load": "running", "train": "pending"}
+    plane.pod(a_batch_pod("load", "n0", **times, finishedAt="2026-01-05T08:00:22Z"))
+    plane.tick()
+    assert plane.states() == {"load": "succeeded", "train": "pending"}
+
+
+def test_the_object_says_what_became_of_the_others(plane):
+    plane.batch(a_batch(done=["load", "train"], ended=True))
+    plane.tick()
+    assert plane.states() == {"load": "succeeded", "train": "succeeded"}
+    assert plane.placements[-1].status.phase == "Succeeded"
+
+
+def test_what_holds_a_run_back_is_said_in_the_source_s_words(plane):
+    plane.batch(a_batch(held="the batch waits for its turn"))
+    plane.tick()
+    (planned,) = (each for each in plane.placements[-1].status.conditions if each.type == "Planned")
+    assert planned.reason == "Suspended"
+    assert planned.message.endswith("the batch waits for its turn")
