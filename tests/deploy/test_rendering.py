@@ -4,6 +4,7 @@ import itertools
 import re
 import shlex
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import yaml
@@ -31,7 +32,7 @@ VARIANTS = [
     ("gates", "webhook", "opt-in"),
     ("prometheus",),
 ]
-GUIDE = (DEPLOY / "README.md").read_text("utf-8")
+DATA = Path(__file__).parent / "data"
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
 
@@ -274,14 +275,13 @@ def test_one_webhook_is_enough():
         rendered("webhook", "webhook-cert-manager")
 
 
-def fragments_of_overlays():
-    """What the guide says an overlay may hold, besides the first example."""
-    _, *found = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
-    return list(map(yaml.safe_load, found))
+def overlay(name):
+    """What the guide shows that an overlay may hold."""
+    return yaml.safe_load((DATA / f"overlay-for-{name}.yaml").read_text("utf-8"))
 
 
 def test_an_overlay_names_a_secret_for_images_and_a_label_for_prometheus():
-    fragment, _ = fragments_of_overlays()
+    fragment = overlay("registry")
     items = rendered("gates", "prometheus", **fragment)
     accounts = list(of_kind(items, "ServiceAccount"))
     assert {item["metadata"]["name"] for item in accounts} == {"plan", "scheduler", "release"}
@@ -297,8 +297,7 @@ def test_an_overlay_names_a_secret_for_images_and_a_label_for_prometheus():
 
 
 def test_gates_can_be_brought_before_they_are_used():
-    _, fragment = fragments_of_overlays()
-    items = rendered("gates", **fragment)
+    items = rendered("gates", **overlay("extender"))
     (policy,) = of_kind(items, "PlacementPolicy")
     assert policy["spec"] == {"actuator": "extender"}
     assert has_variable(items, "KFP_PLACEMENT_GATES")
@@ -311,9 +310,9 @@ def identities(items):
 
 
 def test_the_guide_deletes_what_features_bring():
-    section = GUIDE.partition("\n### Without a feature\n")[2].partition("\n## ")[0]
+    told = "".join(path.read_text("utf-8") for path in sorted(DATA.glob("without-*.sh")))
     deleted: set[tuple[str, str]] = set()
-    for line in re.findall(r"^kubectl .*?delete (.*)$", section, flags=re.MULTILINE):
+    for line in re.findall(r"^kubectl .*?delete (.*)$", told, flags=re.MULTILINE):
         kinds, *names = shlex.split(line, comments=True)
         plurals = [kind.partition(".")[0] for kind in kinds.split(",")]
         deleted.update(itertools.product(plurals, names))

@@ -1,7 +1,8 @@
 """The guide to marks has every option, and the word table that guesses types."""
 
 import inspect
-import re
+import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,15 +10,17 @@ import pytest
 from kfp_placement import place, placed_pipeline
 from kfp_placement_engine.contract import types
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs/guides/marking-steps.md"
+GUIDE = (Path(__file__).resolve().parents[2] / "docs/guides/marking-steps.md").read_text("utf-8")
+WIDTH = 113
 
 
-def listed(heading: str) -> dict[str, list[str]]:
-    """The list below a heading: label -> its words or phrases, in the order written."""
-    text = GUIDE.read_text("utf-8").split(f"\n{heading}:\n\n", 1)[1].split("\n\n", 1)[0]
-    lines = re.sub(r"\n  ", " ", text).strip().splitlines()
-    found = dict(line.removeprefix("- ").split(": ", 1) for line in lines)
-    return {label: words.split(", ") for label, words in found.items()}
+def shown(heading: str, lines: Mapping[str, Iterable[str]]) -> str:
+    """The list as the guide has it below the heading: label: its words or phrases."""
+    filled = [
+        textwrap.fill(f"- {label}: {', '.join(words)}", WIDTH, subsequent_indent="  ")
+        for label, words in lines.items()
+    ]
+    return "\n".join([f"\n{heading}:\n", *filled, ""])
 
 
 @pytest.mark.parametrize(
@@ -25,31 +28,29 @@ def listed(heading: str) -> dict[str, list[str]]:
     [("Commands", types._COMMANDS), ("Activities", types._ACTIVITIES)],
 )
 def test_words_are_those_of_the_code(heading, table):
-    assert listed(heading) == {kind: words.split() for kind, words in table.items()}
+    assert shown(heading, {kind: words.split() for kind, words in table.items()}) in GUIDE
 
 
 def test_phrases_are_those_of_the_code():
-    told = [
-        (tuple(phrase.split()), kind)
-        for kind, phrases in listed("Phrases").items()
-        for phrase in phrases
-    ]
-    assert sorted(told) == sorted(types._PHRASES.items())
+    phrases: dict[str, list[str]] = {}
+    for words, kind in types._PHRASES.items():
+        phrases.setdefault(kind, []).append(" ".join(words))
+    assert shown("Phrases", phrases) in GUIDE
 
 
 def test_pairs_are_those_of_the_code():
-    pairs = listed("Pairs set aside")
-    assert set(pairs["purposes"]) == types._PURPOSES
-    assert set(pairs["things"]) == types._THINGS
+    pairs = {"purposes": sorted(types._PURPOSES), "things": sorted(types._THINGS)}
+    assert shown("Pairs set aside", pairs) in GUIDE
 
 
 def test_every_option_is_described():
-    table = GUIDE.read_text("utf-8").split("## Options", 1)[1].split("\n## ", 1)[0]
-    described = re.findall(r"^\| `([a-z_]+)` \|", table, flags=re.M)
     options = [
         name
         for function in (place, placed_pipeline)
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    assert described == list(dict.fromkeys(options))
+    table = GUIDE[GUIDE.index("\n## Options\n") :]
+    rows = [table.index(f"\n| `{name}` | ") for name in dict.fromkeys(options)]
+    assert rows == sorted(rows)
+    assert table.count("\n", rows[0], rows[-1]) == len(rows) - 1

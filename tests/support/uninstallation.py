@@ -1,8 +1,9 @@
-"""The uninstallation as deploy/README.md tells it, command by command, on a test control plane."""
+"""The uninstallation that deploy/README.md shows, command by command, on a test control plane."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
@@ -12,10 +13,11 @@ from tests.controlplane.api import Api
 from tests.controlplane.exceptions import ApiError, ControlPlaneError
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
-from tests.support.manifests import DEPLOY, GROUP, NAMESPACE
+from tests.support.manifests import GROUP, NAMESPACE
 
 JsonObject = dict[str, Any]
 
+COMMANDS = Path(__file__).resolve().parents[1] / "deploy/data/uninstall.sh"
 PART_OF = "app.kubernetes.io/part-of"
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _RIGHTS = "rbac.authorization.k8s.io/v1"
@@ -29,10 +31,10 @@ _KINDS = {
 
 
 def uninstall(installation: Installation) -> None:
-    """Do what the section says, in its order and with its own commands.
+    """Do what admins are told, with these very commands.
 
     Raises:
-        ControlPlaneError: it says a command that is not known here, or one fails.
+        ControlPlaneError: a command is not known here, or one fails.
     """
     for command in _commands():
         _run(installation, command)
@@ -48,10 +50,8 @@ def left_overs(api: Api) -> list[str]:
 
 
 def _commands() -> list[list[str]]:
-    text = (DEPLOY / "README.md").read_text("utf-8")
-    section = text.partition("\n## Uninstall\n")[2].partition("\n## ")[0]
-    block = section.split("```")[1].replace("\\\n", " ")
-    return [shlex.split(line, comments=True) for line in block.splitlines() if line.strip()]
+    lines = COMMANDS.read_text("utf-8").replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines]
 
 
 def _run(installation: Installation, command: Sequence[str]) -> None:

@@ -1,0 +1,1 @@
+kubectl -n kfp-placement delete servicemonitors,prometheusrules kfp-placement
