@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kfp_placement_controller.actuators.gates import is_gated, open_gate
+from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
@@ -21,6 +21,7 @@ from kfp_placement_engine.contract.resources import PlacementPolicy, read_resour
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import latency_text
 from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.kubernetes.gates import is_gated
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubernetesError
 from kfp_placement_kube.kinds import PODS

@@ -46,6 +46,8 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
 
     State, planned against actual times, what it waits for and until when, the next best nodes.
     """
+    cluster, namespace = connect(Target(**target))
+    # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.exit_codes import ExitCode
     from kfp_placement.cli.output import emit, table_style
     from kfp_placement.live.choosing import steps_named
@@ -55,7 +57,6 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.workflows import with_failure
 
-    cluster, namespace = connect(Target(**target))
     found = the_run(cluster, namespace, run)
     require_plan(cluster, found)
     view, missing = full_run(cluster, found)

@@ -34,6 +34,8 @@ def list_runs(output_format: str, **target: Any) -> None:
 
     Latest first.
     """
+    cluster, namespace = connect(Target(**target))
+    # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.output import emit, table_style
     from kfp_placement.live import fetching
     from kfp_placement.live.choosing import candidates
@@ -42,7 +44,6 @@ def list_runs(output_format: str, **target: Any) -> None:
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.workflows import unplanned_runs, unplanned_text
 
-    cluster, namespace = connect(Target(**target))
     runs, more = fetching.list_runs(cluster, namespace)
     if not runs:
         warn_of_namespace(cluster, namespace)

@@ -12,7 +12,7 @@ from kfp_placement.cli.parameters import FormatType, NamespaceType
 from kfp_placement.report.visible import shown, visible
 
 if TYPE_CHECKING:
-    from kfp_placement._cluster import LiveCluster
+    from kfp_placement.live.connection import LiveCluster
     from kfp_placement.live.fetching import Found
     from kfp_placement.live.kinds import Api
 
@@ -89,7 +89,7 @@ def connect(target: Target) -> Connection:
     """
     if target.namespace is not None and target.all_namespaces:
         raise click.UsageError("-n and -A: one namespace, or all of them?")
-    from kfp_placement._cluster import LiveCluster
+    from kfp_placement.live.connection import LiveCluster
 
     cluster = LiveCluster.connect(target.kubeconfig, target.context)
     if target.all_namespaces:

@@ -60,11 +60,12 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
 
     Survives restarts of the API server.
     """
+    cluster, namespace = connect(Target(**target))
+    # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.live_block import LiveBlock
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.workflows import why_no_plan
 
-    cluster, namespace = connect(Target(**target))
     found = the_run(cluster, namespace, run)
     warn(why_off(cluster))
     if found.raw is None:

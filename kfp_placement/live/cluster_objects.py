@@ -17,7 +17,6 @@ from kfp_placement.live.kinds import (
     Api,
     JsonObject,
     Kind,
-    items,
 )
 from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.cluster import Cluster
@@ -151,10 +150,8 @@ def _of_one_namespace(
 def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:
     found: list[JsonObject] = []
     tell(f"reading {kind.plural}")
-    for page in api.list(kind.path(namespace)):
-        # The items of a list do not say what they are.
-        typed = {"apiVersion": kind.api_version, "kind": kind.kind}
-        found.extend({**_slim(raw), **typed} for raw in items(page))
+    for page in api.pages(kind, namespace=namespace):
+        found += map(_slim, page.items)
         tell(f"reading {kind.plural}: {len(found):,}")
         if len(found) > MAX_OBJECTS:
             raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; so many are not read")

@@ -1,7 +1,7 @@
 """Asks the cluster for runs: which one is meant, its plan, its pods, the events about them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kfp_placement.live.exceptions import (
@@ -13,13 +13,14 @@ from kfp_placement.live.kinds import (
     EVENTS,
     NAMESPACES,
     NOT_INSTALLED,
+    PLACEMENT_METADATA,
     PLACEMENTS,
     PODS,
+    WORKFLOW_METADATA,
     WORKFLOWS,
     Api,
     JsonObject,
     Kind,
-    items,
 )
 from kfp_placement.live.pods import WORKFLOW_LABEL, pods_by_step
 from kfp_placement.live.runs import (
@@ -40,8 +41,8 @@ MAX_PODS = 50_000
 _PLACEMENTS_PAGE = 50
 """Each has up to 1 MB."""
 
-NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-"""Asks for the metadata of objects alone."""
+NAMES_PAGE = 500
+"""Where objects are asked for by their metadata alone."""
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -77,7 +78,7 @@ def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:
         ClusterError: refused, no answer, or the controller is not installed.
     """
     runs: list[RunView] = []
-    for raw in _placements(api, PLACEMENTS.path(namespace), {}):
+    for raw in _placements(api, namespace):
         if len(runs) == MAX_RUNS:
             return _latest_first(runs), True
         # Of a run that cannot be listed in full the rows are not needed, but those that wait are.
@@ -109,11 +110,10 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
         refusal = error
     if found:
         return found
-    path = PLACEMENTS.path(namespace)
     if _OBJECT_NAME.fullmatch(wanted):
-        found = _found(_placements(api, path, {"fieldSelector": f"metadata.name={wanted}"}))
+        found = _found(_placements(api, namespace, field_selector=f"metadata.name={wanted}"))
     if not found and _LABEL_VALUE.fullmatch(wanted):
-        found = _found(_placements(api, path, {"labelSelector": f"{RUN_ID_LABEL}={wanted}"}))
+        found = _found(_placements(api, namespace, label_selector=f"{RUN_ID_LABEL}={wanted}"))
     if found:
         return found
     named = _by_metadata(api, namespace, wanted)
@@ -133,7 +133,7 @@ def _in_its_namespace(api: Api, wanted: str) -> Iterator[Found]:
         if raw is not None:
             yield from _found([raw])
             return
-        if _is_there(api, WORKFLOWS.path(namespace, name)):
+        if _is_there(api, WORKFLOWS, name, namespace):
             yield run
             return
     for each in _by_metadata(api, namespace, name):
@@ -166,17 +166,17 @@ def full_run(api: Api, found: Found) -> tuple[RunView, tuple[str, ...]]:
         api,
         PODS,
         found.namespace,
-        {"labelSelector": f"{WORKFLOW_LABEL}={found.name}"},
         "gates, and what Kubernetes says of waiting pods, are not shown",
         missing,
+        label_selector=f"{WORKFLOW_LABEL}={found.name}",
     )
     events = _if_allowed(
         api,
         EVENTS,
         found.namespace,
-        {"fieldSelector": f"reason={PLACED_ELSEWHERE}"},
         "why pods are not on their planned nodes is not shown",
         missing,
+        field_selector=f"reason={PLACED_ELSEWHERE}",
     )
     by_step = pods_by_step(pods, events, found.name, step_names(view))
     return run_view(found.raw, by_step, found.run_name), tuple(missing)
@@ -186,14 +186,21 @@ def _if_allowed(
     api: Api,
     kind: Kind,
     namespace: str,
-    query: Mapping[str, str],
     without: str,
     missing: list[str],
+    *,
+    label_selector: str = "",
+    field_selector: str = "",
 ) -> list[JsonObject]:
     found: list[JsonObject] = []
     try:
-        for page in api.list(kind.path(namespace), query):
-            found.extend(items(page))
+        for page in api.pages(
+            kind,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        ):
+            found += page.items
             if len(found) >= MAX_PODS:
                 missing.append(f"only {MAX_PODS} {kind.plural} are looked at")
                 break
@@ -202,10 +209,18 @@ def _if_allowed(
     return found
 
 
-def _placements(api: Api, path: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
+def _placements(
+    api: Api, namespace: str, *, label_selector: str = "", field_selector: str = ""
+) -> Iterator[JsonObject]:
     try:
-        for page in api.list(path, query, page_size=_PLACEMENTS_PAGE):
-            yield from items(page)
+        for page in api.pages(
+            PLACEMENTS,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=_PLACEMENTS_PAGE,
+        ):
+            yield from page.items
     except ClusterMissingError as error:
         raise ClusterMissingError(NOT_INSTALLED.format(PLACEMENTS.kind)) from error
 
@@ -217,8 +232,8 @@ def _found(placements: Iterable[JsonObject]) -> list[Found]:
 
 def _named(api: Api, kind: Kind, namespace: str, wanted: str) -> Iterator[Found]:
     """Objects of that name, run id or run name, by their metadata alone."""
-    for page in api.list(kind.path(namespace), accept=NAMES_ONLY, page_size=500):
-        for raw in items(page):
+    for page in api.pages(kind, namespace=namespace, limit=NAMES_PAGE):
+        for raw in page.items:
             view = run_view(raw)
             if wanted in (view.name, view.run_id, view.run_name):
                 yield Found(view.namespace, view.name, view.run_name)
@@ -226,7 +241,7 @@ def _named(api: Api, kind: Kind, namespace: str, wanted: str) -> Iterator[Found]
 
 def _plans_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
     try:
-        yield from _named(api, PLACEMENTS, namespace, wanted)
+        yield from _named(api, PLACEMENT_METADATA, namespace, wanted)
     except ClusterMissingError as error:
         raise ClusterMissingError(NOT_INSTALLED.format(PLACEMENTS.kind)) from error
 
@@ -238,7 +253,7 @@ def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
         ClusterMissingError: we may not look.
     """
     try:
-        yield from _named(api, WORKFLOWS, namespace, wanted)
+        yield from _named(api, WORKFLOW_METADATA, namespace, wanted)
     except ClusterForbiddenError as error:
         raise ClusterMissingError(
             f"no plan is that of a Workflow, run id or run name {shown(wanted, 120)!r}, and runs"
@@ -250,10 +265,7 @@ def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
 
 
 def _placement_of(api: Api, found: Found) -> JsonObject | None:
-    try:
-        return api.get(PLACEMENTS.path(found.namespace, found.name))
-    except ClusterMissingError:
-        return None
+    return api.get(PLACEMENTS, found.name, found.namespace)
 
 
 def lacks_namespace(api: Api, namespace: str) -> bool:
@@ -263,20 +275,16 @@ def lacks_namespace(api: Api, namespace: str) -> bool:
         ClusterError: no answer.
     """
     try:
-        api.get(NAMESPACES.path(name=namespace))
-    except ClusterMissingError:
-        return True
+        return api.get(NAMESPACES, namespace) is None
     except ClusterForbiddenError:
-        pass
-    return False
-
-
-def _is_there(api: Api, path: str) -> bool:
-    try:
-        api.get(path)
-    except (ClusterForbiddenError, ClusterMissingError):
         return False
-    return True
+
+
+def _is_there(api: Api, kind: Kind, name: str, namespace: str) -> bool:
+    try:
+        return api.get(kind, name, namespace) is not None
+    except ClusterForbiddenError:
+        return False
 
 
 def _latest_first(runs: list[RunView]) -> tuple[RunView, ...]:

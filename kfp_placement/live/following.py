@@ -8,7 +8,7 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject, items
+from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject
 from kfp_placement_engine.model.durations import whole_seconds_text
 
 MAX_REFUSALS = 5
@@ -46,7 +46,9 @@ def follow(
                 look, version = _look(api, namespace, name)
                 failures = 0
                 yield look
-            for kind, raw in api.stream(PLACEMENTS.path(namespace), _query(name, version)):
+            for kind, raw in api.stream(
+                PLACEMENTS, version, namespace=namespace, field_selector=_only(name)
+            ):
                 failures = 0
                 version = _version(raw) or version
                 if kind in ("ADDED", "MODIFIED"):
@@ -69,15 +71,14 @@ def follow(
 
 def _look(api: Api, namespace: str, name: str) -> tuple[JsonObject | None, str]:
     look, version = None, ""
-    for page in api.list(PLACEMENTS.path(namespace), _query(name, "")):
-        version = _version(page)
-        look = next(items(page), look)
+    for page in api.pages(PLACEMENTS, namespace=namespace, field_selector=_only(name)):
+        version = page.resource_version
+        look = next(iter(page.items), look)
     return look, version
 
 
-def _query(name: str, version: str) -> dict[str, str]:
-    selected = {"fieldSelector": f"metadata.name={name}"}
-    return {**selected, "resourceVersion": version} if version else selected
+def _only(name: str) -> str:
+    return f"metadata.name={name}"
 
 
 def _version(raw: JsonObject) -> str:

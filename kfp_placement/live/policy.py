@@ -5,7 +5,7 @@ from typing import Any
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.formatting import moment_text, sentence
-from kfp_placement.live.kinds import POLICIES, Api, items
+from kfp_placement.live.kinds import POLICIES, Api
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
@@ -33,7 +33,7 @@ def why_off(api: Api) -> str:
         ClusterError: no answer.
     """
     try:
-        found = [raw for page in api.list(POLICIES.path()) for raw in items(page)]
+        found = [raw for page in api.pages(POLICIES) for raw in page.items]
     except (ClusterForbiddenError, ClusterMissingError):
         return ""
     return _why_off(next((raw for raw in found if _is_default(raw)), None))

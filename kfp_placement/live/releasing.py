@@ -11,20 +11,19 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject, items
-from kfp_placement.live.pods import WORKFLOW_LABEL, gates_of
-from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
+from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject
+from kfp_placement.live.pods import WORKFLOW_LABEL
+from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
+from kfp_placement_kube.client import modify
 
 MAX_ROUNDS = 20
 """Times the pods are listed: admission learns of a pause a moment later, and gates until then."""
-
-MAX_TRIES = 5
-"""Writes of one pod that others may come before."""
 
 Tell = Callable[[str], None]
 
@@ -67,15 +66,13 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
         ClusterMissingError: the controller is not installed.
         ClusterError: refused, or no answer.
     """
-    path = POLICIES.path(name=POLICY_NAME)
-    try:
-        found = api.get(path)
-    except ClusterMissingError:
+    found = api.get(POLICIES, POLICY_NAME)
+    if found is None:
         return _create_policy(api, paused, dry_run=dry_run)
     spec = found.get("spec")
     if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
         return PolicyChange.NONE
-    api.patch(path, {"spec": {"paused": paused}}, dry_run=dry_run)
+    api.patch(POLICIES, POLICY_NAME, "", {"spec": {"paused": paused}}, dry_run=dry_run)
     return PolicyChange.WRITTEN
 
 
@@ -118,38 +115,40 @@ def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     try:
         if not paused:
             # Only to see whether there are policies at all.
-            next(api.list(POLICIES.path()))
+            next(api.pages(POLICIES))
             return PolicyChange.NONE
-        api.create(POLICIES.path(), policy, dry_run=dry_run)
+        api.create(POLICIES, policy, dry_run=dry_run)
     except ClusterMissingError as error:
         raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
     except ClusterConflictError:
         # The controller has been faster.
-        api.patch(POLICIES.path(name=POLICY_NAME), {"spec": {"paused": True}}, dry_run=dry_run)
+        api.patch(POLICIES, POLICY_NAME, "", {"spec": {"paused": True}}, dry_run=dry_run)
         return PolicyChange.WRITTEN
     return PolicyChange.CREATED
 
 
 def _pending(api: Api, runs: list[RunKey] | None) -> Iterator[JsonObject]:
     """Pods without a node, gated ones among them."""
-    pending = {"fieldSelector": "status.phase=Pending,spec.nodeName="}
     if runs is None:
-        yield from _pods(api, "", pending)
+        yield from _pods(api, "", "")
         return
     for namespace, workflow in runs:
-        yield from _pods(
-            api, namespace, {**pending, "labelSelector": f"{WORKFLOW_LABEL}={workflow}"}
-        )
+        yield from _pods(api, namespace, f"{WORKFLOW_LABEL}={workflow}")
 
 
-def _pods(api: Api, namespace: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
-    for page in api.list(PODS.path(namespace), query):
-        yield from items(page)
+def _pods(api: Api, namespace: str, label_selector: str) -> Iterator[JsonObject]:
+    for page in api.pages(
+        PODS,
+        namespace=namespace,
+        label_selector=label_selector,
+        field_selector="status.phase=Pending,spec.nodeName=",
+    ):
+        yield from page.items
 
 
 def _is_gated(pod: Mapping[str, Any]) -> bool:
     try:
-        return PLAN_GATE in gates_of(pod)
+        return is_gated(pod)
     except InputError:
         return False
 
@@ -162,37 +161,34 @@ def _is_barred(pod: Mapping[str, Any]) -> bool:
 
 
 def _open(api: Api, pod: JsonObject, done: Released, tell: Tell, *, dry_run: bool) -> None:
-    metadata = pod["metadata"]
-    path, name = PODS.path(metadata["namespace"], metadata["name"]), _name(pod)
+    metadata, name = pod["metadata"], _name(pod)
+
+    def write(now: JsonObject | None) -> bool:
+        patch = None if now is None else opening_patch(now)
+        if patch is None:
+            return False
+        api.patch(PODS, metadata["name"], metadata["namespace"], patch, dry_run=dry_run)
+        return True
+
+    def read() -> JsonObject | None:
+        return api.get(PODS, metadata["name"], metadata["namespace"])
+
+    listed: JsonObject | None = pod
     try:
-        for _ in range(MAX_TRIES):
-            try:
-                api.patch(path, _without_our_gate(pod), dry_run=dry_run)
-                done.opened.append(name)
-                tell(name)
-                return
-            except ClusterConflictError:
-                pod = api.get(path)
-                if not _is_gated(pod):
-                    return
-        done.failures[name] = "somebody else keeps writing it; try again"
+        opened = modify(listed, write, read, again_on=(ClusterConflictError,))
     except ClusterMissingError:
         # It is gone, and so is its gate.
         return
     except ClusterUnreachableError:
         raise
+    except ClusterConflictError:
+        done.failures[name] = "somebody else keeps writing it; try again"
     except ClusterError as error:
         done.failures[name] = str(error)
-
-
-def _without_our_gate(pod: JsonObject) -> JsonObject:
-    """The merge patch; the version in it makes the server refuse it if others have written."""
-    metadata = pod["metadata"]
-    gates = [gate for gate in pod["spec"]["schedulingGates"] if gate.get("name") != PLAN_GATE]
-    return {
-        "metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
-        "spec": {"schedulingGates": gates},
-    }
+    else:
+        if opened:
+            done.opened.append(name)
+            tell(name)
 
 
 def _name(pod: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
-from kfp_placement.live.fetching import NAMES_ONLY
-from kfp_placement.live.kinds import WORKFLOWS, Api, JsonObject, items
+from kfp_placement.live.fetching import NAMES_PAGE
+from kfp_placement.live.kinds import WORKFLOW_METADATA, WORKFLOWS, Api, JsonObject
 from kfp_placement.live.pods import MAX_TEXT_CHARACTERS
 from kfp_placement.live.runs import RunView
 from kfp_placement_engine.contract.keys import ENABLED_LABEL, SCHEDULER_LABEL
@@ -24,7 +24,7 @@ PLANNED_AFTER_SECONDS = 30.0
 MAX_LOOKED_AT = 20
 """Workflows that are read in full, the latest first: each may have 1 MB."""
 
-_NOT_ENDED = {"labelSelector": "workflows.argoproj.io/completed!=true"}
+_NOT_ENDED = "workflows.argoproj.io/completed!=true"
 _WRONG = ("Failed", "Error")
 _GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")
 """Types of nodes that only repeat that something within them failed."""
@@ -136,16 +136,18 @@ def _first_failure(nodes: object, run: str) -> str:
 
 def _workflow(api: Api, namespace: str, name: str) -> JsonObject | None:
     try:
-        return api.get(WORKFLOWS.path(namespace, name))
-    except (ClusterForbiddenError, ClusterMissingError):
+        return api.get(WORKFLOWS, name, namespace)
+    except ClusterForbiddenError:
         return None
 
 
 def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, RunKey]]:
     """When each was made, and its name; those made a moment ago are left out."""
-    path = WORKFLOWS.path(namespace)
-    for page in api.list(path, _NOT_ENDED, accept=NAMES_ONLY, page_size=500):
-        for raw in items(page):
+    pages = api.pages(
+        WORKFLOW_METADATA, namespace=namespace, label_selector=_NOT_ENDED, limit=NAMES_PAGE
+    )
+    for page in pages:
+        for raw in page.items:
             try:
                 metadata = as_mapping(raw.get("metadata"), "workflow")
                 made = as_text(metadata.get("creationTimestamp"), "workflow")

@@ -1,11 +1,12 @@
 """An API server of plain dicts, as the live commands ask it."""
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS, Kind
+from kfp_placement_kube.answers import Page, page_of
 
 JsonObject = dict[str, Any]
 
@@ -51,69 +52,75 @@ class FakeCluster:
         """Hold it no more."""
         del self._objects[kind.path(namespace, name)]
 
-    def get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
-        """What is at a path."""
+    def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:
+        """An object, or None."""
+        path = kind.path(namespace, name)
         self._may(path)
-        if path not in self._objects:
-            raise ClusterMissingError(f"{path} not found")
-        return copy.deepcopy(self._objects[path])
+        return copy.deepcopy(self._objects.get(path))
 
-    def list(
+    def pages(
         self,
-        path: str,
-        query: Mapping[str, str] | None = None,
+        kind: Kind,
         *,
-        page_size: int = 2,
-        accept: str = "",
-    ) -> Iterator[JsonObject]:
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 2,
+    ) -> Iterator[Page]:
         """Pages of two objects, whatever is asked for."""
-        self._may(path)
-        root, _, plural = path.rpartition("/")
-        if plural not in self._kinds:
+        self._may(kind.path(namespace))
+        if kind.plural not in self._kinds:
             raise ClusterMissingError("404 page not found")
-        base, _, namespace = root.partition("/namespaces/")
         found = [
             raw
             for place, raw in sorted(self._objects.items())
-            if place.startswith(f"{base}/")
-            and place.rpartition("/")[0].endswith(f"/{plural}")
+            if place.startswith(f"{kind.root}/")
+            and place.rpartition("/")[0].endswith(f"/{kind.plural}")
             and namespace in ("", raw["metadata"].get("namespace"))
-            and _selected(raw, query or {})
+            and _selected(raw, label_selector, field_selector)
         ]
         for start in range(0, max(len(found), 1), 2):
             page = copy.deepcopy(found[start : start + 2])
-            yield {"metadata": {"resourceVersion": "7"}, "items": page}
+            yield page_of(kind, {"metadata": {"resourceVersion": "7"}, "items": page})
 
-    def create(self, path: str, body: Any, *, dry_run: bool = False) -> JsonObject:
+    def create(self, kind: Kind, body: Any, *, dry_run: bool = False) -> JsonObject:
         """Keep a new object."""
-        self._may(path)
-        name = body["metadata"]["name"]
-        self.writes.append((f"{path}/{name}", body))
-        if path.rpartition("/")[2] not in self._kinds:
+        metadata = body["metadata"]
+        self._may(kind.path(metadata.get("namespace", "")))
+        path = kind.path(metadata.get("namespace", ""), metadata["name"])
+        self.writes.append((path, body))
+        if kind.plural not in self._kinds:
             raise ClusterMissingError("404 page not found")
-        if f"{path}/{name}" in self._objects:
-            raise ClusterConflictError(f"{name} already exists")
+        if path in self._objects:
+            raise ClusterConflictError(f"{metadata['name']} already exists")
         if not dry_run:
-            self._objects[f"{path}/{name}"] = copy.deepcopy(body)
+            self._objects[path] = copy.deepcopy(body)
         return dict(body)
 
-    def patch(self, path: str, merge_patch: Any, *, dry_run: bool = False) -> JsonObject:
+    def patch(
+        self, kind: Kind, name: str, namespace: str, patch: Any, *, dry_run: bool = False
+    ) -> JsonObject:
         """Change an object, if the patch's version is the object's."""
+        path = kind.path(namespace, name)
         self._may(path)
-        self.writes.append((path, merge_patch))
-        raw = self.get(path)
-        version = merge_patch.get("metadata", {}).get("resourceVersion")
+        self.writes.append((path, patch))
+        raw = self.get(kind, name, namespace)
+        if raw is None:
+            raise ClusterMissingError(f"{path} not found")
+        version = patch.get("metadata", {}).get("resourceVersion")
         if version not in (None, raw["metadata"].get("resourceVersion")):
             raise ClusterConflictError("the object has been modified")
-        for part, fields in merge_patch.items():
+        for part, fields in patch.items():
             raw[part] = {**raw.get(part, {}), **fields}
         if not dry_run:
             self._objects[path] = raw
         return raw
 
-    def stream(self, path: str, query: Mapping[str, str]) -> Iterator[tuple[str, JsonObject]]:
+    def stream(
+        self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
+    ) -> Iterator[tuple[str, JsonObject]]:
         """The next of the scripted streams; an empty one when there are none left."""
-        self._may(path)
+        self._may(kind.path(namespace))
         for each in self.streams.pop(0) if self.streams else ():
             if isinstance(each, Exception):
                 raise each
@@ -125,13 +132,13 @@ class FakeCluster:
                 raise error
 
 
-def _selected(raw: JsonObject, query: Mapping[str, str]) -> bool:
-    for term in filter(None, query.get("labelSelector", "").split(",")):
+def _selected(raw: JsonObject, label_selector: str, field_selector: str) -> bool:
+    for term in filter(None, label_selector.split(",")):
         key, _, value = term.partition("=")
         label = raw["metadata"].get("labels", {}).get(key.removesuffix("!"))
         if (label == value) is key.endswith("!"):
             return False
-    for term in filter(None, query.get("fieldSelector", "").split(",")):
+    for term in filter(None, field_selector.split(",")):
         key, _, value = term.partition("=")
         found: Any = raw
         for part in key.split("."):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from kfp_placement_controller.actuators.gates import Pin, is_overdue, open_gate
+from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.policies import Finding, write_findings
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
@@ -22,7 +22,8 @@ from kfp_placement_controller.observed.liveness import (
     scheduler_finding,
     unsaid,
 )
-from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
+from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.change import Change, Key

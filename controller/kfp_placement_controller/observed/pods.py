@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -135,6 +135,13 @@ class ObservedPod:
     def holds_room(self) -> bool:
         """Whether it takes room on its node."""
         return bool(self.node_name) and not self.ended
+
+
+def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool:
+    """Whether a gated pod has waited for as long as any may; one of unknown age has."""
+    if pod.created_at is None:
+        return True
+    return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
 def observe_pod(raw: Mapping[str, Any], marks: PodMarks) -> ObservedPod:

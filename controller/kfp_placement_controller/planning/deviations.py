@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.actuators.gates import is_overdue
 from kfp_placement_controller.observed.deviations import NODE_GONE, Elsewhere, why_left_out
-from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gates import Cause, Release
 from kfp_placement_controller.planning.run_registry import RunRegistry

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.actuators.gates import is_overdue
 from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
-from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.gates import (

@@ -14,8 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from kfp_placement_controller.actuators.gates import is_overdue
-from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey

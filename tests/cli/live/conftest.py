@@ -52,7 +52,7 @@ def live(run, cluster, monkeypatch):
         connected.append((kubeconfig, context))
         return cluster
 
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", connect)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", connect)
     for command in ("list", "explain", "watch"):
         monkeypatch.setattr(f"kfp_placement.cli.{command}_command.now", lambda: NOW)
     run.connected = connected

@@ -8,8 +8,9 @@ import threading
 import pytest
 import yaml
 
-from kfp_placement._cluster import LiveCluster
+from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
+from kfp_placement_kube.kinds import PODS
 from tests.controlplane.certificates import CertificateAuthority
 
 
@@ -142,7 +143,7 @@ def test_what_is_no_api_server(tmp_path, body, method, monkeypatch):
     with Answering(200, body + b"\n") as other:
         cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterUnreachableError, match="does not answer as an API server"):
-            list(getattr(cluster, method)("/api/v1/pods", {}))
+            list(getattr(cluster, method)(PODS, "p"))
 
 
 def test_a_certificate_of_nobody_we_know(tmp_path, run):
@@ -158,14 +159,14 @@ def test_a_certificate_of_nobody_we_know(tmp_path, run):
 
 
 def test_answers_have_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("kfp_placement._api_answers.MAX_ANSWER_BYTES", 100)
-    monkeypatch.setattr("kfp_placement._api_answers.MAX_LINE_BYTES", 100)
+    monkeypatch.setattr("kfp_placement.live.connection.MAX_ANSWER_BYTES", 100)
+    monkeypatch.setattr("kfp_placement.live.connection.MAX_LINE_BYTES", 100)
     with Answering(200, b"{" + b" " * 200 + b"}") as other:
         cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterUnreachableError, match="more than 100 bytes"):
-            cluster.get("/api/v1/pods")
+            cluster.get(PODS, "p")
         with pytest.raises(ClusterUnreachableError, match="a line of more than 100 bytes"):
-            list(cluster.stream("/api/v1/pods", {}))
+            list(cluster.stream(PODS, ""))
 
 
 @pytest.mark.parametrize("status", [400, 429, 500, 503])
@@ -173,4 +174,4 @@ def test_other_refusals(tmp_path, status):
     with Answering(status, b'{"message": "not now"}') as other:
         cluster = LiveCluster.connect(kubeconfig(tmp_path, other.address))
         with pytest.raises(ClusterError, match="not now"):
-            cluster.get("/api/v1/pods")
+            cluster.get(PODS, "p")

@@ -131,7 +131,7 @@ def test_none(live, cluster):
 
 def test_no_controller(live, monkeypatch):
     empty = FakeCluster()
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: empty)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: empty)
     result = live("list")
     assert result.exit_code == 3
     assert "the controller is not installed there" in result.stderr

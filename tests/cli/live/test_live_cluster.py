@@ -89,7 +89,7 @@ def test_it_is_the_dump(nodes):
 def test_the_plan_follows_the_policy(run, nodes, planner, monkeypatch, tmp_path, source):
     policy = {**POLICY, "spec": STRICT}
     nodes.put(POLICIES, policy)
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     Path("dump").write_text(json.dumps(a_list(NODE, policy)))
     assert run("cluster", "live", "--output", "cluster file").exit_code == 0
     assert run("plan", RUN, "-c", source).exit_code == 0
@@ -104,7 +104,7 @@ def test_the_plan_follows_the_policy(run, nodes, planner, monkeypatch, tmp_path,
 
 def test_what_is_asked_for_goes_before_the_policy(run, nodes, planner, monkeypatch):
     nodes.put(POLICIES, {**POLICY, "spec": STRICT})
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     options = ("--seed", 5, "--budget", "9s", "--objective", "paper", "--dispatch", "ready")
     assert run("plan", RUN, "-c", "live", *options).exit_code == 0
     asked = planner.options
@@ -115,7 +115,7 @@ def test_what_is_asked_for_goes_before_the_policy(run, nodes, planner, monkeypat
 
 def test_the_plan_says_what_the_policy_set(run, nodes, monkeypatch):
     nodes.put(POLICIES, {**POLICY, "spec": STRICT})
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     options = ("--generations", 1, "--compare", "none", "--seed", 3)
     shown = run("plan", RUN, "-c", "live", *options).stdout
     assert "policy: objective: packing\n" in shown
@@ -183,7 +183,7 @@ def test_our_own_namespace_is_better_than_nothing(nodes):
 def test_the_plan_says_what_was_assumed(run, nodes, monkeypatch):
     nodes.refused[PODS.path()] = ClusterForbiddenError("forbidden")
     nodes.refused[PODS.path("team-a")] = ClusterForbiddenError("forbidden")
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     result = run("plan", RUN, "-c", "live", "--generations", 1, "--compare", "none")
     assert result.exit_code == 0, result.stderr
     assert "(live)" in result.stdout
@@ -192,14 +192,14 @@ def test_the_plan_says_what_was_assumed(run, nodes, monkeypatch):
 
 def test_a_refusal_in_the_middle_of_a_plan(run, nodes, monkeypatch):
     nodes.refused[NODES.path()] = ClusterMissingError("404 page not found")
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     result = run("check", RUN, "-c", "live")
     assert result.exit_code == 1
     assert "live: holds no Node" in result.stderr
 
 
 def test_a_namespace_that_is_none_is_told(run, nodes, monkeypatch):
-    monkeypatch.setattr("kfp_placement._cluster.LiveCluster.connect", lambda *_: nodes)
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     options = ("-c", "live", "--generations", 1, "--compare", "none")
     told = "there is no namespace typo in the cluster"
     assert told in run("plan", RUN, "-n", "typo", *options).stdout

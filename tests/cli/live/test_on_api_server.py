@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from kfp_placement._cluster import LiveCluster
 from kfp_placement.live.kinds import PLACEMENTS
 from kfp_placement_engine.contract.fields import Condition, ObjectMetadata
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
@@ -20,10 +19,12 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.rows import PlannedRow, StateRow, planned_row, state_row
 from kfp_placement_engine.model.reasons import EndsFirst, RunLater
 from kfp_placement_engine.model.step_state import Waiting
+from kfp_placement_kube.json_text import read_json
 from tests.cli.conftest import RUN
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.waiting import wait_until
+from tests.support.api_client import a_transport
 from tests.support.custom_resources import installed_crds
 from tests.support.fake_cluster import executor_pod
 from tests.support.structural_schemas import crds
@@ -135,9 +136,10 @@ def tell(api, current, found):
 def test_what_kubectl_prints(control_plane, create, namespace):
     """The printer columns, as the API server fills them in."""
     create()
-    cluster = LiveCluster.connect(control_plane.kubeconfig)
+    transport = a_transport(control_plane.kubeconfig)
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
-    (table,) = cluster.list(PLACEMENTS.path(namespace), accept=accept)
+    answer = transport.send("GET", PLACEMENTS.path(namespace), {}, accept=accept)
+    table = read_json(transport.read(answer, "the table"))
     titles = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
     (row,) = table["rows"]
     printed = dict(

@@ -29,12 +29,12 @@ def cluster(cluster):
 
 
 def gates(cluster, step, run="taxi-x7k2p", namespace="team-a"):
-    spec = cluster.get(PODS.path(namespace, f"{run}-{step}"))["spec"]
+    spec = cluster.get(PODS, f"{run}-{step}", namespace)["spec"]
     return [gate["name"] for gate in spec.get("schedulingGates", [])]
 
 
 def paused(cluster):
-    return cluster.get(POLICIES.path(name="default"))["spec"]["paused"]
+    return cluster.get(POLICIES, "default")["spec"]["paused"]
 
 
 def test_everything(live, cluster):
@@ -167,10 +167,10 @@ def test_pods_that_may_not_be_changed(live, cluster):
     refusal = ClusterForbiddenError("pods train is forbidden")
     write = cluster.patch
 
-    def patch(path, merge_patch, *, dry_run=False):
-        if path.endswith("train"):
+    def patch(kind, name, *rest, **options):
+        if name.endswith("train"):
             raise refusal
-        return write(path, merge_patch, dry_run=dry_run)
+        return write(kind, name, *rest, **options)
 
     cluster.patch = patch
     result = live("release")
@@ -184,10 +184,10 @@ def test_pods_that_may_not_be_changed(live, cluster):
 def test_somebody_else_writes_the_pod(live, cluster):
     write, conflicts = cluster.patch, [ClusterConflictError("modified")] * 2
 
-    def patch(path, merge_patch, *, dry_run=False):
-        if path.endswith("train") and conflicts:
+    def patch(kind, name, *rest, **options):
+        if name.endswith("train") and conflicts:
             raise conflicts.pop()
-        return write(path, merge_patch, dry_run=dry_run)
+        return write(kind, name, *rest, **options)
 
     cluster.patch = patch
     assert live("release").exit_code == 0
@@ -195,8 +195,8 @@ def test_somebody_else_writes_the_pod(live, cluster):
 
 
 def test_somebody_else_never_stops(live, cluster):
-    def patch(path, merge_patch, *, dry_run=False):
-        if "pods" in path:
+    def patch(kind, name, *rest, **options):
+        if kind is PODS:
             raise ClusterConflictError("modified")
         return {}
 
@@ -210,10 +210,10 @@ def test_pods_gated_while_we_worked(live, cluster):
     """Admission learns of the pause a moment later."""
     write = cluster.patch
 
-    def patch(path, merge_patch, *, dry_run=False):
-        if path.endswith("train"):
+    def patch(kind, name, *rest, **options):
+        if name.endswith("train"):
             cluster.put(PODS, executor_pod("late", gates=(OURS,)))
-        return write(path, merge_patch, dry_run=dry_run)
+        return write(kind, name, *rest, **options)
 
     cluster.patch = patch
     result = live("release")

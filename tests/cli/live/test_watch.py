@@ -269,8 +269,8 @@ def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
     monkeypatch.setattr("kfp_placement.cli.watch_command.time.sleep", lambda seconds: None)
     refused = ClusterForbiddenError("may not watch")
 
-    def stream(path, query):
-        cluster.refused[path] = refused
+    def stream(kind, resource_version, *, namespace, field_selector):
+        cluster.refused[kind.path(namespace)] = refused
         raise refused
 
     monkeypatch.setattr(cluster, "stream", stream)

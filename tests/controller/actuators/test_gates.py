@@ -2,8 +2,9 @@
 
 import pytest
 
-from kfp_placement_controller.actuators.gates import Pin, is_gated, opening_patch
+from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
 from tests.support.kubernetes import pod_object
 
 OURS = {"name": "kfp-placement.dev/plan"}

@@ -2,9 +2,10 @@
 
 import pytest
 
-from kfp_placement_controller.actuators.gates import Pin, open_gate
+from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.observed.latency_limits import MAX_HOSTS, HardLimit
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_kube.kinds import NODES, PODS
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until

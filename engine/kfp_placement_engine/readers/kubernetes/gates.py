@@ -1,0 +1,86 @@
+"""The scheduling gates of a pod, and what else decides how ours comes off."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kfp_placement_engine.contract.gates import (
+    PREFERRED,
+    REQUIRED,
+    NodeAffinity,
+    Pin,
+    gate_off,
+    has_our_gate,
+)
+from kfp_placement_engine.readers.fields import Fields, Place
+
+_POD = Place("pod")
+
+
+def read_gates(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The gates of a pod, as they stand there.
+
+    Args:
+        pod: as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    spec = _part(Fields(pod, _POD), "spec")
+    return [Place("gate").mapping(gate) for gate in spec.entries("schedulingGates")]
+
+
+def is_gated(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has our gate.
+
+    Args:
+        pod: as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    return has_our_gate(read_gates(pod))
+
+
+def opening_patch(pod: Mapping[str, Any], pin: Pin | None = None) -> dict[str, Any] | None:
+    """The merge patch that takes our gate off, and only ours; None = it is not there.
+
+    Args:
+        pod: as the API server prints it; the patch is refused if others have written it since.
+        pin: where it is to go; None = anywhere.
+
+    Raises:
+        InputError: the pod has another form.
+    """
+    gates = read_gates(pod)
+    if not has_our_gate(gates):
+        return None
+    metadata = Fields(pod, _POD).mapping("metadata")
+    checked = ("uid", "resourceVersion")
+    version = {key: value for key, value in metadata.items() if key in checked}
+    if pin is None:
+        return gate_off(version, gates)
+    return gate_off(version, gates, read_node_affinity(pod), pin)
+
+
+def read_node_affinity(pod: Mapping[str, Any]) -> NodeAffinity:
+    """What a pod says of nodes itself.
+
+    Args:
+        pod: as the API server prints it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    spec = _part(Fields(pod, _POD), "spec")
+    nodes = _part(_part(spec, "affinity"), "nodeAffinity")
+    required = Fields(nodes.mapping(REQUIRED, at="required terms"), _POD)
+    terms = required.entries("nodeSelectorTerms", at="required terms")
+    for term in terms:
+        Fields(_POD.then("term").mapping(term), _POD).entries("matchExpressions")
+    preferred = nodes.entries(PREFERRED, at="preferred terms")
+    return NodeAffinity(preferred, required.raw, terms)
+
+
+def _part(fields: Fields, key: str) -> Fields:
+    """A mapping in another, named without the way to it."""
+    return Fields(fields.mapping(key), _POD)

@@ -1,0 +1,340 @@
+"""A live cluster as the commands ask it: by which kubeconfig, within limits, in words for people.
+
+The kubeconfig is looked for before anything that can read one is imported: it takes a second.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from kfp_placement.live.exceptions import (
+    ClusterConflictError,
+    ClusterError,
+    ClusterExpiredError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+    ClusterUnreachableError,
+)
+from kfp_placement_kube.configuration import (
+    default_kubeconfigs,
+    is_in_pod,
+    load_kubeconfig,
+    load_service_account,
+    named_kubeconfigs,
+    read_contexts,
+    service_account_namespace,
+)
+from kfp_placement_kube.exceptions import (
+    ConfigurationError,
+    GarbledError,
+    KubernetesError,
+    NotAKubeconfigError,
+    NotYamlError,
+    UnreachableError,
+    UntrustedError,
+)
+from kfp_placement_kube.kinds import Kind
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+    from kfp_placement_kube.answers import JsonObject, Page, StreamEvent
+    from kfp_placement_kube.client import KubeClient
+
+PAGE_SIZE = 250
+"""Objects asked for at a time."""
+
+MAX_ANSWER_BYTES = 128 * 2**20
+"""Largest answer that is read: far more than a page of pods."""
+
+MAX_LINE_BYTES = 16 * 2**20
+"""Longest line of a watch; etcd keeps no object above 1.5 MB."""
+
+_SILENCE_SECONDS = 60.0
+_WATCH_SILENCE_SECONDS = 150.0
+"""A bookmark comes every minute or so; a watch that is silent for longer is dead."""
+
+_SHOWN_CONTEXTS = 10
+_POD_ACCOUNT = "the pod's service account"
+_ERRORS: Mapping[int, type[ClusterError]] = {
+    HTTPStatus.UNAUTHORIZED: ClusterForbiddenError,
+    HTTPStatus.FORBIDDEN: ClusterForbiddenError,
+    HTTPStatus.NOT_FOUND: ClusterMissingError,
+    HTTPStatus.CONFLICT: ClusterConflictError,
+    HTTPStatus.GONE: ClusterExpiredError,
+}
+
+
+class Access(NamedTuple):
+    """How to get to a cluster.
+
+    Attributes:
+        load: reads the configuration of the official client.
+        namespace: the one that is meant where none is named.
+        source: where this comes from, for messages.
+    """
+
+    load: "Callable[[], Configuration]"
+    namespace: str
+    source: str
+
+
+class LiveCluster:
+    """One API server as one account; safe to use from several threads.
+
+    Attributes:
+        namespace: the one that is meant where none is named.
+    """
+
+    def __init__(self, client: "KubeClient", address: str, access: Access) -> None:
+        """Open nothing yet.
+
+        Args:
+            client: the API server.
+            address: the server's.
+            access: how the client gets to it.
+        """
+        self._client = client
+        self._address = address
+        self._source = access.source
+        self.namespace = access.namespace
+
+    @classmethod
+    def connect(cls, kubeconfig: Path | None = None, context: str | None = None) -> Self:
+        """The cluster that kubectl would talk to; nothing is sent yet.
+
+        Args:
+            kubeconfig: file; None = `KUBECONFIG`, else `~/.kube/config`, else, within a pod, its
+                account.
+            context: by name; None = the current one.
+
+        Raises:
+            ClusterMissingError: there is no such file or context.
+            ClusterError: the file cannot be used.
+        """
+        access = _access(kubeconfig, context)
+        from kfp_placement_kube.client import KubeClient
+        from kfp_placement_kube.transport import Transport, TransportParams
+
+        params = TransportParams(
+            f"kfp-placement/{version('kfp-placement')}",
+            timeout_seconds=_SILENCE_SECONDS,
+            max_answer_bytes=MAX_ANSWER_BYTES,
+            max_line_bytes=MAX_LINE_BYTES,
+        )
+        transport = Transport(access.load, params)
+        return cls(KubeClient(transport), transport.address, access)
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> "JsonObject | None":
+        """One object, or None if there is none.
+
+        Raises:
+            ClusterError: refused, or no answer.
+        """
+        with self._in_our_words():
+            return self._client.get(kind, name, namespace)
+
+    def pages(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = PAGE_SIZE,
+    ) -> "Iterator[Page]":
+        """All objects of a kind, a page at a time; each is asked for when it is wanted.
+
+        Args:
+            kind: which.
+            namespace: only this one's; "" = all.
+            label_selector: only those, in Kubernetes' form.
+            field_selector: only those, likewise.
+            limit: objects in a page.
+
+        Raises:
+            ClusterError: refused, or no answer.
+        """
+        with self._in_our_words():
+            yield from self._client.pages(
+                kind,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=limit,
+            )
+
+    def create(self, kind: Kind, body: Mapping[str, Any], *, dry_run: bool = False) -> "JsonObject":
+        """Create an object; returns it as the server keeps it.
+
+        Raises:
+            ClusterError: refused, or no answer.
+        """
+        with self._in_our_words():
+            return self._client.create(kind, body, dry_run=dry_run)
+
+    def patch(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        *,
+        dry_run: bool = False,
+    ) -> "JsonObject":
+        """Change an object by a merge patch; returns it as it is then.
+
+        Raises:
+            ClusterError: refused, or no answer.
+        """
+        with self._in_our_words():
+            return self._client.patch(kind, name, namespace, patch, dry_run=dry_run)
+
+    def stream(
+        self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
+    ) -> "Iterator[StreamEvent]":
+        """Changes as they happen; ends when the server ends it, which it does after some minutes.
+
+        Args:
+            kind: of what.
+            resource_version: from where; "" = from now.
+            namespace: only this one's; "" = all.
+            field_selector: only those, in Kubernetes' form.
+
+        Raises:
+            ClusterError: refused, or the connection broke.
+        """
+        with self._in_our_words():
+            stream = self._client.stream(
+                kind,
+                resource_version,
+                namespace=namespace,
+                field_selector=field_selector,
+                timeout_seconds=None,
+                silence_seconds=_WATCH_SILENCE_SECONDS,
+            )
+            yield from stream
+
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        try:
+            yield
+        except KubernetesError as error:
+            raise self._error(error) from error
+
+    def _error(self, error: KubernetesError) -> ClusterError:
+        """What the server's refusal, or its silence, means to people."""
+        server = f"{self._address} ({self._source})"
+        match error:
+            case GarbledError():
+                return ClusterUnreachableError(
+                    f"{self._address} does not answer as an API server: {error.why}"
+                )
+            case UntrustedError():
+                return ClusterUnreachableError(
+                    f"{server} answers, but its certificate cannot be verified: {error.why:.300};"
+                    " does certificate-authority in the kubeconfig belong to it?"
+                )
+            case UnreachableError():
+                return ClusterUnreachableError(
+                    f"no answer from {server}: {error.why:.300}; is it up, and can it be reached"
+                    " from here?"
+                )
+            case _:
+                return _ERRORS.get(error.status, ClusterError)(self._refusal(error))
+
+    def _refusal(self, error: KubernetesError) -> str:
+        if error.status == HTTPStatus.UNAUTHORIZED:
+            return (
+                f"{self._address} does not know the account of {self._source}; log in again, or"
+                " name another one with --context"
+            )
+        forbidden = error.status == HTTPStatus.FORBIDDEN
+        remedy = "; ask whoever manages the cluster for that right" if forbidden else ""
+        return f"{error.why.strip()[:1000]}{remedy}"
+
+
+def _access(kubeconfig: Path | None, context: str | None) -> Access:
+    if kubeconfig is None and context is None and not default_kubeconfigs() and is_in_pod():
+        with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
+            namespace = service_account_namespace()
+        return Access(_load_service_account, namespace or "default", _POD_ACCOUNT)
+    origin = _kubeconfig_source(kubeconfig)
+    with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
+        contexts = read_contexts(kubeconfig)
+        chosen = _choose_context(contexts.all, contexts.current, context, origin)
+        name = str(chosen["name"])
+    own = (chosen.get("context") or {}).get("namespace")
+    load = partial(_load_kubeconfig, kubeconfig, name, origin)
+    return Access(load, str(own or "default"), f"context {name}")
+
+
+def _load_service_account() -> "Configuration":
+    with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
+        return load_service_account()
+
+
+def _load_kubeconfig(kubeconfig: Path | None, context: str, origin: str) -> "Configuration":
+    with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
+        return load_kubeconfig(kubeconfig, context)
+
+
+@contextmanager
+def _unusable(what: str, why: Callable[[Exception], str]) -> Iterator[None]:
+    try:
+        yield
+    except (ConfigurationError, LookupError, TypeError, AttributeError) as error:
+        raise ClusterError(f"{what}: {why(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error)
+
+
+def _what_is_wrong(error: Exception) -> str:
+    """A sentence; what the official client's reader stumbles over says nothing to people."""
+    if isinstance(error, NotYamlError):
+        return f"no YAML: {error!s:.300}"
+    if isinstance(error, ConfigurationError) and not isinstance(error, NotAKubeconfigError):
+        return f"{error!s:.300}"
+    return "it must be a mapping with contexts, clusters and users, as kubectl writes it"
+
+
+def _kubeconfig_source(kubeconfig: Path | None) -> str:
+    """What a kubeconfig is called in messages.
+
+    Raises:
+        ClusterMissingError: there is none.
+    """
+    if kubeconfig is not None:
+        if not kubeconfig.is_file():
+            raise ClusterMissingError(f"{kubeconfig}: no such kubeconfig file")
+        return str(kubeconfig)
+    found = default_kubeconfigs()
+    if not found:
+        raise ClusterMissingError(
+            f"no kubeconfig: there is no {named_kubeconfigs()}; give --kubeconfig FILE, or set"
+            " KUBECONFIG"
+        )
+    return ", ".join(map(str, found))
+
+
+def _choose_context(
+    contexts: Any, active: Any, wanted: str | None, source: str
+) -> Mapping[str, Any]:
+    """The context that is meant: the one of that name, else the current one.
+
+    Raises:
+        ClusterMissingError: there is none of that name.
+    """
+    if wanted is None:
+        return dict(active)
+    for each in contexts:
+        if each.get("name") == wanted:
+            return dict(each)
+    known = ", ".join(str(each.get("name")) for each in contexts[:_SHOWN_CONTEXTS])
+    raise ClusterMissingError(f"{source} has no context {wanted!r}; it has {known}")
