@@ -162,8 +162,8 @@ def _waits_for(what: WaitingFor, row: PlannedRow | None) -> WaitingFor:
     if not isinstance(reason, Unschedulable):
         return what
     limits = BeyondLimit | LatencyNotKnown
-    barred = any(isinstance(each.objection, limits) for each in reason.objections)
-    return WaitingFor.LIMIT if barred else what
+    is_beyond = any(isinstance(each.objection, limits) for each in reason.objections)
+    return WaitingFor.LIMIT if is_beyond else what
 
 
 def _since(run: TrackedRun, moment: datetime | None) -> float | None:

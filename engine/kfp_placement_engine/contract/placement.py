@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.rows import MAX_ROWS, PlannedRow, StateRow
 from kfp_placement_engine.contract.rows_reading import ReadRows, read_planned_rows, read_state_rows
 
 Row = Annotated[tuple[Any, ...], Field(max_length=32)]
-"""One step in a list of values; see `resources_rows`."""
+"""One step in a list of values; see `contract.rows`."""
 
 NodeName = Annotated[str, Field(min_length=1, max_length=253)]
 

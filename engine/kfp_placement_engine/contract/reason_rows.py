@@ -56,8 +56,8 @@ CodedArguments = tuple[str, tuple[Argument, ...]]
 
 def read_reason(code: str, arguments: tuple[Argument, ...]) -> Reason:
     """The reason that a row holds; of another revision, or with other arguments, as it came."""
-    found: KnownReason | None = _read(_REASONS, code, arguments)
-    return OtherReason(code, arguments) if found is None else found
+    reason: KnownReason | None = _read(_REASONS, code, arguments)
+    return OtherReason(code, arguments) if reason is None else reason
 
 
 def written_reason(reason: Reason) -> CodedArguments:
@@ -70,8 +70,8 @@ def written_reason(reason: Reason) -> CodedArguments:
 
 def read_objection(code: str, arguments: tuple[Argument, ...]) -> Objection:
     """The objection that a row holds; of another revision, or with other arguments, as it came."""
-    found: KnownObjection | None = _read(_OBJECTIONS, code, arguments)
-    return OtherObjection(code, arguments) if found is None else found
+    objection: KnownObjection | None = _read(_OBJECTIONS, code, arguments)
+    return OtherObjection(code, arguments) if objection is None else objection
 
 
 def written_objection(objection: Objection) -> CodedArguments:
@@ -190,10 +190,15 @@ _NUMBER = _Kind(_number)
 _WHOLE = _Kind(_whole)
 _LATENCY = _Kind(_latency, _written_latency)
 _LIST = _Kind(_objections, _written_objections)
-_OTHER_NUMBER, _OTHER_WHOLE, _OTHER_LIST = (
+_OPTIONAL_NUMBER, _OPTIONAL_WHOLE, _OPTIONAL_LIST = (
     replace(kind, is_optional=True) for kind in (_NUMBER, _WHOLE, _LIST)
 )
-_NEAR = {"location": _TEXT, "node_count": _WHOLE, "latency_ms": _NUMBER, "next_ms": _OTHER_NUMBER}
+_NEAR = {
+    "location": _TEXT,
+    "node_count": _WHOLE,
+    "latency_ms": _NUMBER,
+    "next_ms": _OPTIONAL_NUMBER,
+}
 _FAR = {"latency_ms": _LATENCY, "location": _TEXT, "node": _WHOLE, "node_ms": _NUMBER}
 _LATER = {"seconds": _NUMBER, "node": _WHOLE}
 
@@ -202,13 +207,15 @@ _REASONS: Mapping[str, _Layout] = {
     "unlabelled": _Layout(Unlabelled, {"kind": _TEXT}),
     "unmarked": _Layout(Unmarked),
     "volume-pinned": _Layout(VolumePinned, {"claim": _TEXT}),
-    "volume-shared": _Layout(VolumeShared, {"claim": _TEXT, "step": _TEXT, "more": _OTHER_WHOLE}),
+    "volume-shared": _Layout(
+        VolumeShared, {"claim": _TEXT, "step": _TEXT, "more": _OPTIONAL_WHOLE}
+    ),
     "latency-unknown": _Layout(LatencyUnknown, {"location": _TEXT}),
     "latency-missed": _Layout(LatencyMissed, _FAR),
     "latency-searched": _Layout(LatencySearched, _FAR),
     "latency-best": _Layout(LatencyBest, _NEAR),
     "latency-near": _Layout(LatencyNear, _NEAR),
-    "only-node": _Layout(OnlyNode, {"objections": _OTHER_LIST}),
+    "only-node": _Layout(OnlyNode, {"objections": _OPTIONAL_LIST}),
     "unschedulable": _Layout(Unschedulable, {"node_count": _WHOLE, "objections": _LIST}),
     "quickest": _Layout(Quickest, {"seconds": _NUMBER, "node_seconds": _NUMBER, "node": _WHOLE}),
     "chosen": _Layout(Chosen, {"node_count": _WHOLE}),
@@ -216,8 +223,8 @@ _REASONS: Mapping[str, _Layout] = {
     "ends-first": _Layout(EndsFirst, _LATER),
     "keeps-room": _Layout(KeepsRoom),
     "found-in-time": _Layout(FoundInTime, _LATER),
-    "equal-end": _Layout(EqualEnd, {"objective": _TEXT, "node": _WHOLE, "other": _OTHER_WHOLE}),
-    "no-room": _Layout(NoRoom, {"node": _WHOLE, "other": _OTHER_WHOLE}),
+    "equal-end": _Layout(EqualEnd, {"objective": _TEXT, "node": _WHOLE, "other": _OPTIONAL_WHOLE}),
+    "no-room": _Layout(NoRoom, {"node": _WHOLE, "other": _OPTIONAL_WHOLE}),
     "started": _Layout(Started),
     "ended": _Layout(Ended),
     "kept": _Layout(Kept),

@@ -130,7 +130,7 @@ def reason_text(reason: Reason, nodes: Sequence[str]) -> str:
     template = REASON_TEXTS.get(type(reason))
     if template is not None:
         try:
-            return _PLACEHOLDER.sub(partial(_shown, reason, nodes), template)
+            return _PLACEHOLDER.sub(partial(_field_text, reason, nodes), template)
         except InputError:
             pass  # words or nodes of another revision
     return _as_it_stands(*written_reason(reason))
@@ -141,7 +141,7 @@ def objection_text(objection: Objection) -> str:
     template = OBJECTION_TEXTS.get(type(objection))
     if template is None:
         return _as_it_stands(*written_objection(objection))
-    return _PLACEHOLDER.sub(partial(_shown, objection, ()), template)
+    return _PLACEHOLDER.sub(partial(_field_text, objection, ()), template)
 
 
 def waiting_text(waiting: Waiting, now_seconds: float) -> str:
@@ -156,8 +156,8 @@ def waiting_text(waiting: Waiting, now_seconds: float) -> str:
 
 
 def _as_it_stands(code: str, arguments: Sequence[Argument]) -> str:
-    said = ", ".join(_plain(argument) for argument in arguments)
-    return f"{code} ({said})" if said else code
+    shown = ", ".join(_plain(argument) for argument in arguments)
+    return f"{code} ({shown})" if shown else code
 
 
 def _plain(argument: Argument) -> str:
@@ -166,15 +166,15 @@ def _plain(argument: Argument) -> str:
     return argument if isinstance(argument, str) else f"{argument:g}"
 
 
-def _shown(said: Reason | Objection, nodes: Sequence[str], match: re.Match[str]) -> str:
-    """A field of a reason or objection."""
-    value, kind = getattr(said, match.group(1)), match.group(2)
+def _field_text(owner: Reason | Objection, nodes: Sequence[str], match: re.Match[str]) -> str:
+    """A field of a reason or objection, in the form that the placeholder names."""
+    value, kind = getattr(owner, match.group(1)), match.group(2)
     if kind == "node":
         return _node(value, nodes)
     if kind == "other":
         return "" if value is None else f" or {_node(value, nodes)}"
-    if isinstance(said, Short) and kind == "amount":
-        return format_resource(said.resource, value)
+    if isinstance(owner, Short) and kind == "amount":
+        return format_resource(owner.resource, value)
     return _FORMATS[kind](value)
 
 

@@ -316,6 +316,10 @@ def as_set(spec):
     )
 
 
+def test_a_policy_may_assume_nothing_by_type():
+    assert planning_policy(read_resource(PlacementPolicy, a_policy()).spec).assumed_by_type() == {}
+
+
 def test_of_two_assumptions_for_one_type_the_first_counts():
     entries = [{"type": "Fit", "priority": 1}, {"type": "FIT", "priority": 2}]
     wire = read_resource(PlacementPolicy, a_policy(defaults={"byType": entries})).spec
