@@ -1,0 +1,143 @@
+"""The arrays of a problem, put together from what was lowered piece by piece."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.lowering.activities import (
+    Activity,
+    edge_arrays,
+    needs_pod,
+    reversed_edges,
+)
+from kfp_placement_engine.lowering.classes import PodClasses
+from kfp_placement_engine.lowering.genes import Genes
+from kfp_placement_engine.lowering.iterations import limited_iterations
+from kfp_placement_engine.lowering.lowered import LoweringOptions
+from kfp_placement_engine.lowering.running import Running, with_remaining_work
+from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
+from kfp_placement_engine.lowering.work import (
+    Images,
+    Work,
+    image_table,
+    transfer_edges,
+    work_of,
+)
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.problem.problem import ProblemArrays
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The pieces of a problem.
+
+    Attributes:
+        runs, cluster, options: what is lowered, and how.
+        activities: the pods that have not ended, run after run.
+        running: those of them that run already.
+        classes: classes of pods that look alike.
+        nodes: what the nodes are and have.
+        tables: what each class makes of each node.
+        genes: what the search decides.
+    """
+
+    runs: Sequence[ActiveRun]
+    cluster: Cluster
+    options: LoweringOptions
+    activities: list[Activity]
+    running: Running
+    classes: PodClasses
+    nodes: NodeTables
+    tables: ClassTables
+    genes: Genes
+
+
+def problem_arrays(parts: Parts) -> ProblemArrays:
+    """Put the arrays together, contiguous as the kernel reads them."""
+    arrays = _arrays(parts)
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays._asdict().items()}
+    return arrays._replace(**contiguous)
+
+
+def _work(parts: Parts) -> tuple[Work, Images]:
+    """What is left to do, and the images that it takes."""
+    assumptions = parts.options.assumptions
+    return with_remaining_work(
+        work_of([run.graph for run in parts.runs], parts.activities, assumptions),
+        image_table(parts.cluster, parts.classes.shapes, assumptions),
+        parts.classes.of_activity,
+        parts.activities,
+        parts.running,
+        parts.nodes,
+        assumptions,
+    )
+
+
+def _arrays(parts: Parts) -> ProblemArrays:
+    activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
+    graphs = [run.graph for run in parts.runs]
+    work, images = _work(parts)
+    predecessors = [activity.predecessors for activity in activities]
+    predecessors_start, predecessor_values = edge_arrays(predecessors)
+    successors_start, successors = edge_arrays(reversed_edges(predecessors))
+    claims_start, claims = edge_arrays(parts.genes.claims)
+    run_of = np.array([activity.run for activity in activities], np.int64)
+    limits = limited_iterations(parts.runs, activities)
+    release = np.array([max(0.0, run.release_seconds) for run in parts.runs])
+    no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
+    scored = np.array([shape.scored_requests for shape in classes.shapes], np.int64).reshape(-1, 2)
+    return ProblemArrays(
+        requests=classes.requests[class_of],
+        scored_requests=scored[class_of],
+        duration_seconds=np.where(no_pod, 0.0, work.duration_seconds),
+        scales=work.scales,
+        virtual=no_pod | parts.genes.unplaceable | parts.running.elsewhere,
+        gene=parts.genes.gene,
+        class_of=class_of,
+        image=np.where(work.pulls, images.of_class[class_of], -1),
+        download_bytes=work.download_bytes,
+        upload_bytes=work.upload_bytes,
+        release_seconds=np.where(parts.running.running, 0.0, release[run_of]),
+        run=run_of,
+        fixed_node=parts.running.fixed_node,
+        is_running=parts.running.fixed_node >= 0,
+        predecessors_start=predecessors_start,
+        predecessors=predecessor_values,
+        transfer_bytes=transfer_edges(graphs, parts.activities, parts.options.assumptions),
+        successors_start=successors_start,
+        successors=successors,
+        claims_start=claims_start,
+        claims=claims,
+        exclusive=parts.genes.exclusive,
+        iteration=limits.iteration,
+        entry_iteration=limits.entry_iteration,
+        iteration_parent=limits.parent,
+        iteration_loop=limits.loop,
+        iteration_size=limits.size,
+        iteration_started=limits.started,
+        loop_parallelism=limits.parallelism,
+        free=parts.nodes.free,
+        allocatable=parts.nodes.allocatable,
+        scored_used=parts.nodes.scored_used,
+        speed=parts.nodes.speed,
+        store_rate=parts.nodes.store_rate,
+        pull_rate=parts.nodes.pull_rate,
+        feasible=parts.tables.feasible,
+        preferred_taints=parts.tables.preferred_taints,
+        preferred_weight=parts.tables.preferred_weight,
+        containers=np.array([shape.containers for shape in classes.shapes], np.int64),
+        scores_affinity=np.array(
+            [bool(shape.affinity.preferred) for shape in classes.shapes], np.bool_
+        ),
+        scores_balance=(classes.requests[:, 0] > 0) | (classes.requests[:, 1] > 0),
+        latency_excess_ms=parts.tables.latency_excess_ms,
+        assignment_gain=parts.tables.assignment_gain,
+        allowed=parts.genes.allowed,
+        sticky=parts.genes.sticky,
+        image_bytes=images.size_bytes,
+        image_present=images.present,
+        image_scored=images.scored,
+        run_weight=np.array([run.weight for run in parts.runs], np.float64),
+    )
