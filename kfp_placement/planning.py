@@ -16,7 +16,8 @@ from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.overrides import in_namespace, with_cached, with_durations
-from kfp_placement_engine.planning.plan_runs import PlanOptions, assumptions_of, plan_run
+from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
+from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.policy_options import (
     followed,
     options_on,

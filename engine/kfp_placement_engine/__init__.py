@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
     from kfp_placement_engine.model.plan import Plan, PlannedStep, RunsPlan, reserved_run
     from kfp_placement_engine.model.run_graph import RunGraph, Step
-    from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run, plan_runs
+    from kfp_placement_engine.planning.plan_options import PlanOptions
+    from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
     from kfp_placement_engine.problem.placement import Placement
     from kfp_placement_engine.problem.problem import PlacementProblem
     from kfp_placement_engine.readers import (
@@ -108,7 +109,8 @@ _HOME = {
     "model.cluster": ("Claim", "Cluster", "Node", "Taint"),
     "model.plan": ("Plan", "PlannedStep", "RunsPlan", "reserved_run"),
     "model.run_graph": ("RunGraph", "Step"),
-    "planning.plan_runs": ("PlanOptions", "plan_run", "plan_runs"),
+    "planning.plan_options": ("PlanOptions",),
+    "planning.plan_runs": ("plan_run", "plan_runs"),
     "problem.placement": ("Placement",),
     "problem.problem": ("PlacementProblem",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),

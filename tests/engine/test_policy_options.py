@@ -8,7 +8,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_p
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.policy_options import (
     followed,
     options_on,

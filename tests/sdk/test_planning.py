@@ -10,7 +10,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_p
 from kfp_placement_engine.exceptions import PlanningError, UnknownStepError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
-from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.planning.plan_options import PlanOptions
 from tests.support.builders import a_cluster, a_run, a_step, nodes
 
 LOOP = b"""{

@@ -23,7 +23,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_p
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.policy_options import policy_options
 
 _LOG = logging.getLogger(__name__)

@@ -5,108 +5,40 @@ already happened to each.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
-from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering import (
     Lowered,
-    LoweringOptions,
     lower_runs,
     with_reservations,
 )
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.next_best import NextBest
+from kfp_placement_engine.planning.plan_options import (
+    PlanOptions,
+    assumptions_of,
+    lowering_options_of,
+)
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Told
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.baselines import BASELINES, schedules_of
-from kfp_placement_engine.search.fitness import OBJECTIVES
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime, StoppingCriterion
 
 WarmStart = Mapping[tuple[str, str], str | None]
 """(run key, step name) -> node name."""
-
-DISPATCHES = ("auto", "ready", "ordered")
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """How to plan.
-
-    Attributes:
-        budget_seconds: time for the search; reading and simulating are not counted.
-        generations: stop after so many generations instead (replays a plan exactly).
-        seed: of the random generator.
-        dispatch: `ready`, `ordered`, or `auto`: `ready` for KFP and Argo runs (what the scheduler
-            extender does), `ordered` for workflow formats, which no cluster dispatches.
-        objective: `completion`, `paper` or `packing`.
-        kube_version: (major, minor) of the kube-scheduler that the baseline imitates.
-        compare: names of the baselines to simulate as well.
-        marked_only: only steps with a scheduler mark are planned; the others go where the default
-            scheduler puts them.
-        latency_ruled_types: step types that follow the latency rule, lower case.
-        latency_tolerance: which nodes count as nearest to a location.
-        assumptions: stand-ins for what is unknown; None = the defaults, with what the cluster's
-            source sets.
-        params: of the search.
-        threads: of the search; does not change the plan. 0 = one per core.
-        quick: list scheduling only: a plan at once, without a search, in which other nodes are not
-            tried for explanations and bounds are critical paths.
-        alternatives: name the next best nodes of every step, see `next_best`.
-    """
-
-    budget_seconds: float = 2.0
-    generations: int | None = None
-    seed: int = 0
-    dispatch: str = "auto"
-    objective: str = "completion"
-    kube_version: tuple[int, int] = (1, 36)
-    compare: tuple[str, ...] = ("kube-default", "heft")
-    marked_only: bool = False
-    latency_ruled_types: tuple[str, ...] = LATENCY_RULED_TYPES
-    latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
-    assumptions: Assumptions | None = None
-    params: GeneticParams | None = None
-    threads: int = 0
-    quick: bool = False
-    alternatives: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse values that cannot be planned with; the message names the choices."""
-        if self.dispatch not in DISPATCHES:
-            raise PlanningError(
-                f"dispatch {self.dispatch!r}; choose one of {', '.join(DISPATCHES)}"
-            )
-        if self.objective not in OBJECTIVES:
-            raise PlanningError(
-                f"objective {self.objective!r}; choose one of {', '.join(OBJECTIVES)}"
-            )
-        for name in self.compare:
-            if name not in BASELINES:
-                raise PlanningError(f"baseline {name!r}; choose from {', '.join(BASELINES)}")
-
-    def stop(self) -> StoppingCriterion:
-        """The stopping criterion these options ask for."""
-        if self.generations is not None:
-            return MaxGenerations(self.generations)
-        return MaxRuntime(self.budget_seconds)
 
 
 def plan_run(
@@ -155,7 +87,7 @@ def plan_runs(
     """
     options, tell = options or PlanOptions(), progress
     tell(0.0, "reading the problem")
-    bare = lower_runs(runs, cluster, _lowering_options(runs, cluster, options))
+    bare = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
     lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
     tell(0.05, "searching")
     result = _search(lowered, options, warm_start or {}, tell)
@@ -184,31 +116,6 @@ def plan_runs(
         completion_seconds=float(lowered.problem.arrays.run_weight @ ends),
         generations=result.generations,
         planning_seconds=result.seconds,
-    )
-
-
-def assumptions_of(cluster: Cluster, options: PlanOptions) -> Assumptions:
-    """The assumptions in force: given ones, else the defaults with the cluster's own."""
-    if options.assumptions is not None:
-        return options.assumptions
-    return replace(Assumptions(), **cluster.defaults)  # type: ignore[arg-type]
-
-
-def _lowering_options(
-    runs: Sequence[ActiveRun], cluster: Cluster, options: PlanOptions
-) -> LoweringOptions:
-    dispatch = options.dispatch
-    if dispatch == "auto":
-        direct = any(run.graph.direct_transfers for run in runs)
-        dispatch = "ordered" if direct else "ready"
-    return LoweringOptions(
-        assumptions=assumptions_of(cluster, options),
-        dispatch=dispatch,
-        objective=options.objective,
-        kube_version=options.kube_version,
-        marked_only=options.marked_only,
-        latency_ruled_types=options.latency_ruled_types,
-        latency_tolerance=options.latency_tolerance,
     )
 
 

@@ -21,7 +21,7 @@ from kfp_placement_engine.model.policy import (
     TypeAssumptions,
 )
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
-from kfp_placement_engine.planning.plan_runs import PlanOptions
+from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.search.genetic import GeneticParams
 
 ValueT = TypeVar("ValueT")

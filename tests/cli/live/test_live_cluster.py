@@ -12,7 +12,7 @@ from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS,
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.planning.plan_runs import assumptions_of
+from kfp_placement_engine.planning.plan_options import assumptions_of
 from kfp_placement_engine.planning.policy_options import policy_options
 from kfp_placement_engine.readers import read_cluster
 from tests.cli.conftest import RUN

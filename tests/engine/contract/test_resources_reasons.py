@@ -32,7 +32,8 @@ from kfp_placement_engine.model.reasons import (
     Unschedulable,
 )
 from kfp_placement_engine.model.step_state import Waiting
-from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
 from tests.engine.planner.random_runs import cases
 from tests.support.structural_schemas import ROOT

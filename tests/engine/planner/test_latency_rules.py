@@ -10,7 +10,8 @@ from kfp_placement.report.table import plan_table
 from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.readers import read_cluster_file, read_run_file
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.plan_runs import PlanOptions
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.baselines import BASELINES, schedules_of
 from kfp_placement_engine.search.fitness import better

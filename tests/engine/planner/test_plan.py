@@ -23,7 +23,8 @@ from kfp_placement_engine.model.run_graph import (
     Requirement,
     StepKind,
 )
-from kfp_placement_engine.planning.plan_runs import PlanOptions, assumptions_of, plan_run
+from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
+from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.search.genetic import GeneticParams
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (

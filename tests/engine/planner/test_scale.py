@@ -5,7 +5,8 @@ import pytest
 
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.planning.plan_runs import PlanOptions, plan_run
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.genetic import GeneticParams
 from kfp_placement_engine.search.solve import solve
