@@ -6,8 +6,8 @@ from kfp_placement.live.pods import PodView
 from kfp_placement.report.values import counted
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.durations import round_trip_text
+from kfp_placement_engine.model.objections import BeyondLimit
 from kfp_placement_engine.model.reasons import (
-    BeyondLimit,
     FarFromUsers,
     LatencyUnknown,
     NearUsers,

@@ -23,7 +23,8 @@ from kfp_placement_engine.contract.rows import (
     state_counts,
     state_row,
 )
-from kfp_placement_engine.model.reasons import BeyondLimit, LatencyNotKnown, Unschedulable
+from kfp_placement_engine.model.objections import BeyondLimit, LatencyNotKnown
+from kfp_placement_engine.model.reasons import Unschedulable
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState, Waiting, WaitingFor
 
 OTHER_BYTES = 30_000

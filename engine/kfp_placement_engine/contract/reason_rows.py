@@ -9,46 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.reasons import (
-    Argument,
-    BeyondLimit,
-    Cached,
-    Chosen,
-    Cordoned,
-    CountedObjection,
-    Ended,
-    EndsFirst,
-    EqualEnd,
-    FoundInTime,
-    KeepsRoom,
-    Kept,
-    KnownObjection,
-    KnownReason,
-    LatencyBest,
-    LatencyMissed,
-    LatencyNear,
-    LatencyNotKnown,
-    LatencySearched,
-    LatencyUnknown,
-    NoRoom,
-    NotSelected,
-    Objection,
-    OnlyNode,
-    OtherObjection,
-    OtherReason,
-    Quickest,
-    Reason,
-    RunLater,
-    Short,
-    Started,
-    Tainted,
-    Unlabelled,
-    Unmarked,
-    Unschedulable,
-    VolumeElsewhere,
-    VolumePinned,
-    VolumeShared,
-)
+from kfp_placement_engine.model import objections, reasons
+from kfp_placement_engine.model.objections import Argument, CountedObjection, Objection
+from kfp_placement_engine.model.reasons import Reason
 
 CodedArguments = tuple[str, tuple[Argument, ...]]
 """A code and what it says."""
@@ -56,13 +19,13 @@ CodedArguments = tuple[str, tuple[Argument, ...]]
 
 def read_reason(code: str, arguments: tuple[Argument, ...]) -> Reason:
     """The reason that a row holds; of another revision, or with other arguments, as it came."""
-    reason: KnownReason | None = _read(_REASONS, code, arguments)
-    return OtherReason(code, arguments) if reason is None else reason
+    reason: reasons.KnownReason | None = _read(_REASONS, code, arguments)
+    return reasons.OtherReason(code, arguments) if reason is None else reason
 
 
 def written_reason(reason: Reason) -> CodedArguments:
     """The code and arguments of a reason."""
-    if isinstance(reason, OtherReason):
+    if isinstance(reason, reasons.OtherReason):
         return reason.code, reason.arguments
     code = _REASON_CODES[type(reason)]
     return code, _REASONS[code].write(reason)
@@ -70,13 +33,13 @@ def written_reason(reason: Reason) -> CodedArguments:
 
 def read_objection(code: str, arguments: tuple[Argument, ...]) -> Objection:
     """The objection that a row holds; of another revision, or with other arguments, as it came."""
-    objection: KnownObjection | None = _read(_OBJECTIONS, code, arguments)
-    return OtherObjection(code, arguments) if objection is None else objection
+    objection: objections.KnownObjection | None = _read(_OBJECTIONS, code, arguments)
+    return objections.OtherObjection(code, arguments) if objection is None else objection
 
 
 def written_objection(objection: Objection) -> CodedArguments:
     """The code and arguments of an objection."""
-    if isinstance(objection, OtherObjection):
+    if isinstance(objection, objections.OtherObjection):
         return objection.code, objection.arguments
     code = _OBJECTION_CODES[type(objection)]
     return code, _OBJECTIONS[code].write(objection)
@@ -132,8 +95,8 @@ def _counted(argument: Argument) -> CountedObjection:
     return CountedObjection(_whole(number), read_objection(_text(code), tuple(arguments)))
 
 
-def _written_objections(objections: Sequence[CountedObjection]) -> Argument:
-    return tuple(_written_counted(each) for each in objections)
+def _written_objections(counted: Sequence[CountedObjection]) -> Argument:
+    return tuple(_written_counted(each) for each in counted)
 
 
 def _written_counted(counted: CountedObjection) -> Argument:
@@ -203,40 +166,44 @@ _FAR = {"latency_ms": _LATENCY, "location": _TEXT, "node": _WHOLE, "node_ms": _N
 _LATER = {"seconds": _NUMBER, "node": _WHOLE}
 
 _REASONS: Mapping[str, _Layout] = {
-    "cached": _Layout(Cached),
-    "unlabelled": _Layout(Unlabelled, {"kind": _TEXT}),
-    "unmarked": _Layout(Unmarked),
-    "volume-pinned": _Layout(VolumePinned, {"claim": _TEXT}),
+    "cached": _Layout(reasons.Cached),
+    "unlabelled": _Layout(reasons.Unlabelled, {"kind": _TEXT}),
+    "unmarked": _Layout(reasons.Unmarked),
+    "volume-pinned": _Layout(reasons.VolumePinned, {"claim": _TEXT}),
     "volume-shared": _Layout(
-        VolumeShared, {"claim": _TEXT, "step": _TEXT, "more": _OPTIONAL_WHOLE}
+        reasons.VolumeShared, {"claim": _TEXT, "step": _TEXT, "more": _OPTIONAL_WHOLE}
     ),
-    "latency-unknown": _Layout(LatencyUnknown, {"location": _TEXT}),
-    "latency-missed": _Layout(LatencyMissed, _FAR),
-    "latency-searched": _Layout(LatencySearched, _FAR),
-    "latency-best": _Layout(LatencyBest, _NEAR),
-    "latency-near": _Layout(LatencyNear, _NEAR),
-    "only-node": _Layout(OnlyNode, {"objections": _OPTIONAL_LIST}),
-    "unschedulable": _Layout(Unschedulable, {"node_count": _WHOLE, "objections": _LIST}),
-    "quickest": _Layout(Quickest, {"seconds": _NUMBER, "node_seconds": _NUMBER, "node": _WHOLE}),
-    "chosen": _Layout(Chosen, {"node_count": _WHOLE}),
-    "run-later": _Layout(RunLater, _LATER),
-    "ends-first": _Layout(EndsFirst, _LATER),
-    "keeps-room": _Layout(KeepsRoom),
-    "found-in-time": _Layout(FoundInTime, _LATER),
-    "equal-end": _Layout(EqualEnd, {"objective": _TEXT, "node": _WHOLE, "other": _OPTIONAL_WHOLE}),
-    "no-room": _Layout(NoRoom, {"node": _WHOLE, "other": _OPTIONAL_WHOLE}),
-    "started": _Layout(Started),
-    "ended": _Layout(Ended),
-    "kept": _Layout(Kept),
+    "latency-unknown": _Layout(reasons.LatencyUnknown, {"location": _TEXT}),
+    "latency-missed": _Layout(reasons.LatencyMissed, _FAR),
+    "latency-searched": _Layout(reasons.LatencySearched, _FAR),
+    "latency-best": _Layout(reasons.LatencyBest, _NEAR),
+    "latency-near": _Layout(reasons.LatencyNear, _NEAR),
+    "only-node": _Layout(reasons.OnlyNode, {"objections": _OPTIONAL_LIST}),
+    "unschedulable": _Layout(reasons.Unschedulable, {"node_count": _WHOLE, "objections": _LIST}),
+    "quickest": _Layout(
+        reasons.Quickest, {"seconds": _NUMBER, "node_seconds": _NUMBER, "node": _WHOLE}
+    ),
+    "chosen": _Layout(reasons.Chosen, {"node_count": _WHOLE}),
+    "run-later": _Layout(reasons.RunLater, _LATER),
+    "ends-first": _Layout(reasons.EndsFirst, _LATER),
+    "keeps-room": _Layout(reasons.KeepsRoom),
+    "found-in-time": _Layout(reasons.FoundInTime, _LATER),
+    "equal-end": _Layout(
+        reasons.EqualEnd, {"objective": _TEXT, "node": _WHOLE, "other": _OPTIONAL_WHOLE}
+    ),
+    "no-room": _Layout(reasons.NoRoom, {"node": _WHOLE, "other": _OPTIONAL_WHOLE}),
+    "started": _Layout(reasons.Started),
+    "ended": _Layout(reasons.Ended),
+    "kept": _Layout(reasons.Kept),
 }
 _OBJECTIONS: Mapping[str, _Layout] = {
-    "cordoned": _Layout(Cordoned),
-    "taint": _Layout(Tainted, {"taint": _TEXT}),
-    "selector": _Layout(NotSelected),
-    "volume": _Layout(VolumeElsewhere),
-    "latency": _Layout(BeyondLimit, {"location": _TEXT, "limit_ms": _NUMBER}),
-    "no-latency": _Layout(LatencyNotKnown, {"location": _TEXT}),
-    "short": _Layout(Short, {"resource": _TEXT, "requested": _WHOLE, "free": _WHOLE}),
+    "cordoned": _Layout(objections.Cordoned),
+    "taint": _Layout(objections.Tainted, {"taint": _TEXT}),
+    "selector": _Layout(objections.NotSelected),
+    "volume": _Layout(objections.VolumeElsewhere),
+    "latency": _Layout(objections.BeyondLimit, {"location": _TEXT, "limit_ms": _NUMBER}),
+    "no-latency": _Layout(objections.LatencyNotKnown, {"location": _TEXT}),
+    "short": _Layout(objections.Short, {"resource": _TEXT, "requested": _WHOLE, "free": _WHOLE}),
 }
 _REASON_CODES = {layout.made: code for code, layout in _REASONS.items()}
 _OBJECTION_CODES = {layout.made: code for code, layout in _OBJECTIONS.items()}

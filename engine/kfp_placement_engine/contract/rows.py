@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.contract.reason_rows import written_reason
+from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
-from kfp_placement_engine.model.reasons import Argument, Reason
+from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.step_state import StepState, Waiting
 
 MAX_ROWS = 20_000

@@ -16,8 +16,9 @@ from kfp_placement_engine.contract.rows import (
     StateRow,
 )
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
-from kfp_placement_engine.model.reasons import Argument, Reason
+from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.step_state import Waiting
 
 MAX_ARGUMENTS = 16

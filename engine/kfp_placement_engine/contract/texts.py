@@ -10,44 +10,11 @@ from typing import Any
 
 from kfp_placement_engine.contract.reason_rows import written_objection, written_reason
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.durations import format_duration, round_trip_text
+from kfp_placement_engine.model.objections import Argument, CountedObjection, Objection
 from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.model.reasons import (
-    Argument,
-    BeyondLimit,
-    Cached,
-    Chosen,
-    Cordoned,
-    CountedObjection,
-    Ended,
-    EndsFirst,
-    EqualEnd,
-    FoundInTime,
-    KeepsRoom,
-    Kept,
-    LatencyBest,
-    LatencyMissed,
-    LatencyNear,
-    LatencyNotKnown,
-    LatencySearched,
-    LatencyUnknown,
-    NoRoom,
-    NotSelected,
-    Objection,
-    OnlyNode,
-    Quickest,
-    Reason,
-    RunLater,
-    Short,
-    Started,
-    Tainted,
-    Unlabelled,
-    Unmarked,
-    Unschedulable,
-    VolumeElsewhere,
-    VolumePinned,
-    VolumeShared,
-)
+from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.step_state import Waiting, WaitingFor
 
 _LATENCY = (
@@ -56,50 +23,56 @@ _LATENCY = (
 )
 
 REASON_TEXTS: Mapping[type[Reason], str] = {
-    Cached: "taken to come from the cache: only its driver pod runs",
-    Unlabelled: ("{kind:text} pods carry no labels; where the default scheduler would put it"),
-    Unmarked: "carries no scheduler mark; where the default scheduler would put it",
-    VolumePinned: "volume claim {claim:text} is available on this node only",
-    VolumeShared: "shares volume {claim:text} with {step:text}{more:more}",
-    LatencyUnknown: "no node with room states a latency to {location:text}",
-    LatencyMissed: (
+    reasons.Cached: "taken to come from the cache: only its driver pod runs",
+    reasons.Unlabelled: (
+        "{kind:text} pods carry no labels; where the default scheduler would put it"
+    ),
+    reasons.Unmarked: "carries no scheduler mark; where the default scheduler would put it",
+    reasons.VolumePinned: "volume claim {claim:text} is available on this node only",
+    reasons.VolumeShared: "shares volume {claim:text} with {step:text}{more:more}",
+    reasons.LatencyUnknown: "no node with room states a latency to {location:text}",
+    reasons.LatencyMissed: (
         "{latency_ms:latency} to {location:text}: {node:node} ({node_ms:milliseconds}) had no room "
         "when the step was ready"
     ),
-    LatencySearched: (
+    reasons.LatencySearched: (
         "{latency_ms:latency} to {location:text}: the search found no better plan with it on "
         "{node:node} ({node_ms:milliseconds})"
     ),
-    LatencyBest: f"lowest round trip{_LATENCY}",
-    LatencyNear: f"round trip within the tolerance of the lowest{_LATENCY}",
-    OnlyNode: "the only node that can take it{objections:brackets}",
-    Unschedulable: "none of {node_count:nodes} can take it ({objections:objections})",
-    Quickest: "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
-    Chosen: "one of {node_count:nodes} that take it; the search chose it for the whole run",
-    RunLater: (
+    reasons.LatencyBest: f"lowest round trip{_LATENCY}",
+    reasons.LatencyNear: f"round trip within the tolerance of the lowest{_LATENCY}",
+    reasons.OnlyNode: "the only node that can take it{objections:brackets}",
+    reasons.Unschedulable: "none of {node_count:nodes} can take it ({objections:objections})",
+    reasons.Quickest: "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
+    reasons.Chosen: "one of {node_count:nodes} that take it; the search chose it for the whole run",
+    reasons.RunLater: (
         "the run would end {seconds:seconds} later with this step on {node:node}, the next best"
     ),
-    EndsFirst: "ends first here, {seconds:seconds} later on {node:node}",
-    KeepsRoom: ("elsewhere it would take the room of a step that should be near its users"),
-    FoundInTime: (
+    reasons.EndsFirst: "ends first here, {seconds:seconds} later on {node:node}",
+    reasons.KeepsRoom: "elsewhere it would take the room of a step that should be near its users",
+    reasons.FoundInTime: (
         "found in the time given; {node:node} alone would end the run {seconds:seconds} earlier"
     ),
-    EqualEnd: ("the run ends no earlier with it on {node:node}{other:other}; {objective:deciding}"),
-    NoRoom: "no room on {node:node}{other:other} when the step was ready",
-    Started: "runs there already",
-    Ended: "has ended",
-    Kept: "keeps the node it was planned on; only steps of other runs move",
+    reasons.EqualEnd: (
+        "the run ends no earlier with it on {node:node}{other:other}; {objective:deciding}"
+    ),
+    reasons.NoRoom: "no room on {node:node}{other:other} when the step was ready",
+    reasons.Started: "runs there already",
+    reasons.Ended: "has ended",
+    reasons.Kept: "keeps the node it was planned on; only steps of other runs move",
 }
 """Sentence of each reason; `{other:node}` is the field `other`, shown as a node."""
 
 OBJECTION_TEXTS: Mapping[type[Objection], str] = {
-    Cordoned: "node is cordoned",
-    Tainted: "untolerated taint {taint:text}",
-    NotSelected: "node(s) didn't match node affinity/selector",
-    VolumeElsewhere: "its volume is elsewhere",
-    BeyondLimit: "round trip to {location:text} beyond {limit_ms:milliseconds}",
-    LatencyNotKnown: "round trip to {location:text} unknown",
-    Short: "not enough {resource:text} (asks {requested:amount}, at most {free:amount} free)",
+    objections.Cordoned: "node is cordoned",
+    objections.Tainted: "untolerated taint {taint:text}",
+    objections.NotSelected: "node(s) didn't match node affinity/selector",
+    objections.VolumeElsewhere: "its volume is elsewhere",
+    objections.BeyondLimit: "round trip to {location:text} beyond {limit_ms:milliseconds}",
+    objections.LatencyNotKnown: "round trip to {location:text} unknown",
+    objections.Short: (
+        "not enough {resource:text} (asks {requested:amount}, at most {free:amount} free)"
+    ),
 }
 """The same for objections."""
 
@@ -173,7 +146,7 @@ def _field_text(owner: Reason | Objection, nodes: Sequence[str], match: re.Match
         return _node(value, nodes)
     if kind == "other":
         return "" if value is None else f" or {_node(value, nodes)}"
-    if isinstance(owner, Short) and kind == "amount":
+    if isinstance(owner, objections.Short) and kind == "amount":
         return format_resource(owner.resource, value)
     return _FORMATS[kind](value)
 
@@ -204,14 +177,14 @@ def _nodes(number: int) -> str:
     return f"{number} node" if number == 1 else f"{number} nodes"
 
 
-def _objections(objections: Sequence[CountedObjection]) -> str:
+def _objections(counted: Sequence[CountedObjection]) -> str:
     return ", ".join(
-        f"{_nodes(each.node_count)}: {objection_text(each.objection)}" for each in objections
+        f"{_nodes(each.node_count)}: {objection_text(each.objection)}" for each in counted
     )
 
 
-def _brackets(objections: Sequence[CountedObjection] | None) -> str:
-    return f" ({_objections(objections)})" if objections else ""
+def _brackets(counted: Sequence[CountedObjection] | None) -> str:
+    return f" ({_objections(counted)})" if counted else ""
 
 
 def _more(number: int | None) -> str:

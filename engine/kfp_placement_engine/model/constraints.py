@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from kfp_placement_engine.model.cluster import Node, Taint
-from kfp_placement_engine.model.reasons import Cordoned, NotSelected, Objection, Tainted
+from kfp_placement_engine.model.objections import Cordoned, NotSelected, Objection, Tainted
 from kfp_placement_engine.model.run_graph import (
     NodeAffinity,
     NodeSelectorTerm,

@@ -10,34 +10,11 @@ import numpy as np
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import objection
-from kfp_placement_engine.model.reasons import (
-    BeyondLimit,
-    Cached,
-    Chosen,
-    CountedObjection,
-    Kept,
-    LatencyBest,
-    LatencyMissed,
-    LatencyNear,
-    LatencyNotKnown,
-    LatencySearched,
-    LatencyUnknown,
-    NoRoom,
-    Objection,
-    OnlyNode,
-    Quickest,
-    Reason,
-    Short,
-    Started,
-    Unlabelled,
-    Unmarked,
-    Unschedulable,
-    VolumeElsewhere,
-    VolumePinned,
-    VolumeShared,
-)
+from kfp_placement_engine.model.objections import CountedObjection, Objection
+from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import free_room, lacking
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
@@ -114,18 +91,18 @@ class Explainer:
         """The reason of a step that the search has nothing to decide about."""
         step, activity = self._step(index), self.lowered.activities[index]
         if activity.running is not None:
-            return Started()
+            return reasons.Started()
         if self.lowered.problem.unplaceable[index]:
             return self._unschedulable(index)
         if step.assumed_cached:
-            return Cached()
+            return reasons.Cached()
         if self.lowered.problem.arrays.gene[index] < 0:
             if step.kind is not StepKind.CONTAINER:
-                return Unlabelled(kind=step.kind.value)
-            return Unmarked()
+                return reasons.Unlabelled(kind=step.kind.value)
+            return reasons.Unmarked()
         held = self.lowered.runs[activity.run].held.get(step.name)
         if held == self._name(int(self.schedule.node[index])) and self._allowed(index).sum() == 1:
-            return Kept()
+            return reasons.Kept()
         return None
 
     def _step(self, index: int) -> Step:
@@ -147,12 +124,12 @@ class Explainer:
         own = self._claims(index)
         pinned = sorted(own & set(self.lowered.volumes.pinned))
         if pinned and self._allowed(index).sum() == 1:
-            return VolumePinned(claim=names[pinned[0]])
+            return reasons.VolumePinned(claim=names[pinned[0]])
         if len(problem.gene_activities[gene]) < 2:
             return None
         claim, first, count = self._sharing(gene, own)
         other = next(member for member in first if member != index)
-        return VolumeShared(
+        return reasons.VolumeShared(
             claim=names[claim],
             step=problem.activity_names[other],
             more=count - 2 if count > 2 else None,
@@ -190,16 +167,16 @@ class Explainer:
         ]
         node = int(self.schedule.node[index])
         if not known:
-            return LatencyUnknown(location=location), 0
+            return reasons.LatencyUnknown(location=location), 0
         best, own = known[0], float(trips[node])
         if problem.arrays.latency_excess_ms[kind, node] > 0:
             missed = affordable and not self._has_room(index, best)
-            far = LatencyMissed if missed else LatencySearched
+            far = reasons.LatencyMissed if missed else reasons.LatencySearched
             own_ms, best_ms = None if np.isnan(own) else own, float(trips[best])
             reason = far(latency_ms=own_ms, location=location, node=best, node_ms=best_ms)
             return reason, int(affordable)
         others = [float(trips[other]) for other in known if other != node]
-        near = LatencyBest if own <= trips[best] else LatencyNear
+        near = reasons.LatencyBest if own <= trips[best] else reasons.LatencyNear
         count, next_ms = int(room.sum()), min(others, default=None)
         return near(location=location, node_count=count, latency_ms=own, next_ms=next_ms), 0
 
@@ -211,8 +188,8 @@ class Explainer:
     def _only_node(self, index: int) -> Reason | None:
         if self._allowed(index).sum() != 1:
             return None
-        objections = self._objections(index, skip=int(self.schedule.node[index]))
-        return OnlyNode(objections=objections) if objections else OnlyNode()
+        of_others = self._objections(index, skip=int(self.schedule.node[index]))
+        return reasons.OnlyNode(objections=of_others) if of_others else reasons.OnlyNode()
 
     def _objections(self, index: int, skip: int = -1) -> tuple[CountedObjection, ...]:
         """Why the nodes do not take the step; the same for all steps of its class."""
@@ -244,17 +221,19 @@ class Explainer:
                 node.name not in self.lowered.volumes.pinned.get(claim, {node.name})
                 for claim in shape.claims
             ):
-                counts[VolumeElsewhere()] += 1
+                counts[objections.VolumeElsewhere()] += 1
             elif trips is None or limit is None:
                 continue
             elif np.isnan(trips[number]):
-                counts[LatencyNotKnown(location=step.location)] += 1
+                counts[objections.LatencyNotKnown(location=step.location)] += 1
             elif trips[number] > limit:
-                counts[BeyondLimit(location=step.location, limit_ms=float(limit))] += 1
+                counts[objections.BeyondLimit(location=step.location, limit_ms=float(limit))] += 1
         for name, free_amounts in short_nodes.items():
             # What is asked, and what the roomiest of the nodes that lack it has.
-            requested, free_most = requests.get(name, 1), max(0, *free_amounts)
-            counts[Short(resource=name, requested=requested, free=free_most)] += len(free_amounts)
+            short_of = objections.Short(
+                resource=name, requested=requests.get(name, 1), free=max(0, *free_amounts)
+            )
+            counts[short_of] += len(free_amounts)
         return tuple(CountedObjection(number, each) for each, number in counts.most_common())
 
     @cached_property
@@ -274,7 +253,7 @@ class Explainer:
 
     def _unschedulable(self, index: int) -> Reason:
         total = len(self.cluster.nodes)
-        return Unschedulable(node_count=total, objections=self._objections(index))
+        return reasons.Unschedulable(node_count=total, objections=self._objections(index))
 
     def _quickest(self, index: int) -> Reason:
         seconds = occupied_seconds(self.lowered.problem, index)
@@ -282,12 +261,12 @@ class Explainer:
         others = np.where(self._allowed(index), seconds, np.inf)
         others[node] = np.inf
         if seconds[node] < others.min() - 1e-9:
-            return Quickest(
+            return reasons.Quickest(
                 seconds=float(seconds[node]),
                 node_seconds=float(others.min()),
                 node=int(others.argmin()),
             )
-        return Chosen(node_count=int(self._allowed(index).sum()))
+        return reasons.Chosen(node_count=int(self._allowed(index).sum()))
 
     def _comparison(self, index: int) -> tuple[Reason, int]:
         """Try the step on other nodes and say what that would cost."""
@@ -300,5 +279,6 @@ class Explainer:
         # Under `ready` dispatch a step goes on to the next best where there is no room.
         there = [each for each in played if each.schedule.node[index] == each.node]
         if not there:
-            return NoRoom(node=tried[0], other=tried[1] if len(tried) > 1 else None), len(played)
+            second = tried[1] if len(tried) > 1 else None
+            return reasons.NoRoom(node=tried[0], other=second), len(played)
         return compared(problem, self.schedule, index, there), len(played)

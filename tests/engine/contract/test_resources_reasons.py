@@ -17,15 +17,17 @@ from kfp_placement_engine.contract.texts import (
     reason_text,
     waiting_text,
 )
-from kfp_placement_engine.model import reasons
-from kfp_placement_engine.model.reasons import (
+from kfp_placement_engine.model import objections, reasons
+from kfp_placement_engine.model.objections import (
     BeyondLimit,
     CountedObjection,
     KnownObjection,
+    OtherObjection,
+)
+from kfp_placement_engine.model.reasons import (
     KnownReason,
     LatencyMissed,
     OnlyNode,
-    OtherObjection,
     OtherReason,
     RunLater,
     Started,
@@ -80,7 +82,8 @@ def test_what_another_revision_says_is_shown_as_it_stands_and_kept(row, sentence
 
 def concrete(base):
     """The classes made of one that name a reason or objection."""
-    made = [each for each in vars(reasons).values() if isinstance(each, type)]
+    named = {**vars(objections), **vars(reasons)}.values()
+    made = [each for each in named if isinstance(each, type)]
     below = {each: [other for other in made if issubclass(other, each)] for each in made}
     return {each for each in below[base] if len(below[each]) == 1}
 
@@ -89,8 +92,8 @@ def test_every_reason_has_a_sentence_and_an_example():
     found = [read_row(row) for row, _ in golden("reasons")]
     assert {type(each) for each in found} == concrete(KnownReason) == set(REASON_TEXTS)
     (none,) = (each for each in found if isinstance(each, Unschedulable))
-    objections = {type(each.objection) for each in none.objections}
-    assert objections == concrete(KnownObjection) == set(OBJECTION_TEXTS)
+    against = {type(each.objection) for each in none.objections}
+    assert against == concrete(KnownObjection) == set(OBJECTION_TEXTS)
 
 
 def test_arguments_have_names():
