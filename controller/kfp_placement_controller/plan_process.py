@@ -75,7 +75,7 @@ READ: dict[Kind, Callable[[JsonObject], Any]] = {
     CLAIMS: observe_claim,
     VOLUMES: observe_volume,
     **{source.kind: source.observe for source in DEFAULT_SOURCES},
-    LOCATIONS: lambda raw: read_resource(Location, raw),
+    LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
     POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
     NAMESPACES: observe_namespace,
     EVENTS: observe_attach_failure,

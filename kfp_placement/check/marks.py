@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kfp_placement.check.findings import Finding, Level
 from kfp_placement_engine.model.durations import marked_round_trip_text
+from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
@@ -83,7 +84,7 @@ def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Fin
     for step in container_tasks(graph):
         if not step.type_guessed:
             continue
-        ruled = step.location and _is_ruled(step, ruled_types)
+        ruled = step.location and is_ruled(step.type, ruled_types)
         effect = f", so it goes near {step.location}" if ruled else ""
         yield Finding(
             Level.WARNING if ruled else Level.NOTE,
@@ -91,10 +92,6 @@ def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Fin
             f"type {step.type!r} was guessed from its name{effect}; say type=... to be sure",
             step.task,
         )
-
-
-def _is_ruled(step: Step, ruled_types: Collection[str]) -> bool:
-    return step.type.lower() in ruled_types
 
 
 def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
@@ -107,7 +104,9 @@ def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
     tasks = list(container_tasks(graph))
     located = [step for step in tasks if step.location]
     # A hard limit holds whatever the type.
-    used = any(_is_ruled(step, ruled_types) or step.max_latency_ms is not None for step in located)
+    used = any(
+        is_ruled(each.type, ruled_types) or each.max_latency_ms is not None for each in located
+    )
     if located and not used:
         yield Finding(Level.WARNING, "location-unused", _unused(located, ruled_types))
     for step in tasks:

@@ -6,6 +6,7 @@ from kfp_placement.live.pods import PodView
 from kfp_placement.report.values import counted
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.durations import round_trip_text
+from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.objections import BeyondLimit
 from kfp_placement_engine.model.reasons import (
     FarFromUsers,
@@ -38,7 +39,7 @@ class LatencyView:
         """The limit is not kept, as far as is known."""
         if self.latency_ms is None or self.max_latency_ms is None:
             return False
-        return self.latency_ms > self.max_latency_ms
+        return not is_within(self.latency_ms, self.max_latency_ms)
 
 
 def latency_view(row: PlannedRow, node: int | None, pod: PodView | None) -> LatencyView:

@@ -6,9 +6,10 @@ from kfp_placement_engine.contract import keys
 from kfp_placement_engine.contract.hints import MAX_ANNOTATION_CHARACTERS, StepHints
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.round_trips import NOT_A_LOCATION
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
-from kfp_placement_engine.readers.kubernetes.nodes import MAX_SPEED, NOT_A_LOCATION
+from kfp_placement_engine.readers.kubernetes.nodes import MAX_SPEED
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MARKS = (DOCS / "reference/marks.md").read_text("utf-8")

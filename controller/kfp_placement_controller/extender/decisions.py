@@ -6,7 +6,6 @@ keeps every node.
 """
 
 import heapq
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +21,7 @@ from kfp_placement_controller.extender.preferences import (
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
 from kfp_placement_engine.model.durations import latency_text
+from kfp_placement_engine.model.latency import UNKNOWN_MS, is_within
 
 CANDIDATES = 4
 """Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""
@@ -90,7 +90,7 @@ def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
     pinned = volume_nodes(known, pod, allowed)
     pool = pinned or allowed
     band = band_ms(known, pod, pool)
-    near = pool if band is None else [n for n in pool if latency_ms(known, pod, n) <= band]
+    near = pool if band is None else [n for n in pool if is_within(latency_ms(known, pod, n), band)]
     if planned is not None and planned in near:
         return Decision((planned,), Ground.PLAN, planned)
     ground = _ground(planned, offered, allowed, pool, is_ruled=band is not None)
@@ -152,13 +152,13 @@ def _within_limit(
     limit = limit_ms(known, pod)
     if limit is None:
         return offered
-    within = [name for name in offered if latency_ms(known, pod, name) <= limit]
+    within = [name for name in offered if is_within(latency_ms(known, pod, name), limit)]
     return within or [name for name in offered if name not in known.nodes]
 
 
 def _too_far(known: Knowledge, pod: SchedulingRequest, name: str) -> str:
     """One of two sentences: kube-scheduler counts nodes by sentence."""
     place = pod.observed.location
-    if math.isinf(latency_ms(known, pod, name)):
+    if latency_ms(known, pod, name) == UNKNOWN_MS:
         return f"no round trip to {place} is known"
     return f"round trip to {place} is over {latency_text(limit_ms(known, pod) or 0.0)}"

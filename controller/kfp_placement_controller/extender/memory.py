@@ -20,7 +20,6 @@ from kfp_placement_controller.extender.knowledge import (
     WaitingPod,
     known_plan,
 )
-from kfp_placement_controller.extender.latencies import LocationIndex
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -37,6 +36,7 @@ from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import is_away
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import minus, plus, with_pod
+from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
 from kfp_placement_kube.change import Change
 
 SHARED_MODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -71,13 +71,13 @@ def read_policy(raw: Mapping[str, Any]) -> PlacementPolicy:
     return read_resource(PlacementPolicy, raw)
 
 
-def read_location(raw: Mapping[str, Any]) -> Location:
+def read_location(raw: Mapping[str, Any]) -> StatedPlace:
     """Read a Location.
 
     Raises:
         InputError: it is malformed.
     """
-    return read_resource(Location, raw)
+    return read_resource(Location, raw).stated()
 
 
 def read_bare_node(raw: Mapping[str, Any]) -> Node:
@@ -110,7 +110,8 @@ class Memory:
         self.known = Knowledge(sources=sources)
         self._clock = clock
         self._lock = threading.Lock()
-        self._locations = LocationIndex()
+        self._locations: dict[str, StatedPlace] = {}
+        self._places: dict[str, StatedPlace] = {}
         self._stating: Counter[str] = Counter()
         self._mounts: dict[ClaimKey, Counter[str]] = {}
 
@@ -126,12 +127,16 @@ class Memory:
             with self._lock:
                 self._publish(policy=change.new)
 
-    def location_changed(self, change: Change[Location]) -> None:
+    def location_changed(self, change: Change[StatedPlace]) -> None:
         """A Location: every node may be at another distance now."""
         with self._lock:
-            self._locations.put(change.key[1], change.new)
+            if change.new is None:
+                self._locations.pop(change.key[1], None)
+            else:
+                self._locations[change.key[1]] = change.new
+            self._places = places_by_name(self._locations.values())
             nodes = {
-                name: replace(node, latencies_ms=self._locations.latencies_ms(node.labels))
+                name: replace(node, latencies_ms=node_latencies(node.labels, self._places))
                 for name, node in self.known.nodes.items()
             }
             self._stating = Counter(place for node in nodes.values() for place in node.latencies_ms)
@@ -233,7 +238,7 @@ class Memory:
             labels=node.labels,
             latencies_ms=old.latencies_ms
             if old is not None and unmoved
-            else self._locations.latencies_ms(node.labels),
+            else node_latencies(node.labels, self._places),
             allocatable=node.allocatable,
             speed=node.speed,
             cordoned=node.unschedulable,

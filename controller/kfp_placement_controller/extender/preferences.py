@@ -3,7 +3,6 @@
 Pure, from what is known at one moment; `decisions` makes answers of it.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,7 +10,13 @@ from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode, Pl
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.observed import latency_limits
 from kfp_placement_engine.model.keys import ClaimKey
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.latency import (
+    UNKNOWN_MS,
+    LatencyTolerance,
+    band_limit_ms,
+    excess_ms,
+    is_ruled,
+)
 from kfp_placement_engine.model.resources import Resources, room_beside
 
 _UNKNOWN_NODE = KnownNode()
@@ -56,7 +61,7 @@ def limit_ms(known: Knowledge, pod: SchedulingRequest) -> float | None:
 
 def latency_ms(known: Knowledge, pod: SchedulingRequest, name: str) -> float:
     """Round trip between a node and the pod's place; infinite = unknown."""
-    return known.nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(pod.place, math.inf)
+    return known.nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(pod.place, UNKNOWN_MS)
 
 
 def band_ms(known: Knowledge, pod: SchedulingRequest, pool: Sequence[str]) -> float | None:
@@ -64,12 +69,10 @@ def band_ms(known: Knowledge, pod: SchedulingRequest, pool: Sequence[str]) -> fl
     rules = known.rules.latency_rules
     if pod.place not in known.places:
         return None
-    if pod.step_type not in {each.lower() for each in rules.step_types}:
+    if not is_ruled(pod.step_type, {each.lower() for each in rules.step_types}):
         return None
-    best_ms = min((latency_ms(known, pod, name) for name in pool), default=math.inf)
-    if math.isinf(best_ms):
-        return None
-    return LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100).limit_ms(best_ms)
+    tolerance = LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100)
+    return band_limit_ms((latency_ms(known, pod, name) for name in pool), tolerance)
 
 
 def volume_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> list[str]:
@@ -105,14 +108,14 @@ def ranked(
     room = room_beside(pod.observed.requests, least)
     for name in names:
         node = known.nodes.get(name, _UNKNOWN_NODE)
-        excess_ms = 0.0
+        beyond_ms = 0.0
         if band is not None:
-            excess_ms = max(0.0, node.latencies_ms.get(pod.place, math.inf) - band)
+            beyond_ms = excess_ms(node.latencies_ms.get(pod.place, UNKNOWN_MS), band)
         # Of a node not seen yet: not tight, and full.
         is_tight, share = False, 1.0
         if node is not _UNKNOWN_NODE:
             is_tight, share = room(node.allocatable, known.used.get(name, _NOTHING))
-        yield Ranked(Rank(excess_ms, name != planned, is_tight, loss(name)), share, name)
+        yield Ranked(Rank(beyond_ms, name != planned, is_tight, loss(name)), share, name)
 
 
 def _losses(

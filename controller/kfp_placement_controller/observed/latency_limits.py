@@ -6,7 +6,6 @@ themselves: of the field `metadata.name` a term takes one value only, and a pod'
 narrowed but not multiplied.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_engine.contract.keys import HOST_LABEL, NO_NODE_WITHIN
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.model.durations import latency_text
+from kfp_placement_engine.model.latency import UNKNOWN_MS, hard_limit_ms, is_within
 
 MAX_HOSTS = 100
 """Nodes that a pod requires: a line for each of them in its spec, for as long as it exists."""
@@ -42,12 +42,9 @@ class HardLimit:
 
 def limit_ms(pod: ObservedPod, rules: PlacementPolicySpec) -> float | None:
     """The limit of a pod: its own, else the policy's for its type; None = it has none."""
-    if not pod.location:
-        return None
-    if pod.max_latency_ms is not None:
-        return pod.max_latency_ms
     assumed = rules.defaults.of_type(pod.step_type)
-    return None if assumed is None else assumed.max_latency_ms
+    assumed_ms = None if assumed is None else assumed.max_latency_ms
+    return hard_limit_ms(pod.location, pod.max_latency_ms, assumed_ms)
 
 
 def hard_limit(
@@ -73,7 +70,7 @@ def hard_limit(
     limit = limit_ms(pod, rules)
     if limit is None or rules.paused or not round_trips_ms:
         return None
-    within = {name for name in labels if round_trips_ms.get(name, math.inf) <= limit}
+    within = {name for name in labels if is_within(round_trips_ms.get(name, UNKNOWN_MS), limit)}
     beyond = {labels[name].get(HOST_LABEL) for name in labels.keys() - within}
     nearest = sorted(within, key=lambda name: (name != planned, round_trips_ms[name], name))
     hosts = dict.fromkeys(labels[name].get(HOST_LABEL, "") for name in nearest)

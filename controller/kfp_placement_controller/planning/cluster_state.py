@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.load import Load, NodeLoad
-from kfp_placement_engine.contract.resources import Location
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import is_less
-from kfp_placement_engine.readers.kubernetes.nodes import latencies_from_labels
-from kfp_placement_engine.readers.kubernetes.placement_objects import with_locations
+from kfp_placement_engine.model.round_trips import (
+    Latencies,
+    StatedPlace,
+    latencies_from_labels,
+    latencies_to,
+    with_places,
+)
 
 
 @dataclass
@@ -28,7 +32,7 @@ class ClusterState:
     nodes: dict[str, ObservedNode] = field(default_factory=dict)
     claims: dict[ClaimKey, ObservedClaim] = field(default_factory=dict)
     volumes: dict[str, ObservedVolume] = field(default_factory=dict)
-    locations: dict[str, Location] = field(default_factory=dict)
+    locations: dict[str, StatedPlace] = field(default_factory=dict)
     load: Load = field(default_factory=Load)
 
     def snapshot(self, planned: Container[RunKey], namespaces: Container[str]) -> Cluster:
@@ -62,11 +66,43 @@ class ClusterState:
                 yield claim.known_with(self.volumes, self.load.claim_users(key))
 
 
-def latencies(
-    locations: Mapping[str, Location], nodes: tuple[Node, ...]
-) -> Mapping[str, Mapping[str, float]]:
+class RoundTrips:
+    """Of all nodes, read again only when labels or Locations have changed.
+
+    To read a thousand of them takes 80 ms, and gates are looked at often.
+
+    Attributes:
+        labels: node -> its labels, as last looked at.
+    """
+
+    def __init__(self, cluster: ClusterState) -> None:
+        """Know none yet.
+
+        Args:
+            cluster: its nodes and Locations.
+        """
+        self.labels: Mapping[str, Mapping[str, str]] = {}
+        self._cluster = cluster
+        self._locations = dict(cluster.locations)
+        self._latencies: Latencies = {}
+
+    def to(self, location: str) -> Mapping[str, float]:
+        """Node -> round trip in milliseconds now, where it is known.
+
+        Args:
+            location: name of the place, in any case.
+        """
+        labels = {name: each.node.labels for name, each in self._cluster.nodes.items()}
+        if (labels, self._cluster.locations) != (self.labels, self._locations):
+            self.labels, self._locations = labels, dict(self._cluster.locations)
+            nodes = tuple(each.node for each in self._cluster.nodes.values())
+            self._latencies = latencies(self._locations, nodes)
+        return latencies_to(location, self._latencies)
+
+
+def latencies(locations: Mapping[str, StatedPlace], nodes: tuple[Node, ...]) -> Latencies:
     """Round trips: place -> node -> milliseconds, of Locations and of node labels."""
-    return with_locations(latencies_from_labels(nodes), locations.values(), nodes)
+    return with_places(latencies_from_labels(nodes), locations.values(), nodes)
 
 
 def matters(old: ObservedNode | None, new: ObservedNode | None) -> bool:

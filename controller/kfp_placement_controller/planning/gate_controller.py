@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
-from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.gates import (
     Busy,
@@ -17,7 +17,6 @@ from kfp_placement_controller.planning.gates import (
     Turn,
     releases,
 )
-from kfp_placement_controller.planning.round_trips import RoundTrips
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE

@@ -1,6 +1,5 @@
 """Location: a place that people name in the location label, and how far it is from nodes."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from kfp_placement_engine.contract.fields import (
 )
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.round_trips import LabelRoundTrip, StatedPlace
 
 _LABEL_VALUE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
 _LABEL_KEY = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
@@ -54,14 +54,10 @@ class Location(Resource):
     spec: LocationSpec
     status: ResourceStatus | None = None
 
-    @property
-    def place(self) -> str:
-        """The name to look it up by, lower case."""
-        return (self.spec.name or self.metadata.name or "").lower()
-
-    def latency_ms(self, node_labels: Mapping[str, str]) -> float | None:
-        """Round trip of a node with these labels; None = not said."""
-        for entry in self.spec.static:
-            if node_labels.get(entry.topology_key) == entry.value:
-                return entry.rtt_ms
-        return None
+    def stated(self) -> StatedPlace:
+        """What it says of its place."""
+        location = self.metadata.name or ""
+        round_trips = tuple(
+            LabelRoundTrip(each.topology_key, each.value, each.rtt_ms) for each in self.spec.static
+        )
+        return StatedPlace(self.spec.name or location, location, round_trips)

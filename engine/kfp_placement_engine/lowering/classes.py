@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
-from kfp_placement_engine.lowering.latency import latency_rule
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.pods import PodShape, driver_shape, resource_names, step_shape
 from kfp_placement_engine.lowering.tables import amounts
 from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.latency import latency_rule
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Integers
 

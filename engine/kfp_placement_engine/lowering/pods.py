@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kfp_placement_engine.lowering.latency import LatencyRule
 from kfp_placement_engine.model.images import normalised
+from kfp_placement_engine.model.latency import LatencyRule
 from kfp_placement_engine.model.pod import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,

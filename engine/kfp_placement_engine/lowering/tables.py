@@ -1,15 +1,11 @@
 """Class tables: what each shape of pod finds on each node before anything of the run starts."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.latency import (
-    beyond_ms,
-    excess_ms,
-    round_trips,
-)
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
@@ -20,7 +16,11 @@ from kfp_placement_engine.model.constraints import (
 )
 from kfp_placement_engine.model.images import canonical, held_sizes
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+
+UNKNOWN_EXCESS_MS = 1e6
+"""What a node of unknown latency is charged: more than any latency a cluster can state."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,8 @@ def class_tables(
         for claim in shape.claims:
             if claim in pinned:
                 feasible[row] &= [node.name in pinned[claim] for node in cluster.nodes]
-        known = round_trips(cluster, shape.location) if shape.location else None
-        if known is not None:
-            trips[row] = known
+        if shape.location:
+            trips[row] = _round_trips(cluster, shape.location)
     room = ((requests[:, None, :] <= nodes.free[None, :, :]) | (requests[:, None, :] == 0)).all(
         axis=2
     )
@@ -132,10 +131,11 @@ def class_tables(
     # Plans keep to hard limits; what a baseline makes of them counts as a broken rule.
     excess = np.zeros(count)
     for row, limit in enumerate(limits):
-        excess[row] = beyond_ms(trips[row], limit)
+        excess[row] = _beyond_ms(trips[row], limit)
     for row, shape in enumerate(shapes):
         if shape.nearest:
-            excess[row] = np.maximum(excess[row], excess_ms(trips[row], usable[row], tolerance))
+            beyond = _band_excess_ms(trips[row], usable[row], tolerance)
+            excess[row] = np.maximum(excess[row], beyond)
     return ClassTables(
         feasible=feasible,
         usable=usable,
@@ -175,3 +175,27 @@ def _assignment_gain(
         if shape.image:
             locality[row] = [size is not None for size in held[canonical(shape.image)]]
     return np.asarray(utilisation + locality, np.float64)
+
+
+def _round_trips(cluster: Cluster, location: str) -> Floats:
+    """[N] round trips to the location in milliseconds, NaN = unknown."""
+    known = latencies_to(location, cluster.latencies)
+    return np.array([known.get(node.name, np.nan) for node in cluster.nodes])
+
+
+def _band_excess_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance) -> Floats:
+    """[N] round trip beyond the tolerance band, UNKNOWN_EXCESS_MS where it is unknown.
+
+    The band begins at the best usable node; where no round trip is known, nothing is beyond it.
+    """
+    known = trips[usable & ~np.isnan(trips)]
+    if known.size == 0:
+        return np.zeros_like(trips)
+    return _beyond_ms(trips, tolerance.limit_ms(float(known.min())))
+
+
+def _beyond_ms(trips: Floats, limit: float) -> Floats:
+    """[N] round trip beyond a limit, UNKNOWN_EXCESS_MS where it is unknown; 0 without a limit."""
+    if math.isinf(limit):
+        return np.zeros_like(trips)
+    return np.where(np.isnan(trips), UNKNOWN_EXCESS_MS, np.maximum(0.0, trips - limit))

@@ -1,8 +1,24 @@
-"""Which nodes count as nearest to a place."""
+"""Latency rules (LAS): which steps go near their users, and which nodes are near enough.
 
+A prediction step belongs near its users (latency-aware scheduling, origins: the thesis' extender
+scored the node of least latency only). Here nodes within a tolerance band of the best count as
+best, a hard limit excludes nodes, and a node of unknown latency ranks last.
+
+What is asked of one node at a time is decided here; `lowering` does the same for whole tables.
+"""
+
+import difflib
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import given_round_trip_text
+from kfp_placement_engine.model.round_trips import latencies_to
+from kfp_placement_engine.model.run_graph import Notice, Step
+
+UNKNOWN_MS = math.inf
+"""The round trip of a node of which nobody states one: no limit holds there."""
 
 
 @dataclass(frozen=True)
@@ -26,3 +42,94 @@ class LatencyTolerance:
         """For people: `max(0.5 ms, 5%)`."""
         milliseconds = given_round_trip_text(self.milliseconds)
         return f"max({milliseconds}, {100 * self.share:g}%)"
+
+
+@dataclass(frozen=True)
+class LatencyRule:
+    """What latency means for a step.
+
+    Attributes:
+        location: where its users are, or "" = latency does not matter.
+        nearest: it goes to the node of least round trip; else only its hard limit counts.
+    """
+
+    location: str = ""
+    nearest: bool = False
+
+
+def is_ruled(step_type: str, ruled_types: Collection[str]) -> bool:
+    """Whether steps of a type go to the node of least round trip to their location.
+
+    Args:
+        step_type: in any case.
+        ruled_types: those that do, lower case.
+    """
+    return step_type.lower() in ruled_types
+
+
+def hard_limit_ms(location: str, own_ms: float | None, assumed_ms: float | None) -> float | None:
+    """The hard limit of a step's round trip; None = it has none, as any without a location.
+
+    Args:
+        location: of the step, or "".
+        own_ms: what the step says; None = nothing.
+        assumed_ms: what holds where it says nothing; None = nothing.
+    """
+    if not location:
+        return None
+    return assumed_ms if own_ms is None else own_ms
+
+
+def is_within(latency_ms: float, limit_ms: float) -> bool:
+    """Whether a round trip keeps a limit; an unknown one, NaN or `UNKNOWN_MS`, keeps none."""
+    return latency_ms <= limit_ms
+
+
+def excess_ms(latency_ms: float, limit_ms: float) -> float:
+    """What of a round trip is beyond a limit."""
+    return max(0.0, latency_ms - limit_ms)
+
+
+def band_limit_ms(latencies_ms: Iterable[float], tolerance: LatencyTolerance) -> float | None:
+    """The largest round trip that counts as best among nodes; None = none of theirs is known.
+
+    Args:
+        latencies_ms: of the nodes; `UNKNOWN_MS` where it is unknown.
+        tolerance: which count as best.
+    """
+    best_ms = min(latencies_ms, default=UNKNOWN_MS)
+    return None if best_ms == UNKNOWN_MS else tolerance.limit_ms(best_ms)
+
+
+def latency_rule(
+    step: Step, cluster: Cluster, ruled_types: Collection[str]
+) -> tuple[LatencyRule, Notice | None]:
+    """The rule for a step, and what to tell people about it.
+
+    Steps of the ruled types go to the node of least round trip; a hard limit holds for any step
+    that has a location.
+    """
+    nearest, limited = is_ruled(step.type, ruled_types), step.max_latency_ms is not None
+    if not step.location:
+        told = "a maximum latency is given but no location, so it cannot hold; give OurLocation"
+        return LatencyRule(), Notice("no-location", told, step.task) if limited else None
+    if not nearest and not limited:
+        return LatencyRule(), None
+    if latencies_to(step.location, cluster.latencies):
+        return LatencyRule(step.location, nearest), None
+    return LatencyRule(), Notice(
+        "unknown-location", _unknown(step, cluster, nearest=nearest), step.task
+    )
+
+
+def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:
+    """What an unknown location switches off, and which one may be meant."""
+    known = {name.lower(): name for name in sorted(cluster.latencies, reverse=True)}
+    close = difflib.get_close_matches(step.location.lower(), known, n=1)
+    names = ", ".join(sorted(cluster.latencies)[:8]) or "none"
+    advice = f"did you mean {known[close[0]]!r}?" if close else f"known: {names}"
+    lost = ["its latency rule"] if nearest else []
+    if step.max_latency_ms is not None:
+        lost.append(f"its limit of {given_round_trip_text(step.max_latency_ms)}")
+    off = f"{' and '.join(lost)} {'are' if len(lost) > 1 else 'is'} off"
+    return f"no node of the cluster states a latency to {step.location!r}, so {off}; {advice}"

@@ -8,14 +8,15 @@ from heapq import nsmallest
 import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.lowering.latency import round_trips
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import objection
+from kfp_placement_engine.model.latency import is_within
 from kfp_placement_engine.model.objections import CountedObjection, Objection
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import free_room, lacking
+from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Step, StepKind
 from kfp_placement_engine.planning.alternatives import (
     WHAT_IF_WORK,
@@ -204,7 +205,7 @@ class Explainer:
         short_nodes: dict[str, list[int]] = {}
         shape = self.lowered.shapes[self.lowered.problem.arrays.class_of[index]]
         requests = dict(shape.requests)
-        trips = round_trips(self.cluster, shape.location) if shape.location else None
+        trips = latencies_to(shape.location, self.cluster.latencies) if shape.location else {}
         limit = shape.max_latency_ms
         filtered = self._filtered(shape)
         for number, (node, free, static) in enumerate(
@@ -222,11 +223,11 @@ class Explainer:
                 for claim in shape.claims
             ):
                 counts[objections.VolumeElsewhere()] += 1
-            elif trips is None or limit is None:
+            elif not trips or limit is None:
                 continue
-            elif np.isnan(trips[number]):
+            elif node.name not in trips:
                 counts[objections.LatencyNotKnown(location=step.location)] += 1
-            elif trips[number] > limit:
+            elif not is_within(trips[node.name], limit):
                 counts[objections.BeyondLimit(location=step.location, limit_ms=float(limit))] += 1
         for name, free_amounts in short_nodes.items():
             # What is asked, and what the roomiest of the nodes that lack it has.

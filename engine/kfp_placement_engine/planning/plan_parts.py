@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from kfp_placement_engine.lowering import Lowered
-from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
+from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster

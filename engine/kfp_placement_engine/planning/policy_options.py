@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.latency import LatencyTolerance, hard_limit_ms
 from kfp_placement_engine.model.policy import (
     Actuator,
     LatencyPolicy,
@@ -176,8 +176,9 @@ def _with_defaults(step: Step, found: TypeAssumptions | None, sizes: Mapping[str
             duration_seconds=found.duration_seconds,
             duration_source=DurationSource.ASSUMED,
         )
-    if step.max_latency_ms is None and found.max_latency_ms is not None and step.location:
-        step = replace(step, max_latency_ms=found.max_latency_ms)
+    limit_ms = hard_limit_ms(step.location, step.max_latency_ms, found.max_latency_ms)
+    if limit_ms is not None:
+        step = replace(step, max_latency_ms=limit_ms)
     if step.priority == 0 and found.priority is not None:
         step = replace(step, priority=found.priority)
     return step

@@ -25,6 +25,7 @@ from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.resources import without_zeros
+from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.readers.cluster_model import (
     ASSUMPTION_FIELDS,
@@ -37,7 +38,6 @@ from kfp_placement_engine.readers.cluster_model import (
 from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     from_label,
-    latencies_from_labels,
     read_rate,
     read_speed,
     room,

@@ -17,11 +17,11 @@ from kfp_placement_engine.model.durations import exact_latency_text, exact_secon
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS, KIND
 from kfp_placement_engine.readers.kubernetes.nodes import (
     from_label,
-    latencies_from_labels,
     read_rate,
     read_speed,
 )

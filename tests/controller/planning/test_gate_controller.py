@@ -55,7 +55,7 @@ def test_a_pod_that_waits_goes_to_a_node_that_is_said_to_be_nearer():
     entry = {"topologyKey": "kubernetes.io/hostname", "value": "far", "rtt": "90ms"}
     keeper.cluster.locations["home"] = Location.model_validate(
         {"metadata": {"name": "home-edge"}, "spec": {"static": [entry]}}
-    )
+    ).stated()
     assert opened(keeper, 58) == []
 
 

@@ -153,7 +153,7 @@ def test_what_is_wrong_is_named(spec, message):
 
 def test_a_location_knows_the_first_entry_that_matches():
     home, plant = (
-        read_resource(Location, each) for each in documents(MANIFESTS / "locations.yaml")
+        read_resource(Location, each).stated() for each in documents(MANIFESTS / "locations.yaml")
     )
     assert (home.place, plant.place) == ("home-edge", "plant-3")
     labels = {"kubernetes.io/hostname": "home-edge-node", "topology.kubernetes.io/region": "cloud"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
+from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import Group, GroupKind
 from kfp_placement_engine.planning.plan_options import PlanOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kfp_placement.report.table import plan_table
-from kfp_placement_engine.lowering.latency import UNKNOWN_EXCESS_MS
+from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_options import PlanOptions

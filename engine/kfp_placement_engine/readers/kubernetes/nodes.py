@@ -1,6 +1,6 @@
 """A Node object as the API server prints it -> a node of the cluster."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kfp_placement_engine.contract.keys import (
@@ -18,19 +18,12 @@ from kfp_placement_engine.model.quantities import (
     parse_resource,
 )
 from kfp_placement_engine.model.resources import Resources, without_zeros
+from kfp_placement_engine.model.round_trips import location_labels
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.fields import Fields
 
 MAX_SPEED = 1000.0
 """A node faster than this against the reference node is a typing error."""
-
-NOT_A_LOCATION = frozenset(
-    {
-        "arch", "class", "generation", "group", "hostname", "id", "index", "name", "os", "pool",
-        "rack", "rank", "region", "role", "row", "size", "tier", "type", "version", "zone",
-    }
-)  # fmt: skip
-"""Keys that people give other meanings: `rack: 7` is no latency of 7 ms to a place called rack."""
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -69,26 +62,6 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
     return node, notices
 
 
-def latencies_from_labels(nodes: tuple[Node, ...]) -> dict[str, dict[str, float]]:
-    """Round trips that the nodes carry as labels: location -> node name -> milliseconds.
-
-    A label is one if its key has no prefix, is no word with another common meaning, and its value
-    reads as a latency. Keys that differ only in case are one location, spelled as it comes first.
-    Locations that no step names do no harm.
-    """
-    found: dict[str, dict[str, float]] = {}
-    spelled: dict[str, str] = {}
-    for node in nodes:
-        for key, value in _location_labels(node):
-            try:
-                latency_ms = parse_latency_ms(value)
-            except QuantityError:
-                continue
-            name = spelled.setdefault(key.lower(), key)
-            found.setdefault(name, {}).setdefault(node.name, latency_ms)
-    return found
-
-
 def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:
     """A notice for each label that is called like a location, in any case, and is no latency.
 
@@ -99,7 +72,7 @@ def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[
     known = {location.lower() for location in locations}
     bad: dict[str, list[str]] = {}
     for node in nodes:
-        for key, value in _location_labels(node):
+        for key, value in location_labels(node.labels):
             if key.lower() not in known:
                 continue
             try:
@@ -113,13 +86,6 @@ def _with_others(first: str, *others: str) -> str:
     if not others:
         return first
     return f"{first}, nor on {len(others)} more node{'s' if len(others) > 1 else ''}"
-
-
-def _location_labels(node: Node) -> Iterator[tuple[str, str]]:
-    """The labels that may be round trips to a location, by key."""
-    for key, value in sorted(node.labels.items()):
-        if "/" not in key and key.lower() not in NOT_A_LOCATION:
-            yield key, value
 
 
 def room(resources: Resources) -> dict[str, int]:

@@ -16,6 +16,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, with_pod
+from kfp_placement_engine.model.round_trips import latencies_from_labels, with_places
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import (
@@ -25,7 +26,6 @@ from kfp_placement_engine.readers.kubernetes.claims import (
 )
 from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
-    latencies_from_labels,
     read_node,
 )
 from kfp_placement_engine.readers.kubernetes.placement_objects import (
@@ -33,7 +33,6 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
     policy_in_force,
     read_location,
     read_policy,
-    with_locations,
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 
@@ -95,7 +94,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     claims = _read_claims(collected, claims_used)
     locations = _each(collected, "Location", read_location)
     by_label = latencies_from_labels(nodes)
-    latencies = with_locations(by_label, locations, nodes)
+    latencies = with_places(by_label, locations, nodes)
     collected.notices.extend(hidden_label_notices(by_label, latencies))
     collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))

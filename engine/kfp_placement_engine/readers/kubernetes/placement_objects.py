@@ -1,29 +1,26 @@
 """Locations and the PlacementPolicy of a dump -> latencies, and the policy in force."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from kfp_placement_engine.contract.policy import POLICY_NAME, planning_policy
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
-from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.policy import PlanningPolicy
+from kfp_placement_engine.model.round_trips import Latencies, StatedPlace
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.fields import Fields
-
-Latencies = Mapping[str, Mapping[str, float]]
-"""Location -> node name -> round trip in milliseconds."""
 
 _NAMED = 5
 """Nodes that a notice names."""
 
 
-def read_location(raw: Fields) -> Location:
+def read_location(raw: Fields) -> StatedPlace:
     """Read a Location.
 
     Raises:
         InputError: it is malformed; the message names the first field in question.
     """
-    return read_resource(Location, raw.raw)
+    return read_resource(Location, raw.raw).stated()
 
 
 def read_policy(raw: Fields) -> PlacementPolicy:
@@ -35,33 +32,12 @@ def read_policy(raw: Fields) -> PlacementPolicy:
     return read_resource(PlacementPolicy, raw.raw)
 
 
-def with_locations(
-    by_label: Latencies, locations: Iterable[Location], nodes: Sequence[Node]
-) -> dict[str, dict[str, float]]:
-    """Round trips with those of Locations.
-
-    A Location goes before node labels of its name, in any case, also for nodes of which it says
-    nothing. Of two for one place the one whose object's name comes first counts.
-    """
-    places: dict[str, Location] = {}
-    for location in sorted(locations, key=lambda each: each.metadata.name or ""):
-        places.setdefault(location.place, location)
-    latencies = {
-        name: dict(trips) for name, trips in by_label.items() if name.lower() not in places
-    }
-    for place, location in places.items():
-        trips = {node.name: location.latency_ms(node.labels) for node in nodes}
-        name = location.spec.name or location.metadata.name or place
-        latencies[name] = {node: trip for node, trip in trips.items() if trip is not None}
-    return latencies
-
-
 def hidden_label_notices(by_label: Latencies, with_all: Latencies) -> list[Notice]:
     """Say where a Location hides round trips that only labels state: their nodes then have none.
 
     Args:
         by_label: what node labels say.
-        with_all: the same with Locations, as `with_locations` gives it.
+        with_all: the same with Locations, as `with_places` gives it.
     """
     known = {name.lower(): (name, trips) for name, trips in with_all.items()}
     notices = []

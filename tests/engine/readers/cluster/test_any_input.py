@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
 from kfp_placement_engine.readers.cluster_file import read_cluster
 from kfp_placement_engine.readers.cluster_writer import write_cluster_file
-from kfp_placement_engine.readers.kubernetes.nodes import latencies_from_labels
 from tests.support.kubernetes import a_list, container, node_object, pod_object
 
 SCALARS = st.one_of(

@@ -1,0 +1,152 @@
+"""How far nodes are from places: what node labels and Locations say, and which of them holds.
+
+A node label that is called like a place, in any case, is the node's round trip to it. A Location
+goes before labels of its name, also for nodes of which it says nothing: their round trip is
+unknown.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.durations import parse_latency_ms
+
+NOT_A_LOCATION = frozenset(
+    {
+        "arch", "class", "generation", "group", "hostname", "id", "index", "name", "os", "pool",
+        "rack", "rank", "region", "role", "row", "size", "tier", "type", "version", "zone",
+    }
+)  # fmt: skip
+"""Keys that people give other meanings: `rack: 7` is no latency of 7 ms to a place called rack."""
+
+Latencies = Mapping[str, Mapping[str, float]]
+"""Location, as spelled -> node name -> round trip in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRoundTrip:
+    """The round trip of all nodes with a label.
+
+    Attributes:
+        key, value: of the label.
+        latency_ms: round trip between such a node and the place.
+    """
+
+    key: str
+    value: str
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class StatedPlace:
+    """What a Location says of a place.
+
+    Attributes:
+        name: of the place, as steps name it, in any case.
+        location: name of the Location.
+        round_trips: by node label; the first that matches a node counts.
+    """
+
+    name: str
+    location: str
+    round_trips: tuple[LabelRoundTrip, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The name to look it up by, lower case."""
+        return self.name.lower()
+
+    def latency_ms(self, labels: Mapping[str, str]) -> float | None:
+        """Round trip of a node with these labels; None = not said."""
+        for each in self.round_trips:
+            if labels.get(each.key) == each.value:
+                return each.latency_ms
+        return None
+
+
+def places_by_name(places: Iterable[StatedPlace]) -> dict[str, StatedPlace]:
+    """The places by name, lower case; of two for one place the first Location's counts."""
+    found: dict[str, StatedPlace] = {}
+    for place in sorted(places, key=lambda each: each.location):
+        found.setdefault(place.place, place)
+    return found
+
+
+def location_labels(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The labels of a node that may be round trips to a location, by key."""
+    for key, value in sorted(labels.items()):
+        if "/" not in key and key.lower() not in NOT_A_LOCATION:
+            yield key, value
+
+
+def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
+    """Round trips that the nodes have as labels: location -> node name -> milliseconds.
+
+    A label is one if its key has no prefix, is no word with another common meaning, and its value
+    reads as a latency. Keys that differ only in case are one location, spelled as it comes first.
+    Locations that no step names do no harm.
+    """
+    found: dict[str, dict[str, float]] = {}
+    spelled: dict[str, str] = {}
+    for node in nodes:
+        for key, latency_ms in _labelled(node.labels):
+            name = spelled.setdefault(key.lower(), key)
+            found.setdefault(name, {}).setdefault(node.name, latency_ms)
+    return found
+
+
+def with_places(
+    by_label: Latencies, places: Iterable[StatedPlace], nodes: Sequence[Node]
+) -> dict[str, dict[str, float]]:
+    """Round trips of labels with those of Locations, which go before.
+
+    Args:
+        by_label: what node labels say.
+        places: what Locations say.
+        nodes: all nodes.
+    """
+    known = places_by_name(places)
+    latencies = {name: dict(trips) for name, trips in by_label.items() if name.lower() not in known}
+    for place in known.values():
+        trips = {node.name: place.latency_ms(node.labels) for node in nodes}
+        latencies[place.name] = {node: trip for node, trip in trips.items() if trip is not None}
+    return latencies
+
+
+def node_latencies(
+    labels: Mapping[str, str], places: Mapping[str, StatedPlace]
+) -> dict[str, float]:
+    """The same for one node: place, lower case -> round trip in milliseconds.
+
+    Args:
+        labels: of the node.
+        places: what Locations say, by place, lower case.
+    """
+    found: dict[str, float] = {}
+    for key, latency_ms in _labelled(labels):
+        found.setdefault(key.lower(), latency_ms)
+    for name, place in places.items():
+        stated = place.latency_ms(labels)
+        if stated is not None:
+            found[name] = stated
+        else:
+            found.pop(name, None)
+    return found
+
+
+def latencies_to(location: str, latencies: Latencies) -> Mapping[str, float]:
+    """Node name -> round trip to a location, where it is known; in any case, if not as spelled."""
+    found = latencies.get(location)
+    if found is not None:
+        return found
+    wanted = location.lower()
+    return next((trips for name, trips in latencies.items() if name.lower() == wanted), {})
+
+
+def _labelled(labels: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    for key, value in location_labels(labels):
+        try:
+            yield key, parse_latency_ms(value)
+        except QuantityError:
+            continue
