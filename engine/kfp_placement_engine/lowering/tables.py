@@ -127,25 +127,36 @@ def class_tables(
     limits = np.array(
         [np.inf if shape.max_latency_ms is None else shape.max_latency_ms for shape in shapes]
     )
-    within = np.isinf(limits)[:, None] | (trips <= limits[:, None])
-    # Plans keep to hard limits; what a baseline makes of them counts as a broken rule.
-    excess = np.zeros(count)
-    for row, limit in enumerate(limits):
-        excess[row] = _beyond_ms(trips[row], limit)
-    for row, shape in enumerate(shapes):
-        if shape.nearest:
-            beyond = _band_excess_ms(trips[row], usable[row], tolerance)
-            excess[row] = np.maximum(excess[row], beyond)
     return ClassTables(
         feasible=feasible,
         usable=usable,
-        within_limit=within,
+        within_limit=np.isinf(limits)[:, None] | (trips <= limits[:, None]),
         preferred_taints=taints,
         preferred_weight=weight,
         latency_ms=trips,
-        latency_excess_ms=excess,
+        latency_excess_ms=_excess(shapes, trips, limits, usable, tolerance),
         assignment_gain=_assignment_gain(cluster, shapes, requests, nodes),
     )
+
+
+def _excess(
+    shapes: Sequence[PodShape],
+    trips: Floats,
+    limits: Floats,
+    usable: Booleans,
+    tolerance: LatencyTolerance,
+) -> Floats:
+    """[K, N] what the latency rules count as too far.
+
+    Plans keep to hard limits; what a baseline makes of them counts as a broken rule.
+    """
+    excess = np.zeros(trips.shape)
+    for row, shape in enumerate(shapes):
+        excess[row] = _beyond_ms(trips[row], limits[row])
+        if shape.nearest:
+            beyond = _band_excess_ms(trips[row], usable[row], tolerance)
+            excess[row] = np.maximum(excess[row], beyond)
+    return excess
 
 
 def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers, Integers]:
