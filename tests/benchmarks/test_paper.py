@@ -1,5 +1,6 @@
 """`python -m benchmarks.paper`: all columns, honest bounds, conclusions that follow from them."""
 
+import json
 import sys
 
 import pytest
@@ -71,6 +72,15 @@ def test_writes_markdown(result, tmp_path):
     text = target.read_text(encoding="utf-8")
     assert text.startswith("# The paper's experiment\n")
     assert text.count("\n| :--- |") == 3
+
+
+def test_figures_as_json(result):
+    code, text = lines_of(result, form="json")
+    found = json.loads(text)
+    assert (code, found["seeds"], len(found["outcomes"])) == (0, 1, 9)
+    assert all(each["boundKind"] == "pattern-lp" for each in found["outcomes"])
+    assert found["outcomes"][0]["makespanSeconds"] == dict(result.outcomes[0].makespans)
+    assert set(found["mostGainOverStrictFifo"]["task"]) == set(MIXES)
 
 
 def test_a_bound_that_is_beaten_or_a_target_that_is_missed_is_a_failure(result):

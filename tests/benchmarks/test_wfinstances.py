@@ -86,6 +86,15 @@ def test_the_table_end_to_end(made_up, tmp_path):
         assert word in target.read_text(encoding="utf-8")
 
 
+def test_figures_as_json(made_up):
+    lines: list[str] = []
+    assert main(lines.append, budgets=(0.01,), data=made_up, form="json") == 0
+    outcomes = json.loads("\n".join(lines))["outcomes"]
+    assert [each["cluster"] for each in outcomes] == ["3x2", "het 4x4"]
+    assert outcomes[0]["makespanSeconds"] == {"kube-default": 20, "heft": 20}
+    assert outcomes[0]["ours"] == [{"budgetSeconds": 0.01, "makespanSeconds": 20}]
+
+
 def test_worse_than_heft_or_better_than_the_bound_is_a_failure():
     def outcome(ours):
         return Outcome("3x2", "file", 3, Bound(10.0, "area"), 20.0, 15.0, {1.0: ours})
