@@ -55,7 +55,7 @@ class Place:
         form: str,
         values: tuple[Any, ...] = (),
         above: "Place | None" = None,
-        joint: str = ": ",
+        joint: str | None = ": ",
     ) -> None:
         """Name a place.
 
@@ -63,7 +63,8 @@ class Place:
             form: its text; with values, a format that they fill.
             values: what fills the format; without any, the text stands as it is.
             above: the place that it is in, which is spelled before it; None = it is outermost.
-            joint: what stands between it and the name of a field in it.
+            joint: what stands between it and the name of a field in it; None = a field in it is
+                spelled as the place itself.
         """
         self._form = form
         self._values = values
@@ -78,7 +79,13 @@ class Place:
 
     def field(self, name: str) -> "Place":
         """The place of a field; "" is the place itself."""
-        return Place(self._joint + name, (), self, ".") if name else self
+        if not name or self._joint is None:
+            return self
+        return Place(self._joint + name, (), self, ".")
+
+    def closed(self) -> "Place":
+        """The same place, where fields are spelled as the place itself."""
+        return Place("", (), self, None)
 
     def item(self, index: int) -> "Place":
         """The place of an entry of a list."""
@@ -93,9 +100,9 @@ class Place:
         """
         return Place(form, values, self)
 
-    def error(self, message: str) -> InputError:
+    def error(self, message: str, kind: type[InputError] = InputError) -> InputError:
         """The error to raise: the place, and what is wrong there."""
-        return InputError(f"{self.spelled}: {message}")
+        return kind(f"{self.spelled}: {message}")
 
     def mapping(self, value: Any) -> dict[str, Any]:
         """A mapping.
@@ -249,6 +256,10 @@ class Fields:
         """The same mapping at a place of its own within its place, as in `Place.then`."""
         return Fields(self.raw, self.place.then(form, *values))
 
+    def closed(self) -> "Fields":
+        """The same mapping, whose fields are spelled as the mapping itself."""
+        return Fields(self.raw, self.place.closed())
+
     def error(self, message: str) -> InputError:
         """The error to raise: the mapping's place, and what is wrong there."""
         return self.place.error(message)
@@ -310,7 +321,7 @@ class Fields:
         try:
             return parse_resources(value)
         except QuantityError as error:
-            raise QuantityError(f"{self.where(key, at).spelled}: {error}") from error
+            raise self.where(key, at).error(str(error), QuantityError) from error
 
     def count(self, key: str, at: str | None = None, *, maximum: int = MAX_COUNT) -> int:
         """A whole number from 0 to `maximum`; text with digits is accepted.
@@ -404,6 +415,22 @@ class Fields:
         """
         value = self.raw.get(key)
         return iter(()) if value is None else Fields.each_of(value, self.where(key, at))
+
+    def each_named(
+        self, key: str, form: str, at: str | None = None
+    ) -> "Iterator[tuple[str, Fields]]":
+        """The mappings of a mapping by name; each has a place of its own within this one's.
+
+        Args:
+            key: of the mapping of mappings.
+            form: what is spelled after this mapping's place, such as `": input {:.80}"`.
+            at: place of the mapping of mappings.
+
+        Raises:
+            InputError: it is not a mapping, or an entry is not.
+        """
+        for name, entry in self.mapping(key, at).items():
+            yield name, Fields.of(entry, self.place.then(form, name))
 
     def each_flat(self, key: str, at: str | None = None) -> "Iterator[Fields]":
         """The mappings of a list, whose fields are spelled like those of this mapping.

@@ -8,7 +8,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.workflow import is_workflow, read_workflow
-from kfp_placement_engine.readers.fields import as_list, as_mapping, kind_of
+from kfp_placement_engine.readers.fields import Fields, Place, kind_of
 from kfp_placement_engine.readers.kfp.package import is_package, package_tree
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.text.documents import (
@@ -75,26 +75,26 @@ def _unwrapped(documents: list[Any], name: str) -> list[dict[str, Any]]:
             raise InputError(f"{name}: holds {kind_of(document)}; {_EXPECTED}")
         kind = document.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and "items" in document:
-            items = as_list(document["items"], f"{name}: items")
-            found.extend(as_mapping(item, f"{name}: items") for item in items)
+            place = Place(name).field("items")
+            found.extend(place.mapping(item) for item in place.entries(document["items"]))
         else:
-            found.extend(_parts(document, name))
+            found.extend(_parts(document, Place(name)))
     return found
 
 
-def _parts(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
     # A PipelineVersion object, or what KFP's API answers, holds both documents of a package.
-    holder = document
+    holder = Fields(document, place)
     if document.get("kind") == "PipelineVersion":
-        holder = as_mapping(document.get("spec"), f"{name}: spec")
+        holder = holder.flat("spec")
     for pipeline, platform in _WRAPPERS:
         if isinstance(holder.get(pipeline), dict):
-            nested = as_mapping(holder[pipeline], f"{name}: {pipeline}")
+            nested = holder.mapping(pipeline)
             if isinstance(nested.get(pipeline), dict):
-                return _parts(nested, name)
+                return _parts(nested, place)
             parts = [nested]
             if holder.get(platform) is not None:
-                parts.append(as_mapping(holder[platform], f"{name}: {platform}"))
+                parts.append(holder.mapping(platform))
             return parts
     return [document]
 

@@ -11,14 +11,7 @@ from typing import Any
 from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
-from kfp_placement_engine.readers.fields import (
-    as_list,
-    as_mapping,
-    as_name,
-    as_number,
-    as_text,
-    as_texts,
-)
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.options import ReadOptions
 
 SOURCE = "wfformat"
@@ -48,8 +41,12 @@ class _WorkflowTask:
     children: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    execution: Mapping[str, Any]
-    place: str
+    execution: Fields
+
+    @property
+    def place(self) -> Place:
+        """Where it is in the file."""
+        return self.execution.place
 
 
 def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
@@ -67,26 +64,27 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     """
     if options.arguments or options.loop_widths:
         raise ArgumentError(f"{name}: a workflow instance takes neither arguments nor loop widths")
-    workflow = as_mapping(document.get("workflow"), f"{name}: workflow")
+    instance = Fields(document, Place(name))
+    workflow = instance.flat("workflow")
     sizes: dict[str, int] = {}
     if "specification" in workflow:
-        tasks = _tasks(workflow, sizes, name)
+        tasks = _tasks(workflow, sizes)
     else:
-        tasks = _older_tasks(workflow, sizes, name)
+        tasks = _older_tasks(workflow, sizes)
     if not tasks:
-        raise InputError(f"{name}: holds no task; nothing can be planned")
+        raise instance.error("holds no task; nothing can be planned")
     if len(tasks) > options.max_steps:
         raise LimitError(f"{name}: {len(tasks)} tasks; at most {options.max_steps} are planned")
     parents = _parents(tasks, options, name)
     steps = tuple(
         _step(tasks[task], parents[task], tasks, sizes) for task in _ordered(parents, name)
     )
-    version = as_text(document.get("schemaVersion"), f"{name}: schemaVersion")
+    version = instance.text("schemaVersion")
     notices: tuple[Notice, ...] = ()
     if version not in _KNOWN_VERSIONS:
         message = f"wfformat version {version or 'none'!r:.20} is unknown; read as version 1.5"
         notices = (Notice("unknown-version", message),)
-    title = as_text(document.get("name"), f"{name}: name")
+    title = instance.text("name")
     return RunGraph(
         name=title or name,
         source=SOURCE,
@@ -96,94 +94,84 @@ def read_wfformat(document: dict[str, Any], name: str, options: ReadOptions) -> 
     )
 
 
-def _tasks(workflow: dict[str, Any], sizes: dict[str, int], name: str) -> dict[str, _WorkflowTask]:
+def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
     """Tasks of version 1.5; `sizes` is filled with the sizes of all files."""
-    specification = as_mapping(workflow["specification"], f"{name}: workflow.specification")
-    for entry in as_list(specification.get("files"), f"{name}: files"):
-        file = as_mapping(entry, f"{name}: files")
-        key = as_name(file.get("id"), f"{name}: files: id")
-        sizes[key] = _bytes(file.get("sizeInBytes"), f"{name}: file {key:.80}: sizeInBytes")
-    execution = as_mapping(workflow.get("execution"), f"{name}: workflow.execution")
-    measured: dict[str, dict[str, Any]] = {}
-    for entry in as_list(execution.get("tasks"), f"{name}: execution.tasks"):
-        fields = as_mapping(entry, f"{name}: execution.tasks")
-        key = as_name(fields.get("id"), f"{name}: execution.tasks: id")
+    specification = workflow.flat("specification", at="workflow.specification")
+    for file in specification.each_flat("files"):
+        key = file.name("id", at="files: id")
+        sizes[key] = _bytes(file.at(": file {:.80}", key), "sizeInBytes")
+    execution = workflow.flat("execution", at="workflow.execution")
+    measured: dict[str, Fields] = {}
+    for fields in execution.each_flat("tasks", at="execution.tasks"):
+        key = fields.name("id", at="execution.tasks: id")
         if key in measured:
-            raise InputError(f"{name}: execution.tasks: task {key!r:.80} stands twice")
+            raise fields.where("execution.tasks").error(f"task {key!r:.80} stands twice")
         measured[key] = fields
     tasks: dict[str, _WorkflowTask] = {}
-    for entry in as_list(specification.get("tasks"), f"{name}: specification.tasks"):
-        fields = as_mapping(entry, f"{name}: specification.tasks")
-        key = as_name(fields.get("id") or fields.get("name"), f"{name}: specification.tasks: id")
-        place = f"{name}: task {key:.80}"
-        task = _WorkflowTask(
+    for fields in specification.each_flat("tasks", at="specification.tasks"):
+        key = fields.where("specification.tasks: id").name(fields.get("id") or fields.get("name"))
+        task = fields.at(": task {:.80}", key)
+        found = _WorkflowTask(
             id=key,
-            name=as_text(fields.get("name"), f"{place}: name"),
-            parents=as_texts(fields.get("parents"), f"{place}: parents"),
-            children=as_texts(fields.get("children"), f"{place}: children"),
-            inputs=as_texts(fields.get("inputFiles"), f"{place}: inputFiles"),
-            outputs=as_texts(fields.get("outputFiles"), f"{place}: outputFiles"),
-            execution=measured.get(key, {}),
-            place=place,
+            name=task.text("name"),
+            parents=task.texts("parents"),
+            children=task.texts("children"),
+            inputs=task.texts("inputFiles"),
+            outputs=task.texts("outputFiles"),
+            execution=Fields(measured[key].raw if key in measured else {}, task.place),
         )
-        _add(tasks, task, name)
+        _add(tasks, found, workflow.place)
     return tasks
 
 
-def _older_tasks(
-    workflow: dict[str, Any], sizes: dict[str, int], name: str
-) -> dict[str, _WorkflowTask]:
+def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
     """Tasks up to version 1.4, where tasks refer to each other by name and list their files."""
     tasks: dict[str, _WorkflowTask] = {}
-    listed = workflow.get("tasks", workflow.get("jobs"))
-    for entry in as_list(listed, f"{name}: workflow.tasks"):
-        fields = as_mapping(entry, f"{name}: workflow.tasks")
-        key = as_name(fields.get("name"), f"{name}: workflow.tasks: name")
-        place = f"{name}: task {key:.80}"
+    listed = "tasks" if "tasks" in workflow else "jobs"
+    for fields in workflow.each_flat(listed, at="workflow.tasks"):
+        key = fields.name("name", at="workflow.tasks: name")
+        task = fields.at(": task {:.80}", key)
         files: dict[str, list[str]] = {"input": [], "output": []}
-        for item in as_list(fields.get("files"), f"{place}: files"):
-            file = as_mapping(item, f"{place}: files")
-            path = as_text(file.get("path"), f"{place}: files")
-            file_id = path + as_name(file.get("name"), f"{place}: files: name")
-            size = file.get("sizeInBytes", file.get("size"))
-            sizes[file_id] = _bytes(size, f"{place}: file {file_id:.80}: sizeInBytes")
-            link = as_text(file.get("link"), f"{place}: files").lower()
+        for file in task.each_flat("files"):
+            file_id = file.text("path", at="files") + file.name("name", at="files: name")
+            size = "sizeInBytes" if "sizeInBytes" in file else "size"
+            sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size, at="sizeInBytes")
+            link = file.text("link", at="files").lower()
             files["input" if link == "input" else "output"].append(file_id)
-        task = _WorkflowTask(
+        found = _WorkflowTask(
             id=key,
             name=key,
-            parents=as_texts(fields.get("parents"), f"{place}: parents"),
-            children=as_texts(fields.get("children"), f"{place}: children"),
+            parents=task.texts("parents"),
+            children=task.texts("children"),
             inputs=tuple(files["input"]),
             outputs=tuple(files["output"]),
-            execution=_older_execution(fields, place),
-            place=place,
+            execution=_older_execution(task),
         )
-        _add(tasks, task, name)
+        _add(tasks, found, workflow.place)
     return tasks
 
 
-def _older_execution(fields: dict[str, Any], place: str) -> dict[str, Any]:
+def _older_execution(task: Fields) -> Fields:
     execution = {
-        "runtimeInSeconds": fields.get("runtimeInSeconds", fields.get("runtime")),
-        "coreCount": fields.get("cores"),
-        "memoryInBytes": fields.get("memoryInBytes"),
+        "runtimeInSeconds": task.get("runtimeInSeconds", task.get("runtime")),
+        "coreCount": task.get("cores"),
+        "memoryInBytes": task.get("memoryInBytes"),
     }
-    if fields.get("memory") is not None:
-        execution["memoryInBytes"] = as_number(fields["memory"], f"{place}: memory") * _KILOBYTE
-    return execution
+    if task.get("memory") is not None:
+        execution["memoryInBytes"] = task.number("memory") * _KILOBYTE
+    return Fields(execution, task.place)
 
 
-def _add(tasks: dict[str, _WorkflowTask], task: _WorkflowTask, name: str) -> None:
+def _add(tasks: dict[str, _WorkflowTask], task: _WorkflowTask, file: Place) -> None:
     if task.id in tasks:
-        raise InputError(f"{name}: two tasks are called {task.id!r:.80}")
+        raise file.error(f"two tasks are called {task.id!r:.80}")
     tasks[task.id] = task
 
 
-def _bytes(value: Any, place: str) -> int:
-    number = as_number(value, place)
+def _bytes(fields: Fields, key: str, at: str | None = None) -> int:
+    number = fields.number(key, at)
     if number >= 2**63:
-        raise InputError(f"{place}: {value!r:.40} bytes are more than there are")
+        raise fields.where(key, at).error(f"{fields.get(key)!r:.40} bytes are more than there are")
     return int(number)
 
 
@@ -195,9 +183,7 @@ def _parents(
     for task in tasks.values():
         for other in (*task.parents, *task.children):
             if other not in tasks:
-                raise InputError(
-                    f"{task.place}: refers to task {other!r:.80}, which does not exist"
-                )
+                raise task.place.error(f"refers to task {other!r:.80}, which does not exist")
         found[task.id].update(task.parents)
         for child in task.children:
             found[child].add(task.id)
@@ -264,18 +250,18 @@ def _seconds(task: _WorkflowTask) -> float | None:
     value = task.execution.get("runtimeInSeconds")
     if value is None:
         return None
-    seconds = as_number(value, f"{task.place}: runtimeInSeconds")
+    seconds = task.execution.number("runtimeInSeconds")
     if seconds > MAX_DURATION_SECONDS:
-        raise InputError(f"{task.place}: runtimeInSeconds {value!r:.40} is longer than ten years")
+        raise task.place.error(f"runtimeInSeconds {value!r:.40} is longer than ten years")
     return max(MIN_RUNTIME_SECONDS, seconds)
 
 
 def _requests(task: _WorkflowTask) -> dict[str, int]:
-    cores = as_number(task.execution.get("coreCount"), f"{task.place}: coreCount") or 1.0
+    cores = task.execution.number("coreCount") or 1.0
     if cores > 1e9:
-        raise InputError(f"{task.place}: coreCount {cores:g} is more than any machine has")
+        raise task.place.error(f"coreCount {cores:g} is more than any machine has")
     requests = {"cpu": max(1, round(cores * 1000))}
-    memory = _bytes(task.execution.get("memoryInBytes"), f"{task.place}: memoryInBytes")
+    memory = _bytes(task.execution, "memoryInBytes")
     if memory:
         requests["memory"] = memory
     return requests

@@ -15,6 +15,7 @@ from kfp_placement_engine.exceptions import (
     InputNotFoundError,
     LimitError,
 )
+from kfp_placement_engine.readers.fields import Place
 from kfp_placement_engine.readers.text.documents import (
     MAX_DEPTH,
     load_documents,
@@ -261,10 +262,10 @@ def test_unwanted_parts_of_objects_are_dropped() -> None:
 
 
 def test_embedded_json_is_read_with_its_place() -> None:
-    assert parse_json('{"a": [1]}', place="file: argument x") == {"a": [1]}
+    assert parse_json('{"a": [1]}', place=Place("file: argument x")) == {"a": [1]}
     for text in ("", "{", "1 2", '{"a": 1, "a": 2}', "[" * 500 + "]" * 500, "NaN"):
         with pytest.raises(InputError, match="file: argument x"):
-            parse_json(text, place="file: argument x")
+            parse_json(text, place=Place("file: argument x"))
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path) -> None:

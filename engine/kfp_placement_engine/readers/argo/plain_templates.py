@@ -4,7 +4,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.plain_text import TagReader
-from kfp_placement_engine.readers.fields import as_count, as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf, ResourceSpec
@@ -22,56 +22,53 @@ def merge(low: Any, high: Any) -> Any:
     return low if high is None else high
 
 
-def template_leaf(
-    template: dict[str, Any], spec: dict[str, Any], tags: TagReader, place: str
-) -> Leaf:
+def template_leaf(template: Fields, spec: Fields, tags: TagReader) -> Leaf:
     """The leaf of a template that is a pod.
 
     Args:
         template: the template, its defaults merged in.
         spec: the Workflow's spec, for what it sets for all pods.
         tags: reads tags.
-        place: file and path, for messages.
 
     Raises:
         InputError: malformed.
     """
-    patch = merge(pod_spec_patch(spec, tags, place), pod_spec_patch(template, tags, place))
-    containers = _containers(template, patch, place)
-    labels, annotations = _metadata(template, spec, tags, place)
+    place = template.place
+    spec = Fields(spec.raw, place)
+    patch = Fields(merge(pod_spec_patch(spec, tags), pod_spec_patch(template, tags)), place)
+    containers = _containers(template, patch)
+    labels, annotations = _metadata(template, spec, tags)
     return Leaf(
         image=tags.text(containers[0].get("image")) if containers else EMPTY,
-        resources=_resources(containers, tags, place),
+        resources=_resources(containers, tags),
         labels=labels,
         annotations=annotations,
         node_selectors=_constraint("nodeSelector", template, spec, patch, tags),
-        affinities=_affinities(template, spec, patch, tags, place),
+        affinities=_affinities(template, spec, patch, tags),
         tolerations=_constraint("tolerations", template, spec, patch, tags),
-        claims=_claims(template, spec, containers, tags, place),
-        attempt_limit=_attempts(template, spec, tags, place),
+        claims=_claims(template, spec, containers, tags),
+        attempt_limit=_attempts(template, spec, tags),
         caching_enabled=template.get("memoize") is not None,
-        defaults=template_defaults(template, tags, place),
+        defaults=template_defaults(template, tags),
         place=place,
     )
 
 
-def template_defaults(template: dict[str, Any], tags: TagReader, place: str) -> dict[str, Any]:
+def template_defaults(template: Fields, tags: TagReader) -> dict[str, Any]:
     """Values of input parameters that a template sets itself.
 
     Raises:
         InputError: malformed.
     """
-    inputs = as_mapping(template.get("inputs"), f"{place}: inputs")
     defaults = {}
-    for entry in as_list(inputs.get("parameters"), f"{place}: inputs.parameters"):
-        fields = as_mapping(entry, f"{place}: inputs.parameters")
+    for fields in template.flat("inputs").each_flat("parameters", at="inputs.parameters"):
         value = tags.text(fields.get("value", fields.get("default")))
         if isinstance(value, Constant) and value.value is not None:
-            defaults[as_text(fields.get("name"), f"{place}: inputs.parameters")] = value.value
+            defaults[fields.text("name", at="inputs.parameters")] = value.value
     return defaults
 
 
-def pod_spec_patch(fields: dict[str, Any], tags: TagReader, place: str) -> dict[str, Any]:
+def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
     """The `podSpecPatch` of a spec or template; one that is known only at run time counts as none.
 
     Raises:
@@ -80,56 +77,46 @@ def pod_spec_patch(fields: dict[str, Any], tags: TagReader, place: str) -> dict[
     text = tags.plain(fields.get("podSpecPatch"))
     if not text.strip() or "{{" in text:
         return {}
+    place = fields.where("podSpecPatch")
     data = text.encode("utf-8", "replace")
-    documents = load_documents(data, name=f"{place}: podSpecPatch", max_bytes=RUN_MAX_BYTES)
-    return as_mapping(documents[0], f"{place}: podSpecPatch")
+    return place.mapping(load_documents(data, name=place.spelled, max_bytes=RUN_MAX_BYTES)[0])
 
 
-def _containers(
-    template: dict[str, Any], patch: dict[str, Any], place: str
-) -> list[dict[str, Any]]:
+def _containers(template: Fields, patch: Fields) -> list[Fields]:
     """The pod's containers, the main one first."""
-    found: list[dict[str, Any]] = []
-    for kind in ("container", "script"):
-        if template.get(kind) is not None:
-            found.append(as_mapping(template[kind], f"{place}: {kind}"))
-    group = as_mapping(template.get("containerSet"), f"{place}: containerSet")
-    listed = [
-        *as_list(group.get("containers"), f"{place}: containerSet"),
-        *as_list(template.get("sidecars"), f"{place}: sidecars"),
+    found = [
+        template.flat(kind) for kind in ("container", "script") if template.get(kind) is not None
     ]
-    found.extend(as_mapping(entry, f"{place}: containers") for entry in listed)
-    patched = as_list(patch.get("containers"), f"{place}: podSpecPatch.containers")
-    for entry in patched:
-        fields = as_mapping(entry, f"{place}: podSpecPatch.containers")
+    listed = [
+        *template.flat("containerSet").entries("containers", at="containerSet"),
+        *template.entries("sidecars"),
+    ]
+    place = template.where("containers")
+    found.extend(Fields(place.mapping(entry), template.place) for entry in listed)
+    for fields in patch.each_flat("containers", at="podSpecPatch.containers"):
         if found and fields.get("name") in ("main", found[0].get("name")):
-            found[0] = merge(found[0], fields)
+            found[0] = Fields(merge(found[0].raw, fields.raw), template.place)
     return found
 
 
 def _metadata(
-    template: dict[str, Any], spec: dict[str, Any], tags: TagReader, place: str
+    template: Fields, spec: Fields, tags: TagReader
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
-    metadata = merge(
-        as_mapping(spec.get("podMetadata"), f"{place}: podMetadata"),
-        as_mapping(template.get("metadata"), f"{place}: metadata"),
-    )
+    merged = merge(spec.mapping("podMetadata"), template.mapping("metadata"))
+    metadata = Fields(merged, template.where("metadata"))
     found = []
     for kind in ("labels", "annotations"):
-        entries = as_mapping(metadata.get(kind), f"{place}: metadata.{kind}")
-        texts = {key: as_text(text, f"{place}: metadata.{kind}") for key, text in entries.items()}
+        place = metadata.where(kind)
+        texts = {key: place.text(text) for key, text in metadata.mapping(kind).items()}
         found.append({key: tags.text(text) for key, text in texts.items()})
     return found[0], found[1]
 
 
-def _resources(
-    containers: list[dict[str, Any]], tags: TagReader, place: str
-) -> tuple[ResourceSpec, ...]:
+def _resources(containers: list[Fields], tags: TagReader) -> tuple[ResourceSpec, ...]:
     specs = []
     for container in containers:
-        resources = as_mapping(container.get("resources"), f"{place}: resources")
-        requests = as_mapping(resources.get("requests"), f"{place}: resources.requests")
-        limits = as_mapping(resources.get("limits"), f"{place}: resources.limits")
+        resources = container.fields("resources")
+        requests, limits = resources.mapping("requests"), resources.mapping("limits")
         for name in sorted({*requests, *limits}):
             request = tags.text(requests[name]) if name in requests else None
             limit = tags.text(limits[name]) if name in limits else None
@@ -138,11 +125,7 @@ def _resources(
 
 
 def _constraint(
-    key: str,
-    template: dict[str, Any],
-    spec: dict[str, Any],
-    patch: dict[str, Any],
-    tags: TagReader,
+    key: str, template: Fields, spec: Fields, patch: Fields, tags: TagReader
 ) -> tuple[Expression, ...]:
     """A template's own setting stands in place of the Workflow's; patches come on top."""
     found = [template.get(key) or spec.get(key), patch.get(key)]
@@ -150,70 +133,50 @@ def _constraint(
 
 
 def _affinities(
-    template: dict[str, Any],
-    spec: dict[str, Any],
-    patch: dict[str, Any],
-    tags: TagReader,
-    place: str,
+    template: Fields, spec: Fields, patch: Fields, tags: TagReader
 ) -> tuple[Expression, ...]:
-    found = []
     for source in (patch, template, spec):
-        affinity = as_mapping(source.get("affinity"), f"{place}: affinity")
+        affinity = source.flat("affinity")
         if affinity:
-            if affinity.get("nodeAffinity"):
-                found.append(tags.structure(affinity["nodeAffinity"]))
-            break
-    return tuple(found)
+            own = affinity.get("nodeAffinity")
+            return (tags.structure(own),) if own else ()
+    return ()
 
 
 def _claims(
-    template: dict[str, Any],
-    spec: dict[str, Any],
-    containers: list[dict[str, Any]],
-    tags: TagReader,
-    place: str,
+    template: Fields, spec: Fields, containers: list[Fields], tags: TagReader
 ) -> tuple[Expression, ...]:
     claims: dict[str, Expression] = {}
-    for entry in as_list(spec.get("volumeClaimTemplates"), f"{place}: volumeClaimTemplates"):
-        metadata = as_mapping(as_mapping(entry, place).get("metadata"), place)
-        name = as_text(metadata.get("name"), place)
+    for entry in spec.entries("volumeClaimTemplates"):
+        name = Fields.of(entry, spec.place).flat("metadata", at="").text("name", at="")
         claims[name] = Constant(name)
-    volumes = [
-        *as_list(spec.get("volumes"), f"{place}: volumes"),
-        *as_list(template.get("volumes"), f"{place}: volumes"),
-    ]
-    for entry in volumes:
-        volume = as_mapping(entry, f"{place}: volumes")
-        source = as_mapping(volume.get("persistentVolumeClaim"), f"{place}: volumes")
+    for volume in (*spec.entries("volumes"), *template.entries("volumes")):
+        fields = Fields(template.where("volumes").mapping(volume), template.place)
+        source = fields.flat("persistentVolumeClaim", at="volumes")
         if source.get("claimName") is not None:
-            name = as_text(volume.get("name"), f"{place}: volumes")
-            claims[name] = tags.text(source["claimName"])
+            name = fields.text("name", at="volumes")
+            claims[name] = tags.text(source.get("claimName"))
     mounted = {
-        as_text(as_mapping(mount, place).get("name"), f"{place}: volumeMounts")
-        for container in [*containers, *_init_containers(template, place)]
-        for mount in as_list(container.get("volumeMounts"), f"{place}: volumeMounts")
+        Fields.of(mount, template.place).text("name", at="volumeMounts")
+        for container in [*containers, *template.each_flat("initContainers")]
+        for mount in container.entries("volumeMounts")
     }
     return tuple(claim for name, claim in claims.items() if name in mounted)
 
 
-def _init_containers(template: dict[str, Any], place: str) -> list[dict[str, Any]]:
-    listed = as_list(template.get("initContainers"), f"{place}: initContainers")
-    return [as_mapping(entry, f"{place}: initContainers") for entry in listed]
-
-
-def _attempts(template: dict[str, Any], spec: dict[str, Any], tags: TagReader, place: str) -> int:
-    strategy = template.get("retryStrategy", spec.get("retryStrategy"))
-    if strategy is None:
+def _attempts(template: Fields, spec: Fields, tags: TagReader) -> int:
+    holder = template if "retryStrategy" in template else spec
+    if holder.get("retryStrategy") is None:
         return 1
-    fields = as_mapping(strategy, f"{place}: retryStrategy")
-    if fields.get("limit") is None:
+    strategy = holder.fields("retryStrategy")
+    if strategy.get("limit") is None:
         # Argo then tries until it works.
         return _MAX_ATTEMPTS
-    limit = tags.plain(fields["limit"])
+    limit = tags.plain(strategy.get("limit"))
     if "{{" in limit:
         return _MAX_ATTEMPTS
     try:
-        return 1 + min(as_count(limit, f"{place}: retryStrategy.limit"), _MAX_ATTEMPTS)
+        return 1 + min(strategy.where("limit").count(limit), _MAX_ATTEMPTS)
     except InputError:
         # Negative: Argo's older way to say "no limit".
         if limit.strip().startswith("-"):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
+from kfp_placement_engine.exceptions import ArgumentError, LimitError
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.argo.kfp_workflow import SOURCE
 from kfp_placement_engine.readers.argo.plain_templates import (
@@ -20,14 +20,7 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
     run_claims,
 )
-from kfp_placement_engine.readers.fields import (
-    as_list,
-    as_mapping,
-    as_name,
-    as_text,
-    as_texts,
-    scalar_text,
-)
+from kfp_placement_engine.readers.fields import Fields, Place, scalar_text
 from kfp_placement_engine.readers.kfp.arguments import missing_notices
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expressions import (
@@ -49,15 +42,12 @@ from kfp_placement_engine.readers.tree.tasks import (
 _DEPENDENCY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.[A-Za-z]+)?")
 
 
-def plain_workflow_tree(
-    spec: dict[str, Any], metadata: dict[str, Any], name: str, options: ReadOptions
-) -> TaskTree:
+def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) -> TaskTree:
     """Read a Workflow that was not made by KFP.
 
     Args:
-        spec: the Workflow's spec.
+        spec: the Workflow's spec, at the place of its file.
         metadata: the Workflow's metadata.
-        name: the file's name, for messages.
         options: arguments are taken from here.
 
     Raises:
@@ -65,235 +55,223 @@ def plain_workflow_tree(
         InputError: malformed.
         LimitError: nested too deep.
     """
-    workflow = as_text(metadata.get("name"), f"{name}: metadata.name")
-    generated = as_text(metadata.get("generateName"), f"{name}: metadata.generateName")
-    namespace = as_text(metadata.get("namespace"), f"{name}: metadata.namespace")
-    parameters, missing = _parameters(spec, options, name)
+    workflow, generated = metadata.text("name"), metadata.text("generateName")
+    namespace = metadata.text("namespace")
+    parameters, missing = _parameters(spec, options)
     variables = {"workflow.name": workflow, "workflow.namespace": namespace}
     known = {key: text for key, text in variables.items() if text}
-    reader = _PlainReader(spec, TagReader(parameters, known), name)
+    reader = _PlainReader(spec, TagReader(parameters, known))
     root = reader.root(parameters)
     return TaskTree(
-        name=generated.rstrip("-") or workflow or name,
+        name=generated.rstrip("-") or workflow or spec.place.spelled,
         source=SOURCE,
         root=root,
         # Argo hands the Workflow's parameters to the entrypoint as its inputs.
         arguments=parameters,
         missing_arguments=tuple(missing),
-        run_claims=run_claims(spec, name),
+        run_claims=run_claims(spec),
         notices=(*missing_notices(missing), *dict.fromkeys(reader.notices)),
         workflow=workflow,
         namespace=namespace,
     )
 
 
-def _parameters(
-    spec: dict[str, Any], options: ReadOptions, name: str
-) -> tuple[dict[str, str], list[str]]:
-    place = f"{name}: spec.arguments"
-    listed = as_list(as_mapping(spec.get("arguments"), place).get("parameters"), place)
-    names = [as_name(as_mapping(entry, place).get("name"), place) for entry in listed]
+def _parameters(spec: Fields, options: ReadOptions) -> tuple[dict[str, str], list[str]]:
+    place = spec.place.then(": spec.arguments")
+    arguments = Fields.of(spec.get("arguments"), place.closed())
+    names = [parameter.name("name") for parameter in arguments.each_flat("parameters")]
     for given in options.arguments:
         if given not in names:
             close = difflib.get_close_matches(str(given), names, 3) or names[:5]
             hint = f"it has {', '.join(close)}" if close else "it has no parameters"
-            raise ArgumentError(f"{name}: the Workflow has no parameter {given!r:.80}; {hint}")
+            raise spec.place.error(
+                f"the Workflow has no parameter {given!r:.80}; {hint}", ArgumentError
+            )
     values = named_parameters(spec.get("arguments"), place)
     values.update({key: scalar_text(value) for key, value in options.arguments.items()})
     return values, [key for key in names if key not in values]
 
 
 class _PlainReader:
-    def __init__(self, spec: dict[str, Any], tags: TagReader, name: str) -> None:
+    def __init__(self, spec: Fields, tags: TagReader) -> None:
         self._spec = spec
         self._tags = tags
-        self._name = name
-        self._defaults = as_mapping(spec.get("templateDefaults"), f"{name}: templateDefaults")
-        self._templates = WorkflowTemplates(spec, name)
+        self._defaults = spec.mapping("templateDefaults")
+        self._templates = WorkflowTemplates(spec)
         self._bodies: dict[str, Leaf | Dag | None] = {}
         self._open: list[str] = []
         self.notices: list[Notice] = []
 
     def root(self, parameters: Mapping[str, str]) -> Dag:
         """The outermost DAG; a Workflow of a single pod is one of a single task."""
-        entrypoint = as_name(
-            self._tags.plain(self._spec.get("entrypoint")), f"{self._name}: spec.entrypoint"
-        )
-        body = self._named(entrypoint, f"{self._name}: spec.entrypoint")
+        place = self._spec.where("spec.entrypoint")
+        entrypoint = place.name(self._tags.plain(self._spec.get("entrypoint")))
+        body = self._named(entrypoint, place)
         inputs = {name: Constant(text) for name, text in parameters.items()}
         lone = {entrypoint: Task(entrypoint, body, inputs=inputs)}
         tasks = dict(body.tasks) if isinstance(body, Dag) else lone
-        handler = as_text(self._spec.get("onExit"), f"{self._name}: spec.onExit")
+        handler = self._spec.text("onExit", at="spec.onExit")
         if handler:
-            place = f"{self._name}: spec.onExit"
-            tasks["onExit"] = Task("onExit", self._named(handler, place), exit_of=tuple(tasks))
+            exit_body = self._named(handler, self._spec.where("spec.onExit"))
+            tasks["onExit"] = Task("onExit", exit_body, exit_of=tuple(tasks))
         defaults = body.defaults if isinstance(body, Dag) else {}
-        return Dag(tasks, defaults=defaults, place=self._name)
+        return Dag(tasks, defaults=defaults, place=self._spec.place)
 
-    def _named(self, template: str, place: str) -> Leaf | Dag | None:
+    def _named(self, template: str, place: Place) -> Leaf | Dag | None:
+        """What a template runs.
+
+        Args:
+            template: its name.
+            place: of what names it.
+        """
         if template in self._open:
-            message = f"{place}: template {template:.80} calls itself; it is planned once"
+            message = f"{place.spelled}: template {template:.80} calls itself; it is planned once"
             self.notices.append(Notice("recursive-template", message))
             return None
         if len(self._open) > MAX_TREE_DEPTH:
-            raise LimitError(f"{place}: templates nested deeper than {MAX_TREE_DEPTH} levels")
+            raise place.error(f"templates nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
         if template not in self._templates:
-            raise InputError(f"{place}: template {template!r:.80} does not exist")
+            raise place.error(f"template {template!r:.80} does not exist")
         if template not in self._bodies:
             self._open.append(template)
-            where = f"{self._name}: template {template:.80}"
-            self._bodies[template] = self._body(self._templates.template(template), where)
+            found = Fields(self._templates.template(template).raw, self._templates.place(template))
+            self._bodies[template] = self._body(found)
             self._open.pop()
         return self._bodies[template]
 
-    def _body(self, template: dict[str, Any], place: str) -> Leaf | Dag | None:
-        merged = merge(self._defaults, template)
+    def _body(self, template: Fields) -> Leaf | Dag | None:
+        merged = Fields(merge(self._defaults, template.raw), template.place)
         if merged.get("dag") is not None or merged.get("steps") is not None:
-            return self._dag(merged, place)
+            return self._dag(merged)
         if any(merged.get(kind) is not None for kind in POD_KINDS):
-            return template_leaf(merged, self._spec, self._tags, place)
+            return template_leaf(merged, self._spec, self._tags)
         if any(merged.get(kind) is not None for kind in ("suspend", "http", "plugin")):
             return None
-        raise InputError(f"{place}: has no container, script, dag, steps or other kind known here")
+        raise merged.error("has no container, script, dag, steps or other kind known here")
 
-    def _dag(self, template: dict[str, Any], place: str) -> Dag:
+    def _dag(self, template: Fields) -> Dag:
         tasks: dict[str, Task] = {}
         if template.get("dag") is not None:
-            dag = as_mapping(template["dag"], f"{place}: dag")
-            listed = as_list(dag.get("tasks"), f"{place}: dag.tasks")
-            entries = [as_mapping(entry, f"{place}: dag.tasks") for entry in listed]
-            names = {as_name(entry.get("name"), f"{place}: dag.tasks: name") for entry in entries}
+            entries = list(template.flat("dag").each_flat("tasks", at="dag.tasks"))
+            names = {entry.name("name", at="dag.tasks: name") for entry in entries}
             for entry in entries:
-                self._add_task(tasks, entry, self._dag_dependencies(entry, names, place), place)
+                self._add_task(tasks, entry, self._dag_dependencies(entry, names))
         else:
             before: tuple[str, ...] = ()
-            for group in as_list(template["steps"], f"{place}: steps"):
-                listed = group if isinstance(group, list) else [group]
-                entries = [as_mapping(entry, f"{place}: steps") for entry in listed]
+            for group in template.entries("steps"):
+                steps = Fields(
+                    {"steps": group if isinstance(group, list) else [group]}, template.place
+                )
+                entries = list(steps.each_flat("steps"))
                 for entry in entries:
-                    self._add_task(tasks, entry, before, place)
-                here = tuple(as_name(entry.get("name"), f"{place}: steps") for entry in entries)
+                    self._add_task(tasks, entry, before)
+                here = tuple(entry.name("name", at="steps") for entry in entries)
                 before = here or before
-        parameters, artifacts = self._outputs(template, place)
-        defaults = template_defaults(template, self._tags, place)
-        return Dag(tasks, parameters, artifacts, defaults, place)
+        parameters, artifacts = self._outputs(template)
+        defaults = template_defaults(template, self._tags)
+        return Dag(tasks, parameters, artifacts, defaults, template.place)
 
-    def _dag_dependencies(
-        self, entry: dict[str, Any], names: set[str], place: str
-    ) -> tuple[str, ...]:
-        where = f"{place}: task {as_text(entry.get('name'), place):.80}"
-        listed = list(as_texts(entry.get("dependencies"), f"{where}: dependencies"))
-        depends = as_text(entry.get("depends"), f"{where}: depends")
-        listed.extend(_DEPENDENCY.findall(depends))
-        inputs, artifacts = self._arguments(entry, where)
-        loop = self._loop(entry, where)
+    def _dag_dependencies(self, entry: Fields, names: set[str]) -> tuple[str, ...]:
+        task = entry.at(": task {:.80}", entry.text("name", at=""))
+        listed = list(task.texts("dependencies"))
+        listed.extend(_DEPENDENCY.findall(task.text("depends")))
+        inputs, artifacts = self._arguments(task)
+        loop = self._loop(task)
         read = [*inputs.values(), *artifacts.values(), *([loop.items] if loop else [])]
         producers = (name for expression in read for name in output_tasks(expression))
         listed.extend(name for name in producers if name in names)
         return tuple(dict.fromkeys(listed))
 
-    def _add_task(
-        self,
-        tasks: dict[str, Task],
-        entry: dict[str, Any],
-        depends_on: tuple[str, ...],
-        place: str,
-    ) -> None:
-        name = as_name(entry.get("name"), f"{place}: task name")
-        where = f"{place}: task {name:.80}"
+    def _add_task(self, tasks: dict[str, Task], entry: Fields, depends_on: tuple[str, ...]) -> None:
+        name = entry.name("name", at="task name")
+        task = entry.at(": task {:.80}", name)
         if name in tasks:
-            raise InputError(f"{place}: two tasks are called {name:.80}")
-        inputs, artifacts = self._arguments(entry, where)
-        body = self._task_body(entry, where)
+            raise entry.error(f"two tasks are called {name:.80}")
+        inputs, artifacts = self._arguments(task)
+        body = self._task_body(task)
         tasks[name] = Task(
             name=name,
             body=body,
             depends_on=depends_on,
             inputs=inputs,
-            artifacts={**self._outside_artifacts(entry), **artifacts},
-            condition=as_text(entry.get("when"), f"{where}: when"),
-            loop=self._loop(entry, where),
+            artifacts={**self._outside_artifacts(task), **artifacts},
+            condition=task.text("when"),
+            loop=self._loop(task),
         )
-        hooks = as_mapping(entry.get("hooks"), f"{where}: hooks")
-        hook = as_mapping(hooks.get("exit"), f"{where}: hooks.exit")
-        handler = as_text(hook.get("template") or entry.get("onExit"), f"{where}: onExit")
+        hook = task.flat("hooks").flat("exit", at="hooks.exit")
+        handler = task.where("onExit").text(hook.get("template") or task.get("onExit"))
         if handler:
             exit_name = f"{name}.onExit"
-            tasks[exit_name] = Task(exit_name, self._named(handler, where), exit_of=(name,))
+            tasks[exit_name] = Task(exit_name, self._named(handler, task.place), exit_of=(name,))
 
-    def _task_body(self, entry: dict[str, Any], place: str) -> Leaf | Dag | None:
-        if entry.get("inline") is not None:
-            return self._body(as_mapping(entry["inline"], f"{place}: inline"), place)
-        if entry.get("templateRef") is not None:
-            reference = as_mapping(entry["templateRef"], f"{place}: templateRef")
-            target = as_text(reference.get("name"), f"{place}: templateRef.name")
-            message = f"{place}: template {target:.80} is not in this file; it counts as one step"
+    def _task_body(self, task: Fields) -> Leaf | Dag | None:
+        if task.get("inline") is not None:
+            return self._body(task.flat("inline"))
+        if task.get("templateRef") is not None:
+            target = task.fields("templateRef").text("name")
+            message = (
+                f"{task.place.spelled}: template {target:.80} is not in this file; it counts as one"
+                " step"
+            )
             self.notices.append(Notice("template-elsewhere", message))
-            return Leaf(place=place)
-        name = self._tags.plain(as_name(entry.get("template"), f"{place}: template"))
+            return Leaf(place=task.place)
+        name = self._tags.plain(task.name("template"))
         if "{{" in name:
-            message = f"{place}: which template it runs is known only at run time"
+            message = f"{task.place.spelled}: which template it runs is known only at run time"
             self.notices.append(Notice("template-elsewhere", message))
-            return Leaf(place=place)
-        return self._named(name, place)
+            return Leaf(place=task.place)
+        return self._named(name, task.place)
 
-    def _arguments(
-        self, entry: dict[str, Any], place: str
-    ) -> tuple[dict[str, Expression], dict[str, Expression]]:
-        arguments = as_mapping(entry.get("arguments"), f"{place}: arguments")
+    def _arguments(self, task: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:
+        arguments = task.flat("arguments")
         inputs: dict[str, Expression] = {}
-        for item in as_list(arguments.get("parameters"), f"{place}: arguments.parameters"):
-            fields = as_mapping(item, f"{place}: arguments.parameters")
-            name = as_name(fields.get("name"), f"{place}: arguments.parameters: name")
-            has_value = fields.get("value") is not None
-            inputs[name] = self._tags.text(fields["value"]) if has_value else Runtime()
+        for fields in arguments.each_flat("parameters", at="arguments.parameters"):
+            name = fields.name("name", at="arguments.parameters: name")
+            value = fields.get("value")
+            inputs[name] = Runtime() if value is None else self._tags.text(value)
         artifacts: dict[str, Expression] = {}
-        for item in as_list(arguments.get("artifacts"), f"{place}: arguments.artifacts"):
-            fields = as_mapping(item, f"{place}: arguments.artifacts")
-            name = as_name(fields.get("name"), f"{place}: arguments.artifacts: name")
+        for fields in arguments.each_flat("artifacts", at="arguments.artifacts"):
+            name = fields.name("name", at="arguments.artifacts: name")
             source = fields.get("from")
             artifacts[name] = self._tags.text(source) if isinstance(source, str) else Runtime()
         return inputs, artifacts
 
-    def _outside_artifacts(self, entry: dict[str, Any]) -> dict[str, Expression]:
+    def _outside_artifacts(self, task: Fields) -> dict[str, Expression]:
         """Input artifacts whose place the task's template names itself."""
-        template = self._templates.template(str(entry.get("template")))
-        place = f"{self._name}: inputs.artifacts"
-        inputs = as_mapping(template.get("inputs"), place)
+        template = self._templates.template(str(task.get("template")))
+        inputs = template.flat("inputs", at="inputs.artifacts")
         found: dict[str, Expression] = {}
-        for item in as_list(inputs.get("artifacts"), place):
-            fields = as_mapping(item, place)
-            if set(fields) - {"name", "path", "mode", "optional", "archive", "globalName"}:
-                found[as_name(fields.get("name"), place)] = Runtime()
+        for fields in inputs.each_flat("artifacts", at="inputs.artifacts"):
+            if set(fields.raw) - {"name", "path", "mode", "optional", "archive", "globalName"}:
+                found[fields.name("name", at="inputs.artifacts")] = Runtime()
         return found
 
-    def _loop(self, entry: dict[str, Any], place: str) -> Loop | None:
-        if entry.get("withItems") is not None:
-            return Loop(self._tags.structure(as_list(entry["withItems"], f"{place}: withItems")))
-        if entry.get("withParam") is not None:
-            return Loop(self._tags.text(entry["withParam"]))
-        if entry.get("withSequence") is not None:
-            fields = as_mapping(entry["withSequence"], f"{place}: withSequence")
-            count = self._tags.text(fields["count"]) if "count" in fields else None
-            end = self._tags.text(fields["end"]) if "end" in fields else None
+    def _loop(self, task: Fields) -> Loop | None:
+        if task.get("withItems") is not None:
+            return Loop(self._tags.structure(task.entries("withItems")))
+        if task.get("withParam") is not None:
+            return Loop(self._tags.text(task.get("withParam")))
+        if task.get("withSequence") is not None:
+            fields = task.flat("withSequence")
+            count = self._tags.text(fields.get("count")) if "count" in fields else None
+            end = self._tags.text(fields.get("end")) if "end" in fields else None
             return Loop(NumberSequence(self._tags.text(fields.get("start", "0")), end, count))
         return None
 
     def _outputs(
-        self, template: dict[str, Any], place: str
+        self, template: Fields
     ) -> tuple[Mapping[str, OutputSources], Mapping[str, OutputSources]]:
-        outputs = as_mapping(template.get("outputs"), f"{place}: outputs")
+        outputs = template.flat("outputs")
         parameters = {}
-        for item in as_list(outputs.get("parameters"), f"{place}: outputs.parameters"):
-            fields = as_mapping(item, f"{place}: outputs.parameters")
-            source = as_mapping(fields.get("valueFrom"), f"{place}: outputs.parameters")
-            name = as_text(fields.get("name"), f"{place}: outputs.parameters")
+        for fields in outputs.each_flat("parameters", at="outputs.parameters"):
+            source = fields.flat("valueFrom", at="outputs.parameters")
+            name = fields.text("name", at="outputs.parameters")
             parameters[name] = self._output(source.get("parameter"))
         artifacts = {}
-        for item in as_list(outputs.get("artifacts"), f"{place}: outputs.artifacts"):
-            fields = as_mapping(item, f"{place}: outputs.artifacts")
-            name = as_text(fields.get("name"), f"{place}: outputs.artifacts")
-            artifacts[name] = self._output(fields.get("from"))
+        for fields in outputs.each_flat("artifacts", at="outputs.artifacts"):
+            artifacts[fields.text("name", at="outputs.artifacts")] = self._output(
+                fields.get("from")
+            )
         return parameters, artifacts
 
     def _output(self, source: Any) -> OutputSources:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_engine.exceptions import ArgumentError, InputError
+from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.kfp_workflow import (
     is_kfp_workflow,
@@ -12,7 +12,7 @@ from kfp_placement_engine.readers.argo.kfp_workflow import (
     kfp_workflow_tree,
 )
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
-from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expansion import expand
 
@@ -42,26 +42,26 @@ def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> 
         InputError: malformed, or steps that stand elsewhere.
         LimitError: more steps than allowed.
     """
-    metadata = as_mapping(document.get("metadata"), f"{name}: metadata")
-    spec = _spec(document, name)
-    if is_kfp_workflow(spec):
+    workflow = Fields(document, Place(name))
+    metadata, spec = workflow.fields("metadata"), _spec(workflow)
+    if is_kfp_workflow(spec.raw):
         if options.arguments:
             raise ArgumentError(
                 f"{name}: the arguments of a submitted KFP run are fixed; give none, or plan the "
                 "pipeline package instead"
             )
-        tree = kfp_workflow_tree(spec, metadata, name)
+        tree = kfp_workflow_tree(spec, metadata)
     else:
-        tree = plain_workflow_tree(spec, metadata, name, options)
-    version = as_text(document.get("apiVersion"), f"{name}: apiVersion")
-    notices = [Notice("unknown-version", text) for text in _unknown_versions(version, metadata)]
+        tree = plain_workflow_tree(spec, metadata, options)
+    unknown = _unknown_versions(workflow.text("apiVersion"), metadata)
+    notices = [Notice("unknown-version", text) for text in unknown]
     return expand(replace(tree, notices=(*notices, *tree.notices)), options)
 
 
-def _unknown_versions(version: str, metadata: dict[str, Any]) -> Iterator[str]:
+def _unknown_versions(version: str, metadata: Fields) -> Iterator[str]:
     if version not in ("", f"{GROUP}/{VERSION}"):
         yield f"API version {version:.60} is not {GROUP}/{VERSION}; read as far as it is known"
-    if is_older_kfp_workflow(metadata):
+    if is_older_kfp_workflow(metadata.raw):
         yield (
             "made by a KFP backend before 2.3, which keeps components in annotations: it is read as"
             " a plain Workflow, whose drivers count as steps and whose steps lack their own images,"
@@ -69,18 +69,18 @@ def _unknown_versions(version: str, metadata: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _spec(document: dict[str, Any], name: str) -> dict[str, Any]:
-    spec = as_mapping(document.get("spec"), f"{name}: spec")
-    if document.get("kind") == "CronWorkflow":
-        spec = as_mapping(spec.get("workflowSpec"), f"{name}: spec.workflowSpec")
+def _spec(workflow: Fields) -> Fields:
+    """The spec of a run, at the place of its file."""
+    spec = workflow.flat("spec")
+    if workflow.get("kind") == "CronWorkflow":
+        spec = spec.flat("workflowSpec", at="spec.workflowSpec")
     if spec.get("workflowTemplateRef") is None:
         return spec
-    status = as_mapping(document.get("status"), f"{name}: status")
-    stored = as_mapping(status.get("storedWorkflowTemplateSpec"), f"{name}: status")
+    stored = workflow.flat("status").flat("storedWorkflowTemplateSpec", at="status")
     if not stored:
-        reference = as_mapping(spec["workflowTemplateRef"], f"{name}: spec.workflowTemplateRef")
-        raise InputError(
-            f"{name}: its steps stand in WorkflowTemplate {reference.get('name')!r:.80}; give that "
+        reference = spec.flat("workflowTemplateRef", at="spec.workflowTemplateRef")
+        raise workflow.error(
+            f"its steps stand in WorkflowTemplate {reference.get('name')!r:.80}; give that "
             "template, or the Workflow as Argo stores it once it runs"
         )
     return stored

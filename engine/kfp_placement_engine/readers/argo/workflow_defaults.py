@@ -10,7 +10,7 @@ from typing import Any
 from kfp_placement_engine.readers.argo.plain_templates import merge, pod_spec_patch
 from kfp_placement_engine.readers.argo.plain_text import TagReader
 from kfp_placement_engine.readers.argo.workflow_templates import WorkflowTemplates
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text, as_text_mapping
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression
 from kfp_placement_engine.readers.tree.tasks import Leaf
 
@@ -21,12 +21,20 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 class WorkflowDefaults:
     """What a Workflow sets for the pods of each of its templates."""
 
-    def __init__(self, spec: dict[str, Any], templates: WorkflowTemplates, name: str) -> None:
-        self._spec = spec
+    def __init__(self, spec: Fields, templates: WorkflowTemplates) -> None:
+        """Take what a spec sets.
+
+        Args:
+            spec: the Workflow's spec, at the place of its file.
+            templates: the same by name.
+
+        Raises:
+            InputError: malformed.
+        """
+        self._spec = spec.closed()
         self._templates = templates
-        self._name = name
-        self._defaults = as_mapping(spec.get("templateDefaults"), f"{name}: templateDefaults")
-        self._patch = pod_spec_patch(spec, TagReader({}, {}), f"{name}: spec")
+        self._defaults = spec.mapping("templateDefaults")
+        self._patch = pod_spec_patch(spec.at(": spec"), TagReader({}, {}))
 
     def under(self, leaf: Leaf, template: str) -> Leaf:
         """The leaf with the defaults of its pod's template under its own settings.
@@ -40,8 +48,8 @@ class WorkflowDefaults:
         """
         pod = self._templates.template(self._pod_template(template))
         selector = {
-            **as_text_mapping(self._constraint(pod, "nodeSelector"), self._name),
-            **as_text_mapping(self._patch.get("nodeSelector"), self._name),
+            **self._spec.place.text_mapping(self._constraint(pod, "nodeSelector")),
+            **self._spec.place.text_mapping(self._patch.get("nodeSelector")),
         }
         tolerations = self._patch.get("tolerations") or self._constraint(pod, "tolerations")
         affinity = merge(self._constraint(pod, "affinity"), self._patch.get("affinity"))
@@ -60,20 +68,20 @@ class WorkflowDefaults:
 
     def _pod_template(self, template: str) -> str:
         """The template that is the pod: KFP's executors are DAGs of one task."""
-        dag = as_mapping(self._templates.template(template).get("dag"), self._name)
-        tasks = as_list(dag.get("tasks"), self._name)
+        dag = self._templates.template(template).flat("dag", at="")
+        tasks = dag.entries("tasks", at="")
         if not tasks:
             return template
-        return as_text(as_mapping(tasks[0], self._name).get("template"), self._name)
+        return Fields.of(tasks[0], dag.place).text("template", at="")
 
-    def _constraint(self, pod: dict[str, Any], key: str) -> Any:
+    def _constraint(self, pod: Fields, key: str) -> Any:
         return pod.get(key) or self._defaults.get(key) or self._spec.get(key)
 
     def _affinities(self, leaf: Leaf, affinity: Any) -> tuple[Expression, ...]:
         """The task's own terms, and the kinds of terms that it does not set."""
-        fields = as_mapping(as_mapping(affinity, self._name).get("nodeAffinity"), self._name)
+        fields = Fields.of(affinity, self._spec.place).flat("nodeAffinity")
         kinds = {_REQUIRED, _PREFERRED}
         for own in leaf.affinities:
             kinds -= set(own.value) if isinstance(own, Constant) else kinds
-        left = {kind: fields[kind] for kind in sorted(kinds) if fields.get(kind)}
+        left = {kind: fields.get(kind) for kind in sorted(kinds) if fields.get(kind)}
         return (*leaf.affinities, Constant(left)) if left else leaf.affinities

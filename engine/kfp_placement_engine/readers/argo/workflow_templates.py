@@ -3,14 +3,7 @@
 import re
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import (
-    as_list,
-    as_mapping,
-    as_name,
-    as_text,
-    as_texts,
-)
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.text.documents import parse_json
 
 _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
@@ -18,102 +11,109 @@ _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")
 Arguments = dict[str, str]
 
 
-def named_parameters(value: Any, place: str) -> Arguments:
+def named_parameters(value: object, place: Place) -> Arguments:
     """Argo's list of parameters as name -> text; those without a value are left out.
 
     Raises:
         InputError: malformed.
     """
-    fields = as_mapping(value, place)
     found: Arguments = {}
-    for entry in as_list(fields.get("parameters"), place):
-        parameter = as_mapping(entry, place)
-        name = as_name(parameter.get("name"), f"{place}: parameter name")
+    for parameter in Fields.of(value, place).each_flat("parameters", at=""):
+        name = parameter.name("name", at="parameter name")
         text = parameter.get("value", parameter.get("default"))
         if text is not None:
-            found[name] = as_text(text, f"{place}: parameter {name:.80}")
+            found[name] = place.then(": parameter {:.80}", name).text(text)
     return found
 
 
-def run_claims(spec: dict[str, Any], name: str) -> dict[str, tuple[str, ...]]:
+def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
     """Claims that Argo makes for the run, by the name of their template, with access modes.
+
+    Args:
+        spec: the Workflow's spec, at the place of its file.
 
     Raises:
         InputError: malformed.
     """
-    place = f"{name}: spec.volumeClaimTemplates"
     found = {}
-    for entry in as_list(spec.get("volumeClaimTemplates"), place):
-        claim = as_mapping(entry, place)
-        key = as_name(as_mapping(claim.get("metadata"), place).get("name"), f"{place}: name")
-        claim_spec = as_mapping(claim.get("spec"), place)
-        found[key] = as_texts(claim_spec.get("accessModes"), f"{place}: accessModes")
+    for claim in spec.at(": spec.volumeClaimTemplates").each_flat("volumeClaimTemplates", at=""):
+        name = claim.flat("metadata", at="").name("name")
+        found[name] = claim.flat("spec", at="").texts("accessModes")
     return found
 
 
 class WorkflowTemplates:
     """What a Workflow's spec holds by name."""
 
-    def __init__(self, spec: dict[str, Any], name: str) -> None:
+    def __init__(self, spec: Fields) -> None:
         """Index a spec.
+
+        Args:
+            spec: the Workflow's spec, at the place of its file.
 
         Raises:
             InputError: malformed, or two templates of one name.
         """
-        self._name = name
-        self._arguments = named_parameters(spec.get("arguments"), f"{name}: spec.arguments")
+        self._file = spec.place
+        self._arguments = named_parameters(
+            spec.get("arguments"), self._file.then(": spec.arguments")
+        )
         self._parsed: dict[str, dict[str, Any]] = {}
-        self._templates: dict[str, dict[str, Any]] = {}
-        for entry in as_list(spec.get("templates"), f"{name}: spec.templates"):
-            template = as_mapping(entry, f"{name}: spec.templates")
-            key = as_name(template.get("name"), f"{name}: spec.templates: name")
-            if key in self._templates:
-                raise InputError(f"{name}: two templates are called {key:.80}")
-            self._templates[key] = template
+        self._templates: dict[str, Fields] = {}
+        for template in spec.each_flat("templates", at="spec.templates"):
+            name = template.name("name", at="spec.templates: name")
+            if name in self._templates:
+                raise self._file.error(f"two templates are called {name:.80}")
+            self._templates[name] = template
 
     def __contains__(self, template: object) -> bool:
         return template in self._templates
 
-    def template(self, template: str) -> dict[str, Any]:
-        """A template, or {}."""
-        return self._templates.get(template, {})
+    def place(self, template: str) -> Place:
+        """The place of a template."""
+        return self._file.then(": template {:.80}", template)
 
-    def dag_tasks(self, template: str) -> dict[str, dict[str, Any]]:
-        """The tasks of a DAG template.
+    def template(self, name: str) -> Fields:
+        """A template at the place of the file, without any field if there is none of that name."""
+        return self._templates.get(name, Fields({}, self._file))
+
+    def dag_tasks(self, name: str) -> dict[str, Fields]:
+        """The tasks of a DAG template, at the template's place.
 
         Raises:
             InputError: there is no such template, or it is malformed.
         """
-        place = f"{self._name}: template {template:.80}"
-        if template not in self._templates:
-            raise InputError(f"{place}: does not exist")
-        dag = as_mapping(self._templates[template].get("dag"), f"{place}: dag")
-        tasks: dict[str, dict[str, Any]] = {}
-        for entry in as_list(dag.get("tasks"), f"{place}: tasks"):
-            task = as_mapping(entry, f"{place}: tasks")
-            name = as_name(task.get("name"), f"{place}: task name")
-            if name in tasks:
-                raise InputError(f"{place}: two tasks are called {name:.80}")
-            tasks[name] = task
+        place = self.place(name)
+        if name not in self._templates:
+            raise place.error("does not exist")
+        tasks: dict[str, Fields] = {}
+        for task in Fields(self._templates[name].raw, place).flat("dag").each_flat("tasks"):
+            task_name = task.name("name", at="task name")
+            if task_name in tasks:
+                raise place.error(f"two tasks are called {task_name:.80}")
+            tasks[task_name] = task
         return tasks
 
-    def json_value(self, text: str, place: str) -> dict[str, Any]:
+    def json_fields(self, text: str, place: Place) -> Fields:
         """A mapping from JSON text, or from that of the Workflow's argument that the text names.
+
+        Args:
+            text: JSON, or a reference to an argument.
+            place: of the text, and of the mapping.
 
         Raises:
             InputError: no JSON mapping, or no such argument.
         """
         match = _PARAMETER.match(text.strip())
         if match is None:
-            return as_mapping(parse_json(text, place=place), place)
+            return Fields.of(parse_json(text, place=place), place)
         name = match.group(1)
         if name not in self._parsed:
             if name not in self._arguments:
-                raise InputError(f"{place}: Workflow argument {name:.80} does not exist")
-            where = f"{self._name}: argument {name:.80}"
-            value = parse_json(self._arguments[name], place=where)
-            self._parsed[name] = as_mapping(value, where)
-        return self._parsed[name]
+                raise place.error(f"Workflow argument {name:.80} does not exist")
+            where = self._file.then(": argument {:.80}", name)
+            self._parsed[name] = where.mapping(parse_json(self._arguments[name], place=where))
+        return Fields(self._parsed[name], place)
 
     def command_line(self, *templates: str) -> list[str]:
         """Arguments of the container of the first of these templates that has some."""

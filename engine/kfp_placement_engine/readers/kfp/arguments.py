@@ -7,41 +7,38 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, InputError
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import as_flag, as_mapping, as_text, kind_of
+from kfp_placement_engine.readers.fields import Fields, Place, kind_of
 from kfp_placement_engine.readers.text.documents import parse_json
 
 _OLD_TYPES = {"INT": "NUMBER_INTEGER", "DOUBLE": "NUMBER_DOUBLE"}
 _TRUTH = {"true": True, "false": False}
 
 
-def pipeline_arguments(
-    root: dict[str, Any], given: Mapping[str, Any], place: str
-) -> tuple[dict[str, Any], list[str]]:
+def pipeline_arguments(root: Fields, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Values of a pipeline's parameters, and the names of those without one.
 
     Args:
-        root: the pipeline's root component.
+        root: the pipeline's root component, at the place of its file.
         given: what the user gives; text is converted to the parameter's type.
-        place: the file, for messages.
 
     Raises:
         ArgumentError: an argument that the pipeline does not have, or of the wrong type.
         InputError: the definitions are malformed.
     """
-    definitions = as_mapping(root.get("inputDefinitions"), f"{place}: root.inputDefinitions")
-    parameters = as_mapping(definitions.get("parameters"), f"{place}: root parameters")
+    definitions = root.flat("inputDefinitions", at="root.inputDefinitions")
+    parameters = definitions.mapping("parameters", at="root parameters")
     for name in given:
         if name not in parameters:
-            raise ArgumentError(f"{place}: {_unknown(str(name), list(parameters))}")
+            raise ArgumentError(f"{root.place.spelled}: {_unknown(str(name), list(parameters))}")
     values: dict[str, Any] = {}
     missing = []
-    for name, definition in parameters.items():
-        fields = as_mapping(definition, f"{place}: root parameter {name:.80}")
+    named = definitions.each_named("parameters", ": root parameter {:.80}", at="root parameters")
+    for name, fields in named:
         if name in given:
-            values[name] = _typed(name, given[name], fields, place)
+            values[name] = _typed(name, given[name], fields, root.place)
         elif "defaultValue" in fields:
-            values[name] = fields["defaultValue"]
-        elif as_flag(fields.get("isOptional"), f"{place}: root parameter {name:.80}"):
+            values[name] = fields.get("defaultValue")
+        elif fields.flag("isOptional", at=""):
             values[name] = None
         else:
             missing.append(name)
@@ -67,12 +64,12 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"the pipeline has no parameter {name!r:.80}; {hint}"
 
 
-def _typed(name: str, value: Any, definition: dict[str, Any], place: str) -> Any:
-    kind = as_text(
-        definition.get("parameterType") or definition.get("type"), f"{place}: parameter {name:.80}"
+def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:
+    kind = place.then(": parameter {:.80}", name).text(
+        definition.get("parameterType") or definition.get("type")
     )
     kind = _OLD_TYPES.get(kind, kind)
-    where = f"{place}: argument {name:.80}"
+    where = place.then(": argument {:.80}", name)
     if isinstance(value, str) and kind not in ("STRING", ""):
         value = _from_text(value, kind, where)
     checks: dict[str, type | tuple[type, ...]] = {
@@ -88,24 +85,23 @@ def _typed(name: str, value: Any, definition: dict[str, Any], place: str) -> Any
     if expected is not None and (
         not isinstance(value, expected) or (numeric and isinstance(value, bool))
     ):
-        raise ArgumentError(f"{where}: is {kind_of(value)}; the pipeline takes {_words(kind)}")
+        raise where.error(f"is {kind_of(value)}; the pipeline takes {_words(kind)}", ArgumentError)
     if isinstance(value, float) and not math.isfinite(value):
-        raise ArgumentError(f"{where}: {value} is no finite number")
+        raise where.error(f"{value} is no finite number", ArgumentError)
     return value
 
 
-def _from_text(text: str, kind: str, where: str) -> Any:
-    problem = ArgumentError(f"{where}: {text!r:.60} is not {_words(kind)}")
+def _from_text(text: str, kind: str, where: Place) -> Any:
     try:
         if kind == "NUMBER_INTEGER":
             return int(text)
         if kind == "NUMBER_DOUBLE":
             return float(text)
     except ValueError as error:
-        raise problem from error
+        raise _not_of(kind, text, where) from error
     if kind == "BOOLEAN":
         if text.lower() not in _TRUTH:
-            raise problem
+            raise _not_of(kind, text, where)
         return _TRUTH[text.lower()]
     if kind in ("LIST", "STRUCT"):
         try:
@@ -113,6 +109,10 @@ def _from_text(text: str, kind: str, where: str) -> Any:
         except InputError as error:
             raise ArgumentError(str(error)) from error
     return text
+
+
+def _not_of(kind: str, text: str, where: Place) -> InputError:
+    return where.error(f"{text!r:.60} is not {_words(kind)}", ArgumentError)
 
 
 def _words(kind: str) -> str:

@@ -3,13 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.readers.fields import (
-    as_flag,
-    as_list,
-    as_mapping,
-    as_text,
-    as_text_mapping,
-)
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.values import parameter_source, text_with_inputs
 from kfp_placement_engine.readers.tree.expressions import Constant, Expression, Input
 
@@ -21,10 +15,9 @@ class KubernetesConfig:
     the task (`inputs`), which the leaf then reads.
     """
 
-    def __init__(self, config: dict[str, Any], on_pod: Mapping[str, bool], place: str) -> None:
+    def __init__(self, config: Fields, on_pod: Mapping[str, bool]) -> None:
         self._config = config
         self._on_pod = on_pod
-        self._place = place
         self.inputs: dict[str, Expression] = {}
 
     def on_pod(self, field: str) -> bool:
@@ -33,66 +26,60 @@ class KubernetesConfig:
 
     def node_selectors(self) -> tuple[Expression, ...]:
         """Each evaluates to a mapping of labels."""
-        place = f"{self._place}: nodeSelector"
-        selector = as_mapping(self._config.get("nodeSelector"), place)
+        selector = self._config.flat("nodeSelector")
         if not selector or not self.on_pod("KUBERNETES_NODE_SELECTOR"):
             return ()
         if selector.get("nodeSelectorJson") is not None:
-            return (self._parameter(selector["nodeSelectorJson"], "nodeSelector", place),)
-        return (Constant(dict(as_text_mapping(selector.get("labels"), place))),)
+            given = self._config.fields("nodeSelector").fields("nodeSelectorJson", at="")
+            return (self._parameter(given, "nodeSelector"),)
+        return (Constant(selector.text_mapping("labels", at="nodeSelector")),)
 
     def tolerations(self) -> tuple[Expression, ...]:
         """Each evaluates to one toleration or a list."""
         found: list[Expression] = []
         if self.on_pod("KUBERNETES_TOLERATIONS"):
-            for place, entry in self._entries("tolerations"):
+            for entry in self._config.each("tolerations"):
                 if entry.get("tolerationJson") is not None:
-                    found.append(self._parameter(entry["tolerationJson"], place, place))
+                    found.append(self._parameter(entry.flat("tolerationJson", at="")))
                 else:
-                    found.append(Constant(entry))
+                    found.append(Constant(entry.raw))
         return tuple(found)
 
     def affinities(self) -> tuple[Expression, ...]:
         """Each evaluates to a Kubernetes node affinity."""
         found: list[Expression] = []
         if self.on_pod("KUBERNETES_AFFINITY"):
-            for place, entry in self._entries("nodeAffinity"):
+            for entry in self._config.each("nodeAffinity"):
                 if entry.get("nodeAffinityJson") is not None:
-                    found.append(self._parameter(entry["nodeAffinityJson"], place, place))
+                    found.append(self._parameter(entry.flat("nodeAffinityJson", at="")))
                 elif entry.get("matchExpressions") or entry.get("matchFields"):
-                    found.append(Constant(_affinity(entry)))
+                    found.append(Constant(_affinity(entry.raw)))
         return tuple(found)
 
     def claims(self) -> tuple[Expression, ...]:
         """Each evaluates to the name of a claim."""
         found: list[Expression] = []
         if self.on_pod("KUBERNETES_VOLUMES"):
-            for place, entry in self._entries("pvcMount"):
+            for entry in self._config.each("pvcMount"):
                 if entry.get("pvcNameParameter") is not None:
-                    found.append(self._parameter(entry["pvcNameParameter"], place, place))
+                    found.append(self._parameter(entry.flat("pvcNameParameter", at="")))
                 elif "constant" in entry:
-                    found.append(Constant(as_text(entry["constant"], place)))
+                    found.append(Constant(entry.text("constant", at="")))
                 else:
-                    found.append(self._parameter(entry, place, place))
+                    found.append(self._parameter(entry))
         return tuple(found)
 
-    def _entries(self, key: str) -> list[tuple[str, dict[str, Any]]]:
-        place = f"{self._place}: {key}"
-        entries = enumerate(as_list(self._config.get(key), place))
-        return [
-            (f"{place}[{index}]", as_mapping(entry, f"{place}[{index}]"))
-            for index, entry in entries
-        ]
-
-    def _parameter(self, spec: Any, name: str, place: str) -> Expression:
-        source = parameter_source(as_mapping(spec, place), place)
+    def _parameter(self, spec: Fields, name: str = "") -> Expression:
+        """A value from outside of the task; it is an input called as its place unless named."""
+        source = parameter_source(spec)
         if isinstance(source, Constant):
             return text_with_inputs(source.value) if isinstance(source.value, str) else source
+        name = name or spec.place.spelled
         self.inputs[name] = source
         return Input(name)
 
 
-def _affinity(term: dict[str, Any]) -> dict[str, Any]:
+def _affinity(term: Mapping[str, Any]) -> dict[str, Any]:
     """KFP's own form of one term, as Kubernetes writes it; a weight makes it a preference."""
     selector = {key: term[key] for key in ("matchExpressions", "matchFields") if key in term}
     if term.get("weight") is not None:
@@ -102,12 +89,10 @@ def _affinity(term: dict[str, Any]) -> dict[str, Any]:
     return {"requiredDuringSchedulingIgnoredDuringExecution": required}
 
 
-def on_pod_settings(component: dict[str, Any], place: str) -> Mapping[str, bool]:
+def on_pod_settings(component: Fields) -> Mapping[str, bool]:
     """Settings that a component wants for itself (trainer jobs) instead of on its pod."""
     settings: dict[str, bool] = {}
-    listed = as_list(component.get("taskConfigPassthroughs"), f"{place}: taskConfigPassthroughs")
-    for entry in listed:
-        fields = as_mapping(entry, f"{place}: taskConfigPassthroughs")
-        field = as_text(fields.get("field"), f"{place}: taskConfigPassthroughs")
-        settings[field] = as_flag(fields.get("applyToTask"), f"{place}: applyToTask")
+    for entry in component.each_flat("taskConfigPassthroughs"):
+        field = entry.text("field", at="taskConfigPassthroughs")
+        settings[field] = entry.flag("applyToTask")
     return settings

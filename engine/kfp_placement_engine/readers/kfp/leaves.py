@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kfp_placement_engine.model.run_graph import StepKind
-from kfp_placement_engine.readers.fields import (
-    as_count,
-    as_flag,
-    as_mapping,
-    as_number,
-    as_text,
-)
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.kubernetes import KubernetesConfig, on_pod_settings
 from kfp_placement_engine.readers.kfp.values import text_with_inputs
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Constant, Expression, Input
@@ -46,121 +40,118 @@ class LeafWithInputs:
 
 
 def container_leaf(
-    container: dict[str, Any],
-    kubernetes: dict[str, Any],
-    component: dict[str, Any],
-    task: dict[str, Any],
-    place: str,
+    container: Fields, kubernetes: Fields, component: Fields, task: Fields
 ) -> LeafWithInputs:
     """A container task, or one that KFP's driver does itself (createpvc, deletepvc).
+
+    Args:
+        container: the container spec, at the task's place like all others.
+        kubernetes: the Kubernetes config of the executor.
+        component: what the task runs.
+        task: its PipelineTaskSpec.
 
     Raises:
         InputError: malformed.
     """
-    image = as_text(container.get("image"), f"{place}: image")
+    image = container.text("image")
     if image in DRIVER_ONLY_IMAGES:
-        return LeafWithInputs(_driver_leaf(image, component, place), {})
-    config = KubernetesConfig(kubernetes, on_pod_settings(component, place), place)
-    metadata = as_mapping(kubernetes.get("podMetadata"), f"{place}: podMetadata")
-    retry = as_mapping(task.get("retryPolicy"), f"{place}: retryPolicy")
-    retries = as_count(retry.get("maxRetryCount"), f"{place}: maxRetryCount")
-    caching = as_mapping(task.get("cachingOptions"), f"{place}: cachingOptions")
-    resources = as_mapping(container.get("resources"), f"{place}: resources")
+        return LeafWithInputs(_driver_leaf(image, component), {})
+    config = KubernetesConfig(kubernetes, on_pod_settings(component))
+    metadata = kubernetes.flat("podMetadata")
+    retries = task.flat("retryPolicy").count("maxRetryCount")
+    caching = task.flat("cachingOptions")
+    resources = container.flat("resources")
     leaf = Leaf(
         image=text_with_inputs(image),
-        resources=_resources(resources, place) if config.on_pod("RESOURCES") else (),
-        labels=constant_texts(metadata.get("labels"), f"{place}: labels"),
-        annotations=constant_texts(metadata.get("annotations"), f"{place}: annotations"),
+        resources=_resources(resources) if config.on_pod("RESOURCES") else (),
+        labels=constant_texts(metadata, "labels"),
+        annotations=constant_texts(metadata, "annotations"),
         node_selectors=config.node_selectors(),
         affinities=config.affinities(),
         tolerations=config.tolerations(),
         claims=config.claims(),
         attempt_limit=1 + min(retries, _MAX_ATTEMPTS),
-        caching_enabled=as_flag(caching.get("enableCache"), f"{place}: enableCache"),
+        caching_enabled=caching.flag("enableCache"),
         has_driver=True,
-        defaults=input_defaults(component, place),
-        place=place,
+        defaults=input_defaults(component),
+        place=task.place,
     )
     return LeafWithInputs(leaf, config.inputs)
 
 
-def importer_leaf(importer: dict[str, Any], component: dict[str, Any], place: str) -> Leaf:
+def importer_leaf(importer: Fields, component: Fields) -> Leaf:
     """An importer: one pod of KFP's launcher, without driver and without the author's labels.
+
+    Args:
+        importer: its spec, at the task's place.
+        component: what the task runs, at the task's place.
 
     Raises:
         InputError: malformed.
     """
-    workspace = as_flag(importer.get("downloadToWorkspace"), f"{place}: downloadToWorkspace")
+    workspace = importer.flag("downloadToWorkspace")
     return Leaf(
         kind=StepKind.IMPORTER,
         resources=_DRIVER_RESOURCES,
         uses_workspace=workspace,
         fills_workspace=workspace,
-        defaults=input_defaults(component, place),
-        place=place,
+        defaults=input_defaults(component),
+        place=component.place,
     )
 
 
-def _driver_leaf(image: str, component: dict[str, Any], place: str) -> Leaf:
+def _driver_leaf(image: str, component: Fields) -> Leaf:
     return Leaf(
         kind=DRIVER_ONLY_IMAGES[image],
         image=Constant(image),
         resources=_DRIVER_RESOURCES,
         access_modes=Input("access_modes"),
         claim_name=Input("pvc_name"),
-        defaults=input_defaults(component, place),
-        place=place,
+        defaults=input_defaults(component),
+        place=component.place,
     )
 
 
-def input_defaults(component: dict[str, Any], place: str) -> dict[str, Any]:
+def input_defaults(component: Fields) -> dict[str, Any]:
     """Default values of a component's input parameters.
 
     Raises:
         InputError: malformed.
     """
-    definitions = as_mapping(component.get("inputDefinitions"), f"{place}: inputDefinitions")
-    parameters = as_mapping(definitions.get("parameters"), f"{place}: input parameters")
-    defaults = {}
-    for name, definition in parameters.items():
-        fields = as_mapping(definition, f"{place}: input parameter {name:.80}")
-        if "defaultValue" in fields:
-            defaults[name] = fields["defaultValue"]
-    return defaults
+    definitions = component.flat("inputDefinitions")
+    named = definitions.each_named("parameters", ": input parameter {:.80}", at="input parameters")
+    return {name: fields.get("defaultValue") for name, fields in named if "defaultValue" in fields}
 
 
-def _resources(resources: dict[str, Any], place: str) -> tuple[ResourceSpec, ...]:
-    accelerator = as_mapping(resources.get("accelerator"), f"{place}: accelerator")
+def _resources(resources: Fields) -> tuple[ResourceSpec, ...]:
+    accelerator = resources.flat("accelerator")
     specs = [
         ResourceSpec(
             Constant("cpu"),
-            _amount(resources, "resourceCpuRequest", "cpuRequest", "", place),
-            _amount(resources, "resourceCpuLimit", "cpuLimit", "", place),
+            _amount(resources, "resourceCpuRequest", "cpuRequest", ""),
+            _amount(resources, "resourceCpuLimit", "cpuLimit", ""),
         ),
         ResourceSpec(
             Constant("memory"),
-            _amount(resources, "resourceMemoryRequest", "memoryRequest", "G", place),
-            _amount(resources, "resourceMemoryLimit", "memoryLimit", "G", place),
+            _amount(resources, "resourceMemoryRequest", "memoryRequest", "G"),
+            _amount(resources, "resourceMemoryLimit", "memoryLimit", "G"),
         ),
     ]
-    kind = _either(accelerator, "resourceType", "type", place)
-    count = _either(accelerator, "resourceCount", "count", place)
+    kind = _either(accelerator, "resourceType", "type")
+    count = _either(accelerator, "resourceCount", "count")
     if kind != EMPTY and count not in (EMPTY, Constant("0")):
         specs.append(ResourceSpec(kind, None, count))
     return tuple(specs)
 
 
-def _amount(
-    resources: dict[str, Any], new: str, old: str, unit: str, place: str
-) -> Expression | None:
+def _amount(resources: Fields, new: str, old: str, unit: str) -> Expression | None:
     """The text field if it is set, else the older number of cores or GB."""
-    text = as_text(resources.get(new), f"{place}: {new}")
+    text = resources.text(new)
     if text:
         return text_with_inputs(text)
-    number = as_number(resources.get(old), f"{place}: {old}")
+    number = resources.number(old)
     return Constant(f"{number:.9f}{unit}") if number else None
 
 
-def _either(fields: dict[str, Any], new: str, old: str, place: str) -> Expression:
-    text = as_text(fields.get(new), f"{place}: {new}") or as_text(fields.get(old), place)
-    return text_with_inputs(text)
+def _either(fields: Fields, new: str, old: str) -> Expression:
+    return text_with_inputs(fields.text(new) or fields.text(old, at=""))

@@ -1,11 +1,11 @@
 """KFP pipeline packages (IR YAML, both documents) -> task tree."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import as_mapping, as_name, as_text, as_texts
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,
@@ -21,10 +21,12 @@ from kfp_placement_engine.readers.kfp.tasks import (
     read_task,
 )
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.tasks import (
     MAX_TREE_DEPTH,
     WORKSPACE_CLAIM,
     Dag,
+    Leaf,
     Task,
     TaskTree,
 )
@@ -52,15 +54,15 @@ def package_tree(
         InputError: malformed, or arguments that do not fit.
         LimitError: nested too deep.
     """
-    info = as_mapping(pipeline.get("pipelineInfo"), f"{name}: pipelineInfo")
-    root = as_mapping(pipeline.get("root"), f"{name}: root")
+    package = Fields(pipeline, Place(name))
+    info, root = package.fields("pipelineInfo"), package.flat("root")
     if "dag" not in root:
         raise InputError(f"{name}: root: has no dag; is this a component instead of a pipeline?")
-    reader = _PackageReader(pipeline, platform, name)
-    arguments, missing = pipeline_arguments(root, options.arguments, name)
+    reader = _PackageReader(package, Fields(platform, package.place))
+    arguments, missing = pipeline_arguments(root, options.arguments)
     dag = reader.dag("root", root)
     return TaskTree(
-        name=as_text(info.get("name"), f"{name}: pipelineInfo.name") or name,
+        name=info.text("name") or name,
         source=SOURCE,
         root=dag,
         arguments=arguments,
@@ -68,15 +70,15 @@ def package_tree(
         has_drivers=True,
         run_claims=reader.run_claims(),
         notices=(
-            *_version_notices(pipeline, name),
+            *_version_notices(package),
             *missing_notices(missing),
             *reader.notices,
         ),
     )
 
 
-def _version_notices(pipeline: dict[str, Any], name: str) -> list[Notice]:
-    version = as_text(pipeline.get("schemaVersion"), f"{name}: schemaVersion")
+def _version_notices(package: Fields) -> list[Notice]:
+    version = package.text("schemaVersion")
     if not version or version.split(".")[0] == "2":
         return []
     message = f"schema version {version:.20} is not 2.x; the package is read as far as it is known"
@@ -84,145 +86,145 @@ def _version_notices(pipeline: dict[str, Any], name: str) -> list[Notice]:
 
 
 class _PackageReader:
-    def __init__(self, pipeline: dict[str, Any], platform: dict[str, Any], name: str) -> None:
-        self._name = name
-        self._components = as_mapping(pipeline.get("components"), f"{name}: components")
-        deployment = as_mapping(pipeline.get("deploymentSpec"), f"{name}: deploymentSpec")
-        self._executors = as_mapping(deployment.get("executors"), f"{name}: executors")
-        platforms = as_mapping(platform.get("platforms"), f"{name}: platforms")
-        self._platform = as_mapping(platforms.get("kubernetes"), f"{name}: platforms.kubernetes")
-        configs = as_mapping(self._platform.get("deploymentSpec"), f"{name}: platforms.kubernetes")
-        self._configs = as_mapping(configs.get("executors"), f"{name}: platforms.kubernetes")
+    def __init__(self, package: Fields, platform: Fields) -> None:
+        self._file = package.place
+        self._components = package.mapping("components")
+        self._executors = package.flat("deploymentSpec").mapping("executors")
+        self._platform = platform.fields("platforms").fields("kubernetes")
+        self._configs = self._platform.flat("deploymentSpec", at="").mapping("executors", at="")
         self._dags: dict[str, Dag] = {}
         self._open: list[str] = []
         self.notices: list[Notice] = []
 
     def run_claims(self) -> dict[str, tuple[str, ...]]:
         """The run's workspace, if the package asks for one."""
-        place = f"{self._name}: platforms.kubernetes.pipelineConfig"
-        config = as_mapping(self._platform.get("pipelineConfig"), place)
+        config = self._platform.fields("pipelineConfig")
         if config.get("workspace") is None:
             return {}
-        workspace = as_mapping(config["workspace"], f"{place}.workspace")
-        kubernetes = as_mapping(workspace.get("kubernetes"), f"{place}.workspace")
-        patch = as_mapping(kubernetes.get("pvcSpecPatch"), f"{place}.workspace")
-        modes = as_texts(patch.get("accessModes"), f"{place}.workspace: accessModes")
-        return {WORKSPACE_CLAIM: modes}
+        workspace = Fields.of(config.get("workspace"), config.place.then(".workspace"))
+        patch = workspace.flat("kubernetes", at="").flat("pvcSpecPatch", at="")
+        return {WORKSPACE_CLAIM: patch.texts("accessModes")}
 
-    def dag(self, name: str, component: dict[str, Any]) -> Dag:
+    def dag(self, name: str, component: Fields) -> Dag:
         """The DAG of a component; one object however often it is used."""
         if name in self._dags:
             return self._dags[name]
         if name in self._open:
-            raise InputError(f"{self._name}: component {name:.80} contains itself")
+            raise self._file.error(f"component {name:.80} contains itself")
         if len(self._open) > MAX_TREE_DEPTH:
-            raise LimitError(f"{self._name}: pipelines nested deeper than {MAX_TREE_DEPTH} levels")
-        place = f"{self._name}: {name:.80}"
+            raise self._file.error(
+                f"pipelines nested deeper than {MAX_TREE_DEPTH} levels", LimitError
+            )
+        component = Fields(component.raw, self._file.then(": {:.80}", name))
         self._open.append(name)
-        body = as_mapping(component.get("dag"), f"{place}: dag")
-        specs = {
-            task: as_mapping(spec, f"{place}: task {task:.80}")
-            for task, spec in as_mapping(body.get("tasks"), f"{place}: tasks").items()
-        }
-        tasks = self._tasks(specs, place)
-        parameters, artifacts = dag_outputs(component, place)
-        dag = Dag(tasks, parameters, artifacts, input_defaults(component, place), place)
+        specs = dict(component.flat("dag").each_named("tasks", ": task {:.80}"))
+        tasks = self._tasks(specs, component.place)
+        parameters, artifacts = dag_outputs(component)
+        dag = Dag(tasks, parameters, artifacts, input_defaults(component), component.place)
         self._dags[name] = dag
         self._open.pop()
         return dag
 
-    def _tasks(self, specs: dict[str, dict[str, Any]], place: str) -> dict[str, Task]:
+    def _tasks(self, specs: dict[str, Fields], place: Place) -> dict[str, Task]:
         exits = exit_targets(specs, lambda task: self._can_have_exit(specs[task], place), place)
         tasks = {}
         for name, spec in specs.items():
-            where = f"{place}: task {as_name(name, place):.80}"
+            place.name(name)
             if name in exits and not exits[name]:
                 self.notices.append(
                     Notice(
                         "exit-task-lost",
-                        f"{where}: KFP never runs this exit task: it attaches at most one, and "
-                        "none to loops, importers and volume claims",
+                        f"{spec.place.spelled}: KFP never runs this exit task: it attaches at most"
+                        " one, and none to loops, importers and volume claims",
                     )
                 )
                 continue
-            body, inputs = self._body(spec, where)
-            waits = dependencies(spec, where)
+            body, inputs = self._body(spec)
+            waits = dependencies(spec)
             tasks[name] = read_task(
                 name,
                 spec,
                 body,
-                where,
                 depends_on=() if name in exits else waits,
                 exit_of=exits.get(name, ()),
                 extra_inputs=inputs,
             )
         return tasks
 
-    def _component(self, spec: dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
-        reference = as_mapping(spec.get("componentRef"), f"{place}: componentRef")
-        name = as_name(reference.get("name"), f"{place}: componentRef.name")
+    def _component(self, spec: Fields) -> tuple[str, Fields]:
+        """The component that a task names, as a part of the task."""
+        name = spec.fields("componentRef").name("name")
         if name not in self._components:
-            raise InputError(f"{place}: component {name!r:.80} does not exist")
-        return name, as_mapping(self._components[name], f"{self._name}: {name:.80}")
+            raise spec.error(f"component {name!r:.80} does not exist")
+        component = self._file.then(": {:.80}", name).mapping(self._components[name])
+        return name, Fields(component, spec.place)
 
-    def _body(self, spec: dict[str, Any], place: str) -> tuple[Any, dict[str, Any]]:
-        name, component = self._component(spec, place)
+    def _body(self, spec: Fields) -> tuple[Leaf | Dag, Mapping[str, Expression]]:
+        name, component = self._component(spec)
         if "dag" in component:
             return self.dag(name, component), {}
-        found = self._leaf(component, spec, place)
-        return found.leaf, dict(found.inputs)
+        found = self._leaf(component, spec)
+        return found.leaf, found.inputs
 
-    def _executor(self, component: dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
-        label = as_text(component.get("executorLabel"), f"{place}: executorLabel")
+    def _executor(self, component: Fields) -> tuple[str, Fields]:
+        """The executor of a task's component, as a part of the task, and its label."""
+        label = component.text("executorLabel")
         if not label:
-            raise InputError(
-                f"{place}: its component has neither dag nor executorLabel, so KFP cannot run it; "
+            raise component.error(
+                "its component has neither dag nor executorLabel, so KFP cannot run it; "
                 "compile the pipeline again, and give groups of nested pipelines other names"
             )
         if label not in self._executors:
-            raise InputError(f"{place}: executor {label!r:.80} does not exist")
-        return label, as_mapping(self._executors[label], f"{self._name}: executor {label:.80}")
+            raise component.error(f"executor {label!r:.80} does not exist")
+        executor = self._file.then(": executor {:.80}", label).mapping(self._executors[label])
+        return label, Fields(executor, component.place)
 
-    def _leaf(self, component: dict[str, Any], spec: dict[str, Any], place: str) -> LeafWithInputs:
-        label, executor = self._executor(component, place)
+    def _leaf(self, component: Fields, spec: Fields) -> LeafWithInputs:
+        label, executor = self._executor(component)
         if executor.get("importer") is not None:
-            importer = as_mapping(executor["importer"], f"{place}: importer")
-            return LeafWithInputs(importer_leaf(importer, component, place), {})
+            return LeafWithInputs(importer_leaf(executor.flat("importer"), component), {})
         if executor.get("container") is None:
-            kinds = ", ".join(executor) or "nothing"
-            raise InputError(f"{place}: runs {kinds:.80}, which KFP on Kubernetes cannot run")
-        container = as_mapping(executor["container"], f"{place}: container")
-        config = as_mapping(self._configs.get(label), f"{self._name}: platform of {label:.80}")
-        return container_leaf(container, config, component, spec, place)
+            kinds = ", ".join(executor.raw) or "nothing"
+            raise spec.error(f"runs {kinds:.80}, which KFP on Kubernetes cannot run")
+        container = executor.flat("container")
+        config = self._file.then(": platform of {:.80}", label).mapping(self._configs.get(label))
+        return container_leaf(container, Fields(config, spec.place), component, spec)
 
-    def _can_have_exit(self, spec: dict[str, Any], place: str) -> bool:
+    def _can_have_exit(self, spec: Fields, place: Place) -> bool:
         """KFP's compiler attaches exit tasks to containers and DAGs only."""
         if spec.get("parameterIterator") is not None or spec.get("artifactIterator") is not None:
             return False
-        _, component = self._component(spec, place)
+        _, component = self._component(Fields(spec.raw, place))
         if "dag" in component:
             return True
-        _, executor = self._executor(component, place)
-        container = as_mapping(executor.get("container"), f"{place}: container")
-        image = as_text(container.get("image"), f"{place}: image")
+        _, executor = self._executor(component)
+        image = executor.flat("container").text("image")
         return "container" in executor and image not in DRIVER_ONLY_IMAGES
 
 
 def exit_targets(
-    specs: dict[str, dict[str, Any]], can_have_exit: Callable[[str], bool], place: str
+    specs: dict[str, Fields], can_have_exit: Callable[[str], bool], place: Place
 ) -> dict[str, tuple[str, ...]]:
     """Exit tasks of a DAG and the tasks after which each runs; none = it never runs.
 
     As KFP's compiler does it: every task that an exit task waits for gets it as its exit hook, and
     of two exit tasks of one task the last by name wins.
+
+    Args:
+        specs: PipelineTaskSpecs of the DAG, by the task's name.
+        can_have_exit: whether a task, by name, may get an exit hook.
+        place: of the DAG.
+
+    Raises:
+        InputError: a spec is malformed, or an exit task waits for a task that does not exist.
     """
-    exits = [name for name in sorted(specs) if is_exit_task(specs[name], place)]
+    exits = [name for name in sorted(specs) if is_exit_task(Fields(specs[name].raw, place))]
     owner: dict[str, str] = {}
     for name in exits:
-        for other in dependencies(specs[name], f"{place}: task {name:.80}"):
+        for other in dependencies(specs[name]):
             if other not in specs:
-                raise InputError(
-                    f"{place}: task {name!r:.80} waits for {other!r:.80}, which does not exist"
+                raise place.error(
+                    f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
                 )
             owner[other] = name
     targets: dict[str, list[str]] = {name: [] for name in exits}

@@ -1,9 +1,8 @@
 """Where KFP's inputs come from: constants, inputs of the DAG, outputs of tasks, text with gaps."""
 
 import re
-from typing import Any
 
-from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,
@@ -32,35 +31,36 @@ def text_with_inputs(text: str) -> Expression:
     return parts[0] if len(parts) == 1 else Joined(tuple(parts))
 
 
-def parameter_source(spec: dict[str, Any], place: str) -> Expression:
+def parameter_source(spec: Fields) -> Expression:
     """Where a task's input parameter comes from, in the enclosing DAG.
 
     Raises:
         InputError: malformed.
     """
+    spec = spec.closed()
     source: Expression
     if "componentInputParameter" in spec:
-        source = Input(as_text(spec["componentInputParameter"], place))
+        source = Input(spec.text("componentInputParameter"))
     elif "taskOutputParameter" in spec:
-        output = as_mapping(spec["taskOutputParameter"], place)
-        task = as_text(output.get("producerTask"), place)
-        source = TaskOutput(task, as_text(output.get("outputParameterKey"), place))
+        output = spec.flat("taskOutputParameter")
+        task = output.text("producerTask")
+        source = TaskOutput(task, output.text("outputParameterKey"))
     elif "runtimeValue" in spec:
-        source = _runtime_value(as_mapping(spec["runtimeValue"], place), place)
+        source = _runtime_value(spec.flat("runtimeValue"))
     else:
         source = Runtime()
-    selector = as_text(spec.get("parameterExpressionSelector"), place)
+    selector = spec.text("parameterExpressionSelector")
     if not selector:
         return source
     match = _SELECTOR.match(selector)
     return Selected(source, match.group(1)) if match else Runtime()
 
 
-def _runtime_value(value: dict[str, Any], place: str) -> Expression:
+def _runtime_value(value: Fields) -> Expression:
     if "constant" in value:
-        return Constant(value["constant"])
+        return Constant(value.get("constant"))
     if "runtimeParameter" in value:
-        return Input(as_text(value["runtimeParameter"], place))
+        return Input(value.text("runtimeParameter"))
     # Packages of schema 2.0: {"constantValue": {"intValue": "3"}}.
-    constants = list(as_mapping(value.get("constantValue"), place).values())
+    constants = list(value.mapping("constantValue").values())
     return Constant(constants[0]) if constants else Runtime()

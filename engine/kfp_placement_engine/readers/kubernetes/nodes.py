@@ -184,4 +184,4 @@ def _size_bytes(image: Fields) -> int:
     try:
         return parse_resource("sizeBytes", image.get("sizeBytes", 0))
     except QuantityError as error:
-        raise QuantityError(f"{image.where('image').spelled}: {error}") from error
+        raise image.where("image").error(f"{error}", QuantityError) from error

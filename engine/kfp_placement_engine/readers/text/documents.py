@@ -13,6 +13,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.readers.fields import Place
 from kfp_placement_engine.readers.text.yaml_events import load_yaml
 
 RUN_MAX_BYTES = 16 * 2**20
@@ -89,7 +90,7 @@ def load_documents(
     return documents
 
 
-def parse_json(text: str, *, place: str) -> Any:
+def parse_json(text: str, *, place: Place) -> Any:
     """Read JSON text that stands inside a file, such as an argument of a Workflow.
 
     Args:
@@ -102,7 +103,7 @@ def parse_json(text: str, *, place: str) -> Any:
     """
     values = _load_json(text, text.encode("utf-8", "replace"), place)
     if len(values) != 1:
-        raise InputError(f"{place}: {len(values)} JSON values; exactly one is expected")
+        raise place.error(f"{len(values)} JSON values; exactly one is expected")
     return values[0]
 
 
@@ -124,7 +125,7 @@ def _load(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> l
     if text[start] not in "{[":
         return _load_yaml(data, name, progress)
     try:
-        return _load_json(text, data, name, progress, drop)
+        return _load_json(text, data, Place(name), progress, drop)
     except LimitError:
         raise
     except InputError:
@@ -164,14 +165,14 @@ def _load_yaml(data: bytes, name: str, progress: Progress) -> list[Any]:
 def _load_json(
     text: str,
     data: bytes,
-    name: str,
+    place: Place,
     progress: Progress = no_progress,
     drop: frozenset[str] = frozenset(),
 ) -> list[Any]:
     if _nested_deeper(data, MAX_DEPTH):
-        raise LimitError(f"{name}: nested deeper than {MAX_DEPTH} levels")
+        raise place.error(f"nested deeper than {MAX_DEPTH} levels", LimitError)
     decoder = json.JSONDecoder(
-        object_pairs_hook=_object_hook(name, data.count(b"{"), progress, drop),
+        object_pairs_hook=_object_hook(place, data.count(b"{"), progress, drop),
         parse_constant=_refuse_constant,
     )
     values: list[Any] = []
@@ -183,16 +184,17 @@ def _load_json(
             position = _skip_space(text, position)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{name}, line {error.lineno}: no valid JSON: {error.msg} (column {error.colno})"
+            f"{place.spelled}, line {error.lineno}: no valid JSON: {error.msg}"
+            f" (column {error.colno})"
         ) from error
     except _DuplicateKeyError as error:
-        raise InputError(f"{name}: key {error.key!r:.80} stands twice in one object") from error
+        raise place.error(f"key {error.key!r:.80} stands twice in one object") from error
     except RecursionError as error:
-        raise LimitError(f"{name}: nested too deep") from error
+        raise place.error("nested too deep", LimitError) from error
     except ValueError as error:
-        raise InputError(f"{name}: no valid JSON: {error!s:.120}") from error
+        raise place.error(f"no valid JSON: {error!s:.120}") from error
     if _SURROGATE_ESCAPE.search(text):
-        _refuse_surrogates(values, name)
+        _refuse_surrogates(values, place)
     return [value for value in values if value is not None]
 
 
@@ -203,16 +205,15 @@ class _DuplicateKeyError(Exception):
 
 
 def _object_hook(
-    name: str, total: int, progress: Progress, drop: frozenset[str]
+    place: Place, total: int, progress: Progress, drop: frozenset[str]
 ) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     done = 0
-    label = f"reading {name}"
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal done
         done += 1
         if done % _PROGRESS_OBJECTS == 0:
-            progress(min(1.0, done / max(1, total)), label)
+            progress(min(1.0, done / max(1, total)), f"reading {place.spelled}")
         values = dict(pairs)
         if len(values) != len(pairs):
             counts = Counter(key for key, _ in pairs)
@@ -250,7 +251,7 @@ def _nested_deeper(data: bytes, limit: int) -> bool:
     return bool(brackets)
 
 
-def _refuse_surrogates(values: list[Any], name: str) -> None:
+def _refuse_surrogates(values: list[Any], place: Place) -> None:
     """Half a character cannot be written to any output."""
     waiting: list[Any] = list(values)
     while waiting:
@@ -264,4 +265,4 @@ def _refuse_surrogates(values: list[Any], name: str) -> None:
             try:
                 value.encode("utf-8")
             except UnicodeEncodeError as error:
-                raise InputError(f"{name}: {value!r:.60} holds half a surrogate pair") from error
+                raise place.error(f"{value!r:.60} holds half a surrogate pair") from error

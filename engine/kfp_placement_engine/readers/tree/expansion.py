@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expansion_results import (
@@ -73,7 +73,7 @@ class _Expander:
             inputs.setdefault(name, Missing(name))
         self._dag(self._tree.root, Place(), inputs, {})
         if not self._steps:
-            raise InputError(f"{self._tree.root.place}: holds no step; nothing can be planned")
+            raise self._tree.root.place.error("holds no step; nothing can be planned")
         self._widths.check_used()
         return RunGraph(
             name=self._tree.name,
@@ -230,28 +230,32 @@ class _Expander:
 
     def _add_step(self, step: Step) -> None:
         if step.name in self._steps:
-            raise InputError(
-                f"{self._tree.root.place}: two steps are called {step.name!r:.120}; rename one task"
+            raise self._tree.root.place.error(
+                f"two steps are called {step.name!r:.120}; rename one task"
             )
         self._steps[step.name] = step
         self._dependencies += len(step.depends_on)
         if len(self._steps) > self._options.max_steps:
-            raise LimitError(
-                f"{self._tree.root.place}: more than {self._options.max_steps} steps; "
-                "make its loops narrower or split the pipeline"
+            raise self._tree.root.place.error(
+                f"more than {self._options.max_steps} steps; "
+                "make its loops narrower or split the pipeline",
+                LimitError,
             )
         if self._dependencies > self._options.max_dependencies:
-            raise LimitError(
-                f"{self._tree.root.place}: more than {self._options.max_dependencies} dependencies"
-                " between single steps; put a collecting step between wide loops"
+            raise self._tree.root.place.error(
+                f"more than {self._options.max_dependencies} dependencies"
+                " between single steps; put a collecting step between wide loops",
+                LimitError,
             )
 
     def _add_group(self, group: Group) -> None:
         if len(self._groups) > 3 * self._options.max_steps:
-            raise LimitError(f"{self._tree.root.place}: too many nested pipelines and iterations")
+            raise self._tree.root.place.error(
+                "too many nested pipelines and iterations", LimitError
+            )
         if group.name in self._groups:
-            raise InputError(
-                f"{self._tree.root.place}: two groups are called {group.name!r:.120}; rename one"
+            raise self._tree.root.place.error(
+                f"two groups are called {group.name!r:.120}; rename one"
             )
         self._groups[group.name] = group
 

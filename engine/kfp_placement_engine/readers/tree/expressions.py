@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import as_count
+from kfp_placement_engine.readers.fields import Place
 from kfp_placement_engine.readers.tree.values import (
     UNKNOWN,
     Known,
@@ -22,6 +22,8 @@ from kfp_placement_engine.readers.tree.values import (
 
 MAX_SEQUENCE = 100_000
 """Longest number sequence that is written out; runs are limited to far fewer steps."""
+
+_SEQUENCE = Place("sequence")
 
 MAX_JOINED = 2**20
 """Longest text put together from parts: text that doubles at each level would fill the memory."""
@@ -237,6 +239,6 @@ class NumberSequence:
 def _number(expression: Expression, scope: Scope) -> int | None:
     text = known_text(expression.evaluate(scope))
     try:
-        return as_count(text or "unknown", "sequence", maximum=MAX_SEQUENCE)
+        return _SEQUENCE.count(text or "unknown", maximum=MAX_SEQUENCE)
     except InputError:
         return None

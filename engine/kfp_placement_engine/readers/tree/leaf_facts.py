@@ -15,7 +15,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import HintsError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.run_graph import DurationSource, NodeAffinity, Toleration
-from kfp_placement_engine.readers.fields import Fields, Place, as_mapping, as_text_mapping
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import (
     merge_affinities,
     read_node_affinity,
@@ -183,14 +183,15 @@ def _hints(annotations: Mapping[str, str], warnings: list[tuple[str, str]]) -> S
 
 def _node_selector(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> dict[str, str]:
     selector: dict[str, str] = {}
+    place = leaf.place.field("node selector")
     for value in _known(leaf, leaf.node_selectors, scope, "node selector", warnings):
-        selector.update(as_text_mapping(value, f"{leaf.place}: node selector"))
+        selector.update(place.text_mapping(value))
     return selector
 
 
 def _affinity(leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]) -> NodeAffinity:
     values = _known(leaf, leaf.affinities, scope, "node affinity", warnings)
-    place = Place(leaf.place).field("node affinity")
+    place = leaf.place.field("node affinity")
     return merge_affinities([read_node_affinity(Fields.of(value, place)) for value in values])
 
 
@@ -198,7 +199,7 @@ def _tolerations(
     leaf: Leaf, scope: Scope, warnings: list[tuple[str, str]]
 ) -> tuple[Toleration, ...]:
     values = _known(leaf, leaf.tolerations, scope, "toleration", warnings)
-    place = Place(leaf.place).field("tolerations")
+    place = leaf.place.field("tolerations")
     return tuple(entry for value in values for entry in read_tolerations(value, place))
 
 
@@ -215,7 +216,7 @@ def _known(
         value = expression.evaluate(scope)
         if isinstance(value, Known) and not _has_gap(value.value):
             if isinstance(value.value, str) and value.value:
-                values.append(parse_json(value.value, place=f"{leaf.place}: {what}"))
+                values.append(parse_json(value.value, place=leaf.place.field(what)))
             elif value.value is not None:
                 values.append(value.value)
         else:
@@ -233,16 +234,20 @@ def _has_gap(value: Any) -> bool:
     return isinstance(value, Unknown) or (isinstance(value, str) and _GAP in value)
 
 
-def constant_texts(entries: Any, place: str) -> dict[str, Expression]:
+def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:
     """A mapping of texts that stands in the file, as expressions.
 
     A number or truth value stays one, so that it can be told; as a text it is what YAML shows.
 
+    Args:
+        fields: what holds the mapping.
+        key: of the mapping in it.
+
     Raises:
         InputError: it is no mapping, or a value is a mapping or a list.
     """
-    texts = as_text_mapping(entries, place)
-    plain = {str(key): value for key, value in as_mapping(entries, place).items()}
+    texts = fields.text_mapping(key)
+    plain = {str(name): value for name, value in fields.mapping(key).items()}
     return {
-        key: Constant(text if plain[key] is None else plain[key]) for key, text in texts.items()
+        name: Constant(text if plain[name] is None else plain[name]) for name, text in texts.items()
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES, format_resource, parse_resource
 from kfp_placement_engine.model.resources import add_to
+from kfp_placement_engine.readers.fields import Place
 from kfp_placement_engine.readers.tree.expressions import Expression, Scope
 from kfp_placement_engine.readers.tree.tasks import ResourceSpec
 from kfp_placement_engine.readers.tree.values import known_text
@@ -28,7 +29,7 @@ class LeafResources:
     warnings: tuple[tuple[str, str], ...]
 
 
-def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: str) -> LeafResources:
+def read_resources(specs: Iterable[ResourceSpec], scope: Scope, place: Place) -> LeafResources:
     """Evaluate what the containers ask for.
 
     Args:
@@ -72,7 +73,7 @@ def gapless(text: str | None) -> str | None:
 
 
 def _amount(
-    name: str, expression: Expression | None, scope: Scope, place: str
+    name: str, expression: Expression | None, scope: Scope, place: Place
 ) -> tuple[int | None, bool]:
     """The amount, or None where none is asked for; and whether that is known before the run."""
     text = "" if expression is None else gapless(known_text(expression.evaluate(scope)))
@@ -81,7 +82,7 @@ def _amount(
     try:
         return parse_resource(name, text), True
     except QuantityError as error:
-        raise QuantityError(f"{place}: {error}") from error
+        raise place.error(f"{error}", QuantityError) from error
 
 
 def _surprises(name: str, request: int, limit: int | None) -> Iterator[tuple[str, str]]:

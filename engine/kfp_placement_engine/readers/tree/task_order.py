@@ -3,7 +3,7 @@
 import heapq
 import re
 
-from kfp_placement_engine.exceptions import InputError, LimitError
+from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.tasks import MAX_TREE_DEPTH, Dag, Task
@@ -38,8 +38,8 @@ def ordered_tasks(dag: Dag) -> list[Task]:
         waiting[name] = len(before)
         for other in before:
             if other not in dag.tasks:
-                raise InputError(
-                    f"{dag.place}: task {name!r:.80} waits for {other!r:.80}, which does not exist"
+                raise dag.place.error(
+                    f"task {name!r:.80} waits for {other!r:.80}, which does not exist"
                 )
             successors.setdefault(other, []).append(name)
     ready = [(natural_key(name), name) for name, count in waiting.items() if count == 0]
@@ -54,8 +54,8 @@ def ordered_tasks(dag: Dag) -> list[Task]:
                 heapq.heappush(ready, (natural_key(other), other))
     if len(order) < len(dag.tasks):
         circle = sorted((name for name, count in waiting.items() if count), key=natural_key)
-        raise InputError(
-            f"{dag.place}: tasks wait for each other in a circle, among them "
+        raise dag.place.error(
+            "tasks wait for each other in a circle, among them "
             + ", ".join(f"{name:.80}" for name in circle[:5])
         )
     return order
@@ -74,7 +74,7 @@ def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: i
     if id(dag) in known:
         return known[id(dag)]
     if depth > MAX_TREE_DEPTH:
-        raise LimitError(f"{dag.place}: pipelines nested deeper than {MAX_TREE_DEPTH} levels")
+        raise dag.place.error(f"pipelines nested deeper than {MAX_TREE_DEPTH} levels", LimitError)
     total = 0
     for task in dag.tasks.values():
         steps = 0 if task.body is None else 1
@@ -85,9 +85,10 @@ def _least_steps(dag: Dag, options: ReadOptions, known: dict[int, int], depth: i
             steps *= 1 if items is None else len(items)
         total += steps
         if total > options.max_steps:
-            raise LimitError(
-                f"{dag.place}: at least {total} steps with task {task.name!r:.80}; "
-                f"a run may have at most {options.max_steps}: make its loops narrower"
+            raise dag.place.error(
+                f"at least {total} steps with task {task.name!r:.80}; "
+                f"a run may have at most {options.max_steps}: make its loops narrower",
+                LimitError,
             )
     known[id(dag)] = total
     return total

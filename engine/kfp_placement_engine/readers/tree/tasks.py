@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kfp_placement_engine.model.run_graph import Notice, StepKind
+from kfp_placement_engine.readers.fields import Place
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
+
+NOWHERE = Place("")
+"""The place of a task that is not read from a file."""
 
 MAX_TREE_DEPTH = 50
 """DAGs nested deeper are refused: the deepest known pipelines reach 6."""
@@ -65,7 +69,7 @@ class Leaf:
     caching_enabled: bool = False
     has_driver: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    place: str = ""
+    place: Place = NOWHERE
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Dag:
     parameter_outputs: Mapping[str, OutputSources] = field(default_factory=dict)
     artifact_outputs: Mapping[str, OutputSources] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    place: str = ""
+    place: Place = NOWHERE
 
 
 @dataclass(frozen=True)

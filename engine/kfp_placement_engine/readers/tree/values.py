@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.fields import scalar_text
+from kfp_placement_engine.readers.fields import Place, scalar_text
 from kfp_placement_engine.readers.text.documents import parse_json
 
 
@@ -37,6 +37,8 @@ class Missing:
 
 Value = Known | Produced | Unknown | Missing
 UNKNOWN: Final = Unknown()
+
+_VALUE = Place("value")
 
 
 def known_text(value: Value) -> str | None:
@@ -79,7 +81,7 @@ def parsed(value: Value) -> Any:
         return None
     if isinstance(value.value, str):
         try:
-            return parse_json(value.value, place="value")
+            return parse_json(value.value, place=_VALUE)
         except InputError:
             return None
     return value.value
