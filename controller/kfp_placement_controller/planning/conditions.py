@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.placement import ConditionReason, ConditionType, Phase
@@ -34,17 +35,18 @@ def conditions(
     return tuple(_condition(finding, known.get(finding.type), now) for finding in findings)
 
 
-def findings(run: TrackedRun, planning_problem: str, rows_problem: str) -> list[Finding]:
+def findings(variant: RunVariant, planning_problem: str, rows_problem: str) -> list[Finding]:
     """What there is to say of a run.
 
     Args:
-        run: as of its last look.
+        variant: of the run, as of its last look.
         planning_problem: why there is no plan, or no better one, or "".
         rows_problem: why rows are missing, or "".
     """
-    found = [_planned(run, planning_problem)]
-    if run.plan is not None and not run.refused:
-        found += [_schedulable(run), _latency(run), _rows(run, rows_problem)]
+    run = variant.run
+    found = [_planned(variant, planning_problem)]
+    if isinstance(variant, PlannedRun):
+        found += [_schedulable(variant), _latency(variant), _rows(run, rows_problem)]
     if run.observed.ended:
         well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
@@ -54,7 +56,7 @@ def findings(run: TrackedRun, planning_problem: str, rows_problem: str) -> list[
 
 def phase(run: TrackedRun) -> Phase:
     """Where the run is."""
-    if run.refused:
+    if isinstance(run.variant, RefusedRun):
         return Phase.REFUSED
     if run.observed.ended:
         return Phase.SUCCEEDED if run.observed.state.end is RunEnd.SUCCEEDED else Phase.FAILED
@@ -64,28 +66,28 @@ def phase(run: TrackedRun) -> Phase:
     return Phase.RUNNING if begun else Phase.PLANNED
 
 
-def _planned(run: TrackedRun, problem: str) -> Finding:
+def _planned(variant: RunVariant, problem: str) -> Finding:
     kind = ConditionType.PLANNED
-    if run.refused:
-        return Finding(kind, False, ConditionReason.MISCONFIGURED, run.refused)
-    if run.plan is None:
+    if isinstance(variant, RefusedRun):
+        return Finding(kind, False, ConditionReason.MISCONFIGURED, variant.why)
+    if variant.plan is None:
         return Finding(kind, False, ConditionReason.PENDING_EVALUATION, problem)
-    if run.held:
-        message = f"the run is held back, {_NO_ROOM}: {run.hold.why}"
+    if variant.run.held:
+        message = f"the run is held back, {_NO_ROOM}: {variant.run.hold.why}"
         return Finding(kind, True, ConditionReason.SUSPENDED, message)
     if problem:
         return Finding(kind, True, ConditionReason.SEARCH_FAILED, problem)
-    reason = ConditionReason.PLANNED if run.plan.revision == 1 else ConditionReason.REPLANNED
+    reason = ConditionReason.PLANNED if variant.plan.revision == 1 else ConditionReason.REPLANNED
     return Finding(kind, True, reason)
 
 
-def _schedulable(run: TrackedRun) -> Finding:
-    assert run.plan is not None
+def _schedulable(planned: PlannedRun) -> Finding:
+    statuses = planned.run.statuses
     kind = ConditionType.SCHEDULABLE
     missing = {
         name: why
-        for name, why in run.plan.unschedulable.items()
-        if name in run.statuses and not run.statuses[name].ended
+        for name, why in planned.plan.unschedulable.items()
+        if name in statuses and not statuses[name].ended
     }
     if not missing:
         return Finding(kind, True, ConditionReason.PLANNED)
@@ -94,9 +96,8 @@ def _schedulable(run: TrackedRun) -> Finding:
     return Finding(kind, False, ConditionReason.NO_MATCHING_NODE, message)
 
 
-def _latency(run: TrackedRun) -> Finding:
-    assert run.plan is not None
-    kind, missed = ConditionType.LATENCY_SATISFIED, run.plan.latency_missed
+def _latency(planned: PlannedRun) -> Finding:
+    kind, missed = ConditionType.LATENCY_SATISFIED, planned.plan.latency_missed
     if not missed:
         return Finding(kind, True, ConditionReason.PLANNED)
     message = ", ".join([*missed[:MAX_NAMED_STEPS], *_more(len(missed))])

@@ -37,6 +37,7 @@ from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.reactions import Reactions, keep
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -165,8 +166,8 @@ class Coordinator:
         self.book.leave_alone()
         for run in self._due_runs(now):
             self._safely(run, partial(self._look, run, now))
-        for run in self.first_plans.due(now):
-            self._safely(run, partial(self.planner.plan_at_once, run, self.policy, now))
+        for each in self.first_plans.due(now):
+            self._safely(each.run, partial(self.planner.plan_at_once, each, self.policy, now))
         asked = self.planner.next_round(self.policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
@@ -212,7 +213,7 @@ class Coordinator:
             do()
         except Exception as error:
             _LOG.exception("run %s/%s: defect in planning", *run.key)
-            run.refused = f"a defect of the planner: {type(error).__name__}: {error!s:.200}"
+            run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
 
     def _due_runs(self, now: datetime) -> list[TrackedRun]:
         """Runs that have changed, and from time to time all active ones."""
@@ -221,7 +222,9 @@ class Coordinator:
         if everything:
             self._looked_at = now
         return [
-            run for run in self.book.open.ordered() if run.changed or (everything and run.active)
+            run
+            for run in self.book.open.ordered()
+            if run.changed or (everything and run.open is not None)
         ]
 
     def _look(self, run: TrackedRun, now: datetime) -> None:
@@ -229,10 +232,11 @@ class Coordinator:
         self.planner.trigger(run, run.look(self.policy, now, self.params), now)
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain(now)
-        if run.graph is not None and not run.refused:
-            pulls = run.plan.pull_seconds if run.plan is not None else {}
+        if not isinstance(run.variant, RefusedRun):
+            graph, plan = run.variant.graph, run.variant.plan
+            pulls = {} if plan is None else plan.pull_seconds
             began_at, held_at = run.observed.state.started_at, run.hold.last_at
-            self.learned.learn(run.graph, run.pods, run.statuses, began_at, pulls, held_at)
+            self.learned.learn(graph, run.pods, run.statuses, began_at, pulls, held_at)
 
     # What comes in, by kind.
 
@@ -280,8 +284,8 @@ class Coordinator:
         before = self.policy
         self.policy = change.new.spec if change.new is not None else PlacementPolicySpec()
         if before.defaults != self.policy.defaults:
-            for run in self.book.active():
-                run.read(self.policy)
-                run.changed = True
+            for each in self.book.active():
+                each.run.reread(self.policy)
+                each.run.changed = True
         if before != self.policy:
             self.reactions.all_anew(Trigger.POLICY, now)

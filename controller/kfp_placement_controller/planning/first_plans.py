@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.run_variants import OpenRun
 from kfp_placement_engine.model.keys import RunKey
 
 PLANS_PER_LOOK = 4
@@ -24,7 +24,7 @@ class FirstPlans:
     retry_seconds: float
     _tried_at: dict[RunKey, datetime] = field(default_factory=dict)
 
-    def due(self, now: datetime) -> list[TrackedRun]:
+    def due(self, now: datetime) -> list[OpenRun]:
         """The next few: oldest first, then those refused before, the longest ago first."""
         found = self._lacking()
         self._tried_at = {run.key: at for run in found if (at := self._tried_at.get(run.key))}
@@ -39,12 +39,12 @@ class FirstPlans:
         """Runs whose plan is still to be tried for the first time."""
         return frozenset(run.key for run in self._lacking() if self._is_new(run))
 
-    def _lacking(self) -> list[TrackedRun]:
+    def _lacking(self) -> list[OpenRun]:
         return [run for run in self.planner.book.active() if run.needs_plan]
 
-    def _is_new(self, run: TrackedRun) -> bool:
+    def _is_new(self, run: OpenRun) -> bool:
         return run.key not in self.planner.problems
 
-    def _may_retry(self, run: TrackedRun, now: datetime) -> bool:
+    def _may_retry(self, run: OpenRun, now: datetime) -> bool:
         last = self._tried_at.get(run.key)
         return last is None or now - last >= timedelta(seconds=self.retry_seconds)

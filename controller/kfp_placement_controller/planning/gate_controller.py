@@ -18,7 +18,7 @@ from kfp_placement_controller.planning.gates import (
     releases,
 )
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.run_variants import PlannedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.lowering.pods import requests_of
@@ -67,7 +67,7 @@ class GateController:
             return []
         if policy.paused:
             return self._new((Release(pod, Cause.PAUSED) for pod in self._gated.values()), now)
-        runs = [run for run in self.book.active() if run.plan is not None]
+        runs = list(self.book.planned())
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
         gated = [self._identified(pod) for pod in self._gated.values()]
@@ -115,19 +115,18 @@ class GateController:
 
     def _identified(self, pod: ObservedPod) -> GatedPod:
         run = self.book.run_of(pod)
-        if run is None or not run.active:
+        if run is None or run.open is None:
             return GatedPod(pod)
         return GatedPod(pod, run.key, run.planned_step(pod))
 
 
-def _turns(run: TrackedRun) -> Iterable[Turn]:
+def _turns(planned: PlannedRun) -> Iterable[Turn]:
     """Steps of a run that are not bound yet and can be, in seconds of one clock for all runs."""
-    assert run.plan is not None
-    assert run.graph is not None
+    run, graph, plan = planned.run, planned.graph, planned.plan
     submitted = run.observed.submitted_at.timestamp()
-    for step in run.graph.steps:
+    for step in graph.steps:
         status = run.statuses.get(step.name)
-        node, start = run.plan.node_of(step.name), run.plan.start_of(step.name)
+        node, start = plan.node_of(step.name), plan.start_of(step.name)
         begun = status is not None and (status.ended or status.started_at is not None)
         if begun or node is None or start is None or run.awaits_pod(step.name):
             continue
@@ -137,26 +136,25 @@ def _turns(run: TrackedRun) -> Iterable[Turn]:
             step.name,
             node,
             submitted + start,
-            requests_of(run.graph, step),
-            seconds=_planned_seconds(run.plan, step.name),
+            requests_of(graph, step),
+            seconds=_planned_seconds(plan, step.name),
             goes=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
         )
 
 
-def _busy(run: TrackedRun) -> Iterable[Busy]:
+def _busy(planned: PlannedRun) -> Iterable[Busy]:
     """Steps of a run that take room now, with their ends as the plan expects them."""
-    assert run.plan is not None
-    assert run.graph is not None
-    for step in run.graph.steps:
+    run, graph, plan = planned.run, planned.graph, planned.plan
+    for step in graph.steps:
         status = run.statuses.get(step.name)
         if status is None or not status.bound or status.started_at is None:
             continue
-        started, finish = status.started_at.timestamp(), run.plan.finish_of(step.name)
-        if finish is not None and status.started_at < run.plan.planned_at:
+        started, finish = status.started_at.timestamp(), plan.finish_of(step.name)
+        if finish is not None and status.started_at < plan.planned_at:
             end = run.observed.submitted_at.timestamp() + finish
         else:
-            end = started + _planned_seconds(run.plan, step.name)
-        yield Busy(status.node, end, requests_of(run.graph, step))
+            end = started + _planned_seconds(plan, step.name)
+        yield Busy(status.node, end, requests_of(graph, step))
 
 
 def _planned_seconds(plan: CurrentPlan, step: str) -> float:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kfp_placement_controller.planning.conditions import conditions, findings, phase
 from kfp_placement_controller.planning.current_plan import CurrentPlan, with_named_nodes
+from kfp_placement_controller.planning.run_variants import PlannedRun, RefusedRun, RunVariant
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.fields import OwnerReference
 from kfp_placement_engine.contract.keys import RUN_ID_LABEL, RUN_NAME_ANNOTATION
@@ -31,7 +32,7 @@ OTHER_BYTES = 30_000
 """Room for what is neither rows nor node names: metadata, conditions, counts."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class PlacementState:
     """What was written of a run, so that only changes are.
 
@@ -48,18 +49,43 @@ class PlacementState:
     conditions: tuple[Condition, ...] = field(default=())
 
 
+@dataclass(frozen=True)
+class BuiltPlacement:
+    """The object of a run, and what it makes of the run.
+
+    Attributes:
+        placement: to be written.
+        variant: the run with the plan that is in it.
+        state: of the object from then on.
+    """
+
+    placement: PipelinePlacement
+    variant: RunVariant
+    state: PlacementState
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The rows that fit."""
+
+    variant: RunVariant
+    state: PlacementState
+    planned: tuple[PlannedRow, ...] = ()
+    states: tuple[StateRow, ...] = ()
+
+
 def placement_of(
-    run: TrackedRun,
+    variant: RunVariant,
     state: PlacementState,
     epoch: int,
     now: datetime,
     planning_problem: str = "",
-) -> PipelinePlacement:
+) -> BuiltPlacement:
     """The object of a run; rows that do not fit are left out, which makes a plan of its own.
 
     Args:
-        run: as of its last look.
-        state: of the object; what is left out is noted in it.
+        variant: of the run, as of its last look.
+        state: of the object as it was written last.
         epoch: of the planner's Lease.
         now: the time.
         planning_problem: why there is no plan, or no better one, or "".
@@ -67,20 +93,29 @@ def placement_of(
     Raises:
         LimitError: the steps that have not ended are too many.
     """
-    if run.plan is not None:
-        run.plan = with_named_nodes(run.plan, [each.node for each in run.statuses.values()])
-    planned, states = _fitted(run, state)
-    state.conditions = conditions(
-        findings(run, planning_problem, state.rows_problem), state.conditions, now
+    fitted = _fitted(_with_named_nodes(variant), state)
+    found = findings(fitted.variant, planning_problem, fitted.state.rows_problem)
+    known = replace(fitted.state, conditions=conditions(found, state.conditions, now))
+    placement = PipelinePlacement(
+        metadata=_metadata(fitted.variant),
+        spec=_spec(fitted, epoch, now),
+        status=_status(fitted.variant, known, fitted.states),
     )
-    return PipelinePlacement(
-        metadata=_metadata(run),
-        spec=_spec(run, planned, epoch, now),
-        status=_status(run, state, states),
-    )
+    return BuiltPlacement(placement, fitted.variant, known)
 
 
-def _metadata(run: TrackedRun) -> ObjectMetadata:
+def _with_named_nodes(variant: RunVariant) -> RunVariant:
+    """The run with its plan naming the nodes that its pods are on."""
+    names = [each.node for each in variant.run.statuses.values()]
+    match variant:
+        case PlannedRun(plan=plan) | RefusedRun(plan=CurrentPlan() as plan):
+            return replace(variant, plan=with_named_nodes(plan, names))
+        case _:
+            return variant
+
+
+def _metadata(variant: RunVariant) -> ObjectMetadata:
+    run, reading = variant.run, variant.reading
     owner = OwnerReference(
         api_version=run.observed.owner.kind.api_version,
         kind=run.observed.owner.kind.kind,
@@ -90,7 +125,7 @@ def _metadata(run: TrackedRun) -> ObjectMetadata:
     )
     run_name = run.observed.display_name
     namespace, name = run.key
-    run_id = "" if run.graph is None else run.graph.run_id
+    run_id = "" if reading is None else reading.graph.run_id
     return ObjectMetadata(
         name=name,
         namespace=namespace,
@@ -101,27 +136,28 @@ def _metadata(run: TrackedRun) -> ObjectMetadata:
     )
 
 
-def _fitted(
-    run: TrackedRun, state: PlacementState
-) -> tuple[tuple[PlannedRow, ...], tuple[StateRow, ...]]:
+def _fitted(variant: RunVariant, state: PlacementState) -> _Fitted:
     """The rows that fit; leaving some out counts as another plan, since rows are by position."""
-    plan = run.plan
-    if plan is None or run.graph is None or run.refused:
-        return (), ()
-    names = [step.name for step in run.graph.steps if step.name not in state.folded]
+    if not isinstance(variant, PlannedRun):
+        return _Fitted(variant, state)
+    plan = variant.plan
+    names = [step.name for step in variant.graph.steps if step.name not in state.folded]
     positions = {name: position for position, name in enumerate(plan.nodes)}
     planned = [_planned(plan, name, state) for name in names]
-    states = [_state(run, name, plan, positions) for name in names]
+    states = [_state(variant.run, name, plan, positions) for name in names]
     limit = HARD_LIMIT_BYTES - OTHER_BYTES - json_bytes(list(plan.nodes))
     fitted = fit_rows(planned, states, limit)
     if fitted.folded_steps or fitted.without_alternatives != state.without_alternatives:
         kept = {row.name for row in fitted.planned}
-        state.folded |= {name for name in names if name not in kept}
-        state.without_alternatives |= fitted.without_alternatives
-        run.plan = replace(plan, revision=plan.revision + 1)
+        state = replace(
+            state,
+            folded=state.folded | {name for name in names if name not in kept},
+            without_alternatives=state.without_alternatives or fitted.without_alternatives,
+        )
+        variant = replace(variant, plan=replace(plan, revision=plan.revision + 1))
     if state.folded or state.without_alternatives:
-        state.rows_problem = _left_out(state)
-    return fitted.planned, fitted.states
+        state = replace(state, rows_problem=_left_out(state))
+    return _Fitted(variant, state, tuple(fitted.planned), tuple(fitted.states))
 
 
 def _left_out(state: PlacementState) -> str:
@@ -173,10 +209,8 @@ def _since(run: TrackedRun, moment: datetime | None) -> float | None:
     return max(0.0, (moment - run.observed.submitted_at).total_seconds())
 
 
-def _spec(
-    run: TrackedRun, planned: Iterable[PlannedRow], epoch: int, now: datetime
-) -> PipelinePlacementSpec:
-    plan = run.plan
+def _spec(fitted: _Fitted, epoch: int, now: datetime) -> PipelinePlacementSpec:
+    run, plan = fitted.variant.run, fitted.variant.plan
     bare = PipelinePlacementSpec(
         workflow_uid=run.observed.uid,
         submitted_at=run.observed.submitted_at,
@@ -185,7 +219,7 @@ def _spec(
         revision=1 if plan is None else plan.revision,
         planned_at=now.replace(microsecond=0),
     )
-    if plan is None or run.refused:
+    if plan is None or isinstance(fitted.variant, RefusedRun):
         return bare
     return bare.model_copy(
         update={
@@ -195,15 +229,15 @@ def _spec(
             "generations": plan.generations,
             "makespan_seconds": plan.makespan_seconds,
             "nodes": plan.nodes,
-            "steps": tuple(tuple(planned_row(row)) for row in planned),
+            "steps": tuple(tuple(planned_row(row)) for row in fitted.planned),
         }
     )
 
 
 def _status(
-    run: TrackedRun, state: PlacementState, states: Iterable[StateRow]
+    variant: RunVariant, state: PlacementState, states: Iterable[StateRow]
 ) -> PipelinePlacementStatus:
-    plan = run.plan
+    run, plan = variant.run, variant.plan
     every = [StateRow(state=str(each.state)) for each in run.statuses.values()]
     counts = state_counts(every)
     ended = sum(counts[each] for each in ENDED_STATES)

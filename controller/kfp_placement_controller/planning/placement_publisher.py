@@ -11,6 +11,7 @@ from kfp_placement_controller.planning.conditions import findings, phase
 from kfp_placement_controller.planning.current_plan import plan_of_placement
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_object import PlacementState, placement_of
+from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.step_states import StepStatus
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.placement import ConditionType
@@ -109,10 +110,12 @@ class PlacementPublisher:
         status = placement.status
         if status is None:
             return
-        page.state.conditions = status.conditions
-        if status.folded_steps and run.graph is not None:
-            names = {step.name for step in run.graph.steps}
-            page.state.folded = frozenset(names - set(plan.rows))
+        folded: frozenset[str] = frozenset()
+        reading = run.variant.reading
+        if status.folded_steps and reading is not None:
+            names = {step.name for step in reading.graph.steps}
+            folded = frozenset(names - set(plan.rows))
+        page.state = PlacementState(folded, conditions=status.conditions)
         finished = status.condition(ConditionType.FINISHED)
         page.closed = finished is not None and finished.status == "True" and run.observed.ended
 
@@ -135,23 +138,24 @@ class PlacementPublisher:
         if page.not_before is not None and now < page.not_before:
             return []
         found: list[WritePlacement | Announce] = []
-        if run.refused and not page.announced:
+        if isinstance(run.variant, RefusedRun) and not page.announced:
             page.announced = True
-            note = f"this run is not planned: {run.refused}"
+            note = f"this run is not planned: {run.variant.why}"
             found.append(Announce(run.key, run.observed.owner, REFUSED_REASON, note, "Warning"))
         saying = _saying(run, page.state, epoch, problem)
         if not self._is_due(page, saying, now):
             page.closed = run.observed.ended and page.said == saying
             return found
         try:
-            placement = placement_of(run, page.state, epoch, now, problem)
+            built = placement_of(run.variant, page.state, epoch, now, problem)
         except LimitError as error:
-            run.refused = str(error)
-            placement = placement_of(run, page.state, epoch, now, problem)
-        # Rows that did not fit, and nodes of pods, may have changed the plan on the way.
+            run.refuse(str(error))
+            built = placement_of(run.variant, page.state, epoch, now, problem)
+        # Rows that do not fit, and nodes of pods, may make another plan.
+        run.variant, page.state = built.variant, built.state
         page.saying = _saying(run, page.state, epoch, problem)
         plan = page.said is None or page.said.plan != page.saying.plan
-        return [*found, WritePlacement(run.key, placement, plan, status=True)]
+        return [*found, WritePlacement(run.key, built.placement, plan, status=True)]
 
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A write has been done."""
@@ -215,6 +219,6 @@ class PlacementPublisher:
 def _saying(run: TrackedRun, state: PlacementState, epoch: int, problem: str) -> _Said:
     plan = run.plan
     key = (0, epoch, 0) if plan is None else (plan.revision, epoch, len(plan.nodes))
-    found = findings(run, problem, state.rows_problem)
+    found = findings(run.variant, problem, state.rows_problem)
     conditions = tuple((str(each.type), str(each.holds), str(each.reason)) for each in found)
     return _Said(key, (*conditions, (str(phase(run)),)), run.statuses)

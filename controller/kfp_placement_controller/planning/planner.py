@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from kfp_placement_controller.metrics import (
     PLANNING_ROUND_SECONDS,
@@ -17,7 +18,8 @@ from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.tracked_run import TrackedRun, key_text
+from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun, key_text
+from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError
@@ -45,6 +47,13 @@ class _Asked:
     started_at: datetime
 
 
+class _Triggers(NamedTuple):
+    """What asks for the next round."""
+
+    first_at: datetime
+    last_at: datetime
+
+
 @dataclass
 class Planner:
     """Decides when which runs are planned, and which plans come into force.
@@ -64,13 +73,12 @@ class Planner:
     problems: dict[RunKey, str] = field(default_factory=dict)
     _asked: _Asked | None = None
     _rounds: int = 0
-    _first_trigger_at: datetime | None = None
-    _last_trigger_at: datetime | None = None
+    _triggers: _Triggers | None = None
     _may_gain: bool = False
     _alone: bool = False
 
     def trigger(self, run: TrackedRun, why: Iterable[Trigger], now: datetime) -> None:
-        """A run is to be planned anew."""
+        """A run is to be planned again."""
         new = set(why)
         if new:
             run.pending |= new
@@ -78,13 +86,13 @@ class Planner:
 
     def may_gain(self, now: datetime) -> None:
         """There is more room than before: runs may be better off elsewhere."""
-        if any(run.plan is not None for run in self.book.active()):
+        if any(True for _ in self.book.planned()):
             self._may_gain = True
             self._note(now)
 
-    def plan_at_once(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> bool:
+    def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
         """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
-        others = [other for other in self.book.active() if other is not run and other.plan]
+        others = [other for other in self.book.planned() if other.run is not run.run]
         asked = self._round([run], [], others, policy, now, self._options(policy, quick=True))
         try:
             plan = plan_round(asked).plans[key_text(run.key)]
@@ -94,17 +102,16 @@ class Planner:
         PLANS_AT_ONCE.inc()
         self.problems.pop(run.key, None)
         self._enforce(run, plan, now, quick=True)
-        self.trigger(run, {Trigger.NEW_RUN}, now)
+        self.trigger(run.run, {Trigger.NEW_RUN}, now)
         return True
 
     def due_at(self) -> datetime | None:
         """When the next round is to begin; None = nothing asks for one, or one is under way."""
-        if self._asked is not None or self._first_trigger_at is None:
+        if self._asked is not None or self._triggers is None:
             return None
-        assert self._last_trigger_at is not None
         return min(
-            self._last_trigger_at + timedelta(seconds=self.params.debounce_seconds),
-            self._first_trigger_at + timedelta(seconds=self.params.debounce_limit_seconds),
+            self._triggers.last_at + timedelta(seconds=self.params.debounce_seconds),
+            self._triggers.first_at + timedelta(seconds=self.params.debounce_limit_seconds),
         )
 
     def next_round(self, policy: PlacementPolicySpec, now: datetime) -> PlanningRound | None:
@@ -112,11 +119,11 @@ class Planner:
         due_at = self.due_at()
         if due_at is None or now < due_at:
             return None
-        planned = [run for run in self.book.active() if run.plan is not None]
-        # One that is held back is planned anew when it goes on; until then it takes no room.
-        runs = [run for run in planned if run.unstarted() and not run.held]
+        planned = list(self.book.planned())
+        # One that is held back is planned again when it goes on; until then it takes no room.
+        runs = [each for each in planned if each.run.unstarted() and not each.run.held]
         most = 1 if self._alone else policy.replanning.runs_per_round
-        asking = [run for run in runs if run.pending]
+        asking = [each for each in runs if each.run.pending]
         must = asking[:most]
         may = [] if self._alone else [run for run in runs if run not in asking][: most - len(must)]
         if not must and not (may and self._may_gain):
@@ -125,8 +132,8 @@ class Planner:
         others = [run for run in planned if run not in must and run not in may]
         options = self._options(policy, budget_seconds=self._budget(must, now))
         asked = self._round(must, may, others, policy, now, options)
-        for run in must:
-            run.pending.clear()
+        for each in must:
+            each.run.pending.clear()
         self._asked = _Asked(
             asked, tuple(run.key for run in must), tuple(run.key for run in may), now
         )
@@ -145,15 +152,15 @@ class Planner:
         PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
         changed: list[RunKey] = []
         for key in (*asked.must, *asked.may):
-            run, plan = self.book.runs.get(key), result.plans.get(key_text(key))
-            if run is None or plan is None or not run.active:
+            run, plan = self.book.open_run(key), result.plans.get(key_text(key))
+            if run is None or plan is None:
                 continue
             if key in asked.must:
-                run.crashes = 0
+                run.run.crashes = 0
                 self.problems.pop(key, None)
-            if not _fits(run, plan):
-                self.trigger(run, {Trigger.WIDTH}, now)
-            elif key in asked.must or _moves(run, plan):
+            if not run.fits(plan):
+                self.trigger(run.run, {Trigger.WIDTH}, now)
+            elif key in asked.must or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, quick=False)
                 changed.append(key)
         return changed
@@ -179,7 +186,7 @@ class Planner:
         """A search of the run ended its process: once more, alone, then never again."""
         run.crashes += 1
         if run.crashes >= MAX_CRASHES and len(asked.must) == 1:
-            run.refused = f"planning this run failed {run.crashes} times: {why}"
+            run.refuse(f"planning this run failed {run.crashes} times: {why}")
         else:
             self.trigger(run, {Trigger.NEW_RUN}, now)
 
@@ -196,11 +203,11 @@ class Planner:
         return asked
 
     def _note(self, now: datetime) -> None:
-        self._first_trigger_at = self._first_trigger_at or now
-        self._last_trigger_at = now
+        first_at = now if self._triggers is None else self._triggers.first_at
+        self._triggers = _Triggers(first_at, now)
 
     def _rest(self) -> None:
-        self._first_trigger_at = self._last_trigger_at = None
+        self._triggers = None
         self._may_gain = False
 
     def _options(
@@ -222,27 +229,27 @@ class Planner:
             alternatives=not quick,
         )
 
-    def _budget(self, must: Iterable[TrackedRun], now: datetime) -> float | None:
+    def _budget(self, must: Iterable[PlannedRun], now: datetime) -> float | None:
         """Time until the first executor of a run that has not begun; None = no such limit."""
         left = [
             start - (now - run.observed.submitted_at).total_seconds()
             for run in must
-            if all(status.started_at is None for status in run.statuses.values())
+            if all(status.started_at is None for status in run.run.statuses.values())
             and (start := run.first_start()) is not None
         ]
         return max(self.params.least_budget_seconds, min(left)) if left else None
 
     def _round(
         self,
-        must: Sequence[TrackedRun],
-        may: Sequence[TrackedRun],
-        others: Sequence[TrackedRun],
+        must: Sequence[OpenRun],
+        may: Sequence[PlannedRun],
+        others: Sequence[PlannedRun],
         policy: PlacementPolicySpec,
         now: datetime,
         options: PlanOptions,
     ) -> PlanningRound:
         self._rounds += 1
-        planned = {run.key for run in self.book.active() if run.plan is not None}
+        planned = {run.key for run in self.book.planned()}
         planned |= {run.key for run in must}
         now = _in_step((*must, *may, *others), now)
         return PlanningRound(
@@ -254,26 +261,23 @@ class Planner:
             cluster=self.cluster.snapshot(planned, {key[0] for key in planned}),
             options=options,
             warm_start={
-                (key_text(run.key), name): run.plan.node_of(name)
+                (key_text(run.key), name): node
                 for run in (*must, *may)
-                if run.plan is not None
-                for name in run.plan.rows
+                for name, node in run.planned_nodes.items()
             },
             gain_percent=policy.replanning.gain_percent,
         )
 
-    def _enforce(self, run: TrackedRun, plan: Plan, planned_at: datetime, *, quick: bool) -> None:
+    def _enforce(self, run: OpenRun, plan: Plan, planned_at: datetime, *, quick: bool) -> None:
         before: CurrentPlan | None = run.plan
         revision = 1 if before is None else before.revision + 1
-        begun = frozenset(
-            name
-            for name, status in run.statuses.items()
-            if status.started_at is not None or status.ended
+        begun = frozenset(name for name, status in run.run.statuses.items() if not status.unstarted)
+        run.run.put_into_force(
+            plan_in_force(plan, before, revision, planned_at, begun, quick=quick)
         )
-        run.put_into_force(plan_in_force(plan, before, revision, planned_at, begun, quick=quick))
 
 
-def _in_step(runs: Iterable[TrackedRun], now: datetime) -> datetime:
+def _in_step(runs: Iterable[OpenRun], now: datetime) -> datetime:
     """The time, but no run is submitted after it: our clock may be behind the API server's.
 
     To a run that is to come, a step that others start at that very moment has not begun, and the
@@ -281,20 +285,3 @@ def _in_step(runs: Iterable[TrackedRun], now: datetime) -> datetime:
     """
     moments = [run.observed.submitted_at for run in runs]
     return max([now, *(moment for moment in moments if moment <= now + MOST_LAG)])
-
-
-def _fits(run: TrackedRun, plan: Plan) -> bool:
-    """Whether the plan is of the graph as it is now; loops may have got another width."""
-    assert run.graph is not None
-    return {step.name for step in plan.steps} == {step.name for step in run.graph.steps}
-
-
-def _moves(run: TrackedRun, plan: Plan) -> bool:
-    """Whether any step that has not begun goes elsewhere."""
-    assert run.plan is not None
-    return any(
-        step.node != run.plan.node_of(step.name)
-        for step in plan.steps
-        if (status := run.statuses.get(step.name)) is None
-        or (status.started_at is None and not status.ended)
-    )

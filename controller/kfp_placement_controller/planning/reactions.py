@@ -38,13 +38,13 @@ class Reactions:
         if not matters(change.old, change.new):
             return
         if takes_less(change.old, change.new):
-            for run in self.book.active():
-                if run.waits_on([name]):
-                    self.planner.trigger(run, {Trigger.NODE}, now)
+            for each in self.book.planned():
+                if each.waits_on(name):
+                    self.planner.trigger(each.run, {Trigger.NODE}, now)
             return
-        for run in self.book.active():
-            if run.has_unplaced():
-                self.planner.trigger(run, {Trigger.NODE}, now)
+        for each in self.book.planned():
+            if each.has_unplaced():
+                self.planner.trigger(each.run, {Trigger.NODE}, now)
         self.planner.may_gain(now)
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
@@ -52,11 +52,10 @@ class Reactions:
         keep(self.cluster.claims, ClaimKey(*change.key), change.new)
         if change.new is None or change.old == change.new:
             return
-        for run in self.book.active():
-            assert run.graph is not None
-            names = {claim.name for claim in run.graph.claims}
-            if run.key[0] == change.key[0] and change.key[1] in names:
-                self.planner.trigger(run, {Trigger.CLAIM}, now)
+        for each in self.book.active():
+            names = {claim.name for claim in each.graph.claims}
+            if each.key[0] == change.key[0] and change.key[1] in names:
+                self.planner.trigger(each.run, {Trigger.CLAIM}, now)
 
     def volume(self, change: Change[Any], _now: datetime) -> None:
         """A volume; what matters of it shows in its claim."""
@@ -69,9 +68,9 @@ class Reactions:
 
     def all_anew(self, why: Trigger, now: datetime) -> None:
         """All runs that have something left to start are to be planned anew."""
-        for run in self.book.active():
-            if run.plan is not None and run.unstarted():
-                self.planner.trigger(run, {why}, now)
+        for each in self.book.planned():
+            if each.run.unstarted():
+                self.planner.trigger(each.run, {why}, now)
 
 
 def keep(known: dict[K, V], key: K, value: V | None) -> None:

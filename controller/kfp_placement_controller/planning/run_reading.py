@@ -1,34 +1,66 @@
 """A run's graph, read within limits; loops get the widths that are known by now."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_controller.sources.source import ObservedRun, StepIndex
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import UnknownLoopError
+from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
+from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
 
 MAX_STEPS = 10_000
 """More have no room in a PipelinePlacement of 1 MB, whatever is left out."""
 
+_NO_WIDTHS: Mapping[str, int] = {}
 
-def read_graph(
-    run: ObservedRun, default_width: int, widths: Mapping[str, int] | None = None
-) -> RunGraph:
+
+@dataclass(frozen=True)
+class RunReading:
+    """What is planned of a run.
+
+    Attributes:
+        graph: its steps.
+        index: finds what its pods are for.
+        widths: of loops, as they were known when the graph was read.
+    """
+
+    graph: RunGraph
+    index: StepIndex
+    widths: Mapping[str, int]
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it carries our mark on any step."""
+        return any(step.scheduler for step in self.graph.steps)
+
+
+def read_run(
+    run: ObservedRun, policy: PlacementPolicySpec, widths: Mapping[str, int] = _NO_WIDTHS
+) -> RunReading:
     """Read a run.
 
     Args:
         run: as observed.
-        default_width: iterations of loops that nobody knows.
+        policy: says what is assumed of steps and of loops that nobody knows.
         widths: of loops, as far as they are known by now.
 
     Raises:
         InputError: malformed, or beyond a limit.
     """
     options = ReadOptions(
-        loop_widths=dict(widths or {}), default_loop_width=default_width, max_steps=MAX_STEPS
+        loop_widths=dict(widths),
+        default_loop_width=policy.defaults.loop_width or Assumptions().loop_width,
+        max_steps=MAX_STEPS,
     )
+    graph = with_type_defaults(_graph(run, options), planning_policy(policy))
+    return RunReading(graph, run.content.index(graph), widths)
+
+
+def _graph(run: ObservedRun, options: ReadOptions) -> RunGraph:
     try:
         return run.content.graph(options)
     except UnknownLoopError:
@@ -48,22 +80,19 @@ def graph_widths(graph: RunGraph) -> Mapping[str, int]:
     return counted
 
 
-def new_widths(
-    graph: RunGraph, known: Mapping[str, int], outcome: RunOutcome
-) -> Mapping[str, int] | None:
+def new_widths(reading: RunReading, outcome: RunOutcome) -> Mapping[str, int] | None:
     """All known widths if the graph has to be read again because of them, else None.
 
     Args:
-        graph: as it is planned.
-        known: widths that it was read with.
+        reading: as it is planned.
         outcome: what the run's object says now.
     """
-    planned = graph_widths(graph)
-    found = dict(known)
+    planned = graph_widths(reading.graph)
+    known = dict(reading.widths)
     for loop, width in outcome.widths.items():
         if planned.get(loop, width) != width:
-            found[loop] = width
+            known[loop] = width
     for loop, seen in outcome.seen.items():
         if seen > planned.get(loop, seen):
-            found[loop] = seen
-    return found if found != known else None
+            known[loop] = seen
+    return known if known != reading.widths else None

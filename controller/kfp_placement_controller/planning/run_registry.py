@@ -6,10 +6,13 @@ from datetime import datetime
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
-from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.planning.run_reading import RunReading, read_run
+from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
+from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
@@ -85,12 +88,13 @@ class RunRegistry:
             return None
         if self._excluded(observed.key[0]):
             return None
-        run = TrackedRun(observed, attach_failures=self.attach_failures)
+        read = self._read(observed)
+        if read is None:
+            return None
+        run = TrackedRun(observed, read, self.attach_failures)
         for pod in self._pods.get(key, {}).values():
             if self._belongs(pod, observed):
                 run.observe_pod(None, pod, now)
-        if not run.read(self.policy()):
-            return None
         self.runs[key] = run
         self.open.add(run)
         return run
@@ -122,14 +126,32 @@ class RunRegistry:
             if run.plan is None and self._excluded(run.key[0]):
                 self._drop(run.key)
 
-    def active(self) -> Iterator[TrackedRun]:
+    def active(self) -> Iterator[OpenRun]:
         """Runs in which something is left to plan, oldest first."""
-        return (run for run in self.open.ordered() if run.active)
+        found = (run.open for run in self.open.ordered())
+        return (run for run in found if run is not None)
+
+    def planned(self) -> Iterator[PlannedRun]:
+        """Those of them that have a plan."""
+        return (run for run in self.active() if isinstance(run, PlannedRun))
+
+    def open_run(self, key: RunKey) -> OpenRun | None:
+        """A run in which something is left to plan; None = there is none of that key."""
+        run = self.runs.get(key)
+        return None if run is None else run.open
 
     def run_pods(self) -> Iterator[ObservedPod]:
         """The pods of all runs, marked or not."""
         for pods in self._pods.values():
             yield from pods.values()
+
+    def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
+        """A run's graph, or why there is none; None = it carries our mark on no step."""
+        try:
+            reading = read_run(run, self.policy())
+        except InputError as error:
+            return Refusal(str(error))
+        return reading if reading.is_marked else None
 
     def _drop(self, key: RunKey) -> None:
         self.runs.pop(key, None)

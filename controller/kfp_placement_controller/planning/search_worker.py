@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.rounds import PlanningRound, RoundFailure, RoundResult
@@ -42,6 +42,13 @@ class WorkerParams:
     stop_seconds: float = 2.0
 
 
+class _Searcher(NamedTuple):
+    """The process that searches, and our end of the pipe to it."""
+
+    process: "BaseProcess"
+    pipe: Connection
+
+
 class SearchWorker:
     """Searches, one round after the other."""
 
@@ -63,8 +70,7 @@ class SearchWorker:
         self._params = params
         self._context = multiprocessing.get_context("spawn")
         self._rounds: queue.SimpleQueue[PlanningRound | None] = queue.SimpleQueue()
-        self._process: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._searcher: _Searcher | None = None
         self._thread = threading.Thread(target=self._work, name="search", daemon=True)
 
     def start(self) -> None:
@@ -74,9 +80,9 @@ class SearchWorker:
     def stop(self) -> None:
         """Kill the process and end the thread."""
         self._rounds.put(None)
-        process = self._process
-        if process is not None:
-            process.kill()
+        searcher = self._searcher
+        if searcher is not None:
+            searcher.process.kill()
         if self._thread.is_alive():
             self._thread.join(self._params.stop_seconds)
 
@@ -95,16 +101,16 @@ class SearchWorker:
         self._kill()
 
     def _search(self, asked: PlanningRound) -> RoundResult | RoundFailure:
-        if self._process is None or not self._process.is_alive():
-            self._spawn()
+        searcher = self._searcher
+        if searcher is None or not searcher.process.is_alive():
+            searcher = self._spawn()
         budget = asked.options.budget_seconds
         limit = budget * (1 + self._params.grace_factor) + self._params.grace_seconds
         started = time.monotonic()
         try:
-            assert self._pipe is not None
-            self._pipe.send(asked)
-            if self._pipe.poll(limit):
-                answer: RoundResult | RoundFailure = self._pipe.recv()
+            searcher.pipe.send(asked)
+            if searcher.pipe.poll(limit):
+                answer: RoundResult | RoundFailure = searcher.pipe.recv()
                 return answer
         except (OSError, EOFError) as error:
             code = self._kill()
@@ -116,24 +122,24 @@ class SearchWorker:
             asked.number, f"the search was killed after {whole_seconds_text(seconds)}", died=True
         )
 
-    def _spawn(self) -> None:
+    def _spawn(self) -> "_Searcher":
         self._kill()
         ours, theirs = self._context.Pipe()
-        self._process = self._context.Process(
+        process = self._context.Process(
             target=_serve, args=(theirs, self._plan), name="search", daemon=True
         )
-        self._process.start()
+        self._searcher = searcher = _Searcher(process, ours)
+        process.start()
         theirs.close()
-        self._pipe = ours
+        return searcher
 
     def _kill(self) -> int | None:
         """End the process if there is one; returns its exit code."""
-        process, self._process = self._process, None
-        pipe, self._pipe = self._pipe, None
-        if pipe is not None:
-            pipe.close()
-        if process is None:
+        searcher, self._searcher = self._searcher, None
+        if searcher is None:
             return None
+        searcher.pipe.close()
+        process = searcher.process
         if process.is_alive():
             process.kill()
         process.join(self._params.stop_seconds)

@@ -46,6 +46,11 @@ class StepStatus:
         return self.state in ENDED_STATES
 
     @property
+    def unstarted(self) -> bool:
+        """Whether it is still to start."""
+        return self.started_at is None and not self.ended
+
+    @property
     def bound(self) -> bool:
         """Whether its pod takes room on a node."""
         return not self.ended and bool(self.node)

@@ -63,23 +63,21 @@ def waits_for(
         quota = QUOTA_WORDS in node_message
         return WaitsFor(WaitingFor.QUOTA, since, detail=node_message) if quota else None
     if pod.bound_at is not None:
-        return _image(pod) or _attached(pod, attach_failure)
+        return _image(pod, pod.bound_at) or _attached(pod, pod.bound_at, attach_failure)
     return _gates(pod, gate_deadline_seconds) or _scheduler(pod)
 
 
-def _image(pod: RunPod) -> WaitsFor | None:
+def _image(pod: RunPod, bound_at: datetime) -> WaitsFor | None:
     if pod.running_at is not None or pod.pod.waiting_reason not in IMAGE_REASONS:
         return None
-    assert pod.bound_at is not None
-    return WaitsFor(WaitingFor.IMAGE, pod.bound_at, detail=pod.pod.waiting_reason)
+    return WaitsFor(WaitingFor.IMAGE, bound_at, detail=pod.pod.waiting_reason)
 
 
-def _attached(pod: RunPod, attach_failure: str) -> WaitsFor | None:
+def _attached(pod: RunPod, bound_at: datetime, attach_failure: str) -> WaitsFor | None:
     """The event outlives what it says: once the pod is prepared, its volumes are there."""
     if not attach_failure or pod.running_at is not None or pod.pod.prepared:
         return None
-    assert pod.bound_at is not None
-    return WaitsFor(WaitingFor.VOLUME, pod.bound_at, detail=attach_failure)
+    return WaitsFor(WaitingFor.VOLUME, bound_at, detail=attach_failure)
 
 
 def _gates(pod: RunPod, gate_deadline_seconds: float) -> WaitsFor | None:

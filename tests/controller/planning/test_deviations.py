@@ -9,7 +9,7 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.deviations import ElsewhereWatch
 from kfp_placement_controller.planning.gates import Cause, Release
-from kfp_placement_controller.planning.run_pods import RunPods
+from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.argo import WorkflowIndex
@@ -35,7 +35,8 @@ class Scene:
         self.cluster = ClusterState()
         for name in ("a", "b"):
             self.cluster.nodes[name] = ObservedNode(a_node(name), ())
-        self.run = TrackedRun(a_workflow(), RunPods(WorkflowIndex(a_run(a_step("work")), "run")))
+        graph = a_run(a_step("work"))
+        self.run = TrackedRun(a_workflow(), RunReading(graph, WorkflowIndex(graph, "run"), {}))
         self.plan_on("a")
         book = RunRegistry(lambda: self.policy, runs={self.run.key: self.run})
         self.watch = ElsewhereWatch(book, self.cluster)
@@ -43,7 +44,7 @@ class Scene:
 
     def plan_on(self, node):
         row = PlannedRow("work", node=0, start_seconds=0, finish_seconds=10)
-        self.run.plan = CurrentPlan(1, after(0), {"work": row}, (node,))
+        self.run.put_into_force(CurrentPlan(1, after(0), {"work": row}, (node,)))
 
     def pod(self, seconds=1.0, **fields):
         """The pod is seen as it is now."""

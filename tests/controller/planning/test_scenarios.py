@@ -472,7 +472,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     submit(cluster, a_chain("going-on", a_step(seconds=3600)))
     cluster.run(started(cluster, run="going-on"))
     looked_at: list[str] = []
-    due, active = PlacementPublisher.due, vars(TrackedRun)["active"].fget
+    due, active = PlacementPublisher.due, vars(TrackedRun)["open"].fget
 
     def noted_due(desk, run, *arguments):
         looked_at.append(run.key[1])
@@ -483,7 +483,7 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
         return active(run)
 
     monkeypatch.setattr(PlacementPublisher, "due", noted_due)
-    monkeypatch.setattr(TrackedRun, "active", property(noted_active))
+    monkeypatch.setattr(TrackedRun, "open", property(noted_active))
     for _ in range(5):
         cluster.step()
     assert set(looked_at) == {"going-on"}
@@ -761,8 +761,8 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gate
     cluster.coordinator.handle(PODS, change, cluster.now)
     cluster.coordinator.tick(cluster.now)
     placement = placement_object.placement_of(
-        book.runs["team", "wf"], placement_object.PlacementState(), 1, cluster.now
-    )
+        book.runs["team", "wf"].variant, placement_object.PlacementState(), 1, cluster.now
+    ).placement
     (row,) = placement.state_rows().rows
     assert row is not None
     assert row.waiting is not None

@@ -1,0 +1,251 @@
+"""What a tracked run is at a time: refused, without a plan yet, or planned.
+
+A run that is unread is not tracked. A variant does not change; the run gets another one.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kfp_placement_controller.planning.current_plan import CurrentPlan
+from kfp_placement_controller.planning.run_reading import RunReading
+from kfp_placement_controller.planning.step_states import StepStatus, group_progress, step_progress
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import RunGraph
+
+if TYPE_CHECKING:
+    from kfp_placement_controller.planning.tracked_run import TrackedRun
+
+
+@dataclass(frozen=True, eq=False)
+class RefusedRun:
+    """A run that is not planned, or no longer.
+
+    Attributes:
+        run: that it is.
+        why: it is refused.
+        reading: its graph until then; None = it cannot be read.
+        plan: in force until then, or None.
+    """
+
+    run: "TrackedRun"
+    why: str
+    reading: RunReading | None = None
+    plan: CurrentPlan | None = None
+
+    def refused(self, why: str) -> "RefusedRun":
+        """The same for another reason."""
+        return replace(self, why=why)
+
+    def reread(self, reading: RunReading) -> "RefusedRun":
+        """The same with its graph as it is now."""
+        return replace(self, reading=reading)
+
+    def with_plan(self, plan: CurrentPlan) -> "RefusedRun":
+        """The same with another plan, which nobody goes by."""
+        return replace(self, plan=plan)
+
+    def adopted(self, plan: CurrentPlan) -> "RefusedRun":
+        """The same with the plan of an earlier planner."""
+        return replace(self, plan=plan)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRun:
+    """A run that can be planned.
+
+    Attributes:
+        run: that it is.
+        reading: its graph.
+    """
+
+    run: "TrackedRun"
+    reading: RunReading
+
+    @property
+    def key(self) -> RunKey:
+        """Namespace and name."""
+        return self.run.key
+
+    @property
+    def observed(self) -> ObservedRun:
+        """Its object, as last seen."""
+        return self.run.observed
+
+    @property
+    def graph(self) -> RunGraph:
+        """Its steps."""
+        return self.reading.graph
+
+    @property
+    def weight(self) -> float:
+        """Of its completion among other runs: by the highest priority of its steps."""
+        return 1.0 + max((step.priority for step in self.graph.steps), default=0.0)
+
+    def with_plan(self, plan: CurrentPlan) -> "PlannedRun":
+        """The run with this plan in force."""
+        is_whole = all(step.name in plan.rows for step in self.graph.steps)
+        return PlannedRun(self.run, self.reading, plan, is_whole)
+
+    def adopted(self, plan: CurrentPlan) -> "PlannedRun":
+        """The run with the plan of an earlier planner, which may have left ended steps out."""
+        statuses = self.run.statuses.items()
+        is_whole = all(name in plan.rows or status.ended for name, status in statuses)
+        return PlannedRun(self.run, self.reading, plan, is_whole)
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether a plan is of the graph as it is now; loops may have got another width."""
+        return {step.name for step in plan.steps} == {step.name for step in self.graph.steps}
+
+    def active_run(self, now: datetime) -> ActiveRun:
+        """The run as the engine plans it from now on."""
+        run = self.run
+        return ActiveRun(
+            key=key_text(run.key),
+            graph=self.graph,
+            release_seconds=-(now - run.observed.submitted_at).total_seconds(),
+            weight=self.weight,
+            progress={name: step_progress(each, now) for name, each in run.statuses.items()},
+            group_progress=group_progress(self.graph, run.pods, now),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UnplannedRun(ReadRun):
+    """A run that has no plan yet."""
+
+    @property
+    def plan(self) -> None:
+        """There is none."""
+        return
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether it has no plan that can be gone by."""
+        return True
+
+    @property
+    def planned_nodes(self) -> Mapping[str, str | None]:
+        """Step -> the node where it is planned: none is."""
+        return {}
+
+    def refused(self, why: str) -> RefusedRun:
+        """The run, refused."""
+        return RefusedRun(self.run, why, self.reading)
+
+    def reread(self, reading: RunReading) -> "UnplannedRun":
+        """The same with its graph as it is now."""
+        return replace(self, reading=reading)
+
+    def is_moved_by(self, _plan: Plan) -> bool:
+        """Whether by a plan any step that has not begun goes elsewhere than now."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun(ReadRun):
+    """A run with a plan.
+
+    Attributes:
+        plan: in force.
+        is_whole: it has a row for every step; loops may have become wider.
+    """
+
+    plan: CurrentPlan
+    is_whole: bool
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether its plan cannot be gone by."""
+        return not self.is_whole or self.run.goes_on
+
+    @property
+    def planned_nodes(self) -> Mapping[str, str | None]:
+        """Step -> the node where it is planned, or None."""
+        return {name: self.plan.node_of(name) for name in self.plan.rows}
+
+    def refused(self, why: str) -> RefusedRun:
+        """The run, refused."""
+        return RefusedRun(self.run, why, self.reading, self.plan)
+
+    def reread(self, reading: RunReading) -> "PlannedRun":
+        """The same with its graph as it is now."""
+        return replace(self, reading=reading).with_plan(self.plan)
+
+    def is_moved_by(self, plan: Plan) -> bool:
+        """Whether by a plan any step that has not begun goes elsewhere than now."""
+        return any(
+            step.node != self.plan.node_of(step.name)
+            for step in plan.steps
+            if (status := self.run.statuses.get(step.name)) is None or status.unstarted
+        )
+
+    def waits_on(self, node: str) -> bool:
+        """Whether a step that has not started is planned on a node."""
+        return any(self.plan.node_of(name) == node for name in self._waiting())
+
+    def has_unplaced(self) -> bool:
+        """Whether a step that has not started is planned nowhere."""
+        return any(self.plan.node_of(name) is None for name in self._waiting())
+
+    def first_start(self) -> float | None:
+        """Planned start of the next step, since the submission; None = none is left."""
+        starts = (self.plan.start_of(name) for name in self._waiting())
+        return min((start for start in starts if start is not None), default=None)
+
+    def reserved(
+        self, now: datetime, overrun_share: float = Assumptions().overrun_share
+    ) -> ReservedRun:
+        """The room that the plan in force takes from now on; none for what awaits its pod.
+
+        Args:
+            now: the time.
+            overrun_share: of its planned time that an overdue step is taken to need still.
+        """
+        rooms: list[ReservedRoom] = []
+        elapsed = (now - self.observed.submitted_at).total_seconds()
+        for step in self.graph.steps:
+            status = self.run.statuses.get(step.name)
+            room = None if status is None else self._room(step.name, status, elapsed, overrun_share)
+            if room is not None:
+                node, start, end = room
+                rooms.append(ReservedRoom(node, start, end, requests_of(self.graph, step)))
+        return ReservedRun(key_text(self.key), tuple(rooms), self.weight)
+
+    def _waiting(self) -> Iterable[str]:
+        """Names of the steps that have not started."""
+        return (name for name, status in self.run.statuses.items() if status.unstarted)
+
+    def _room(
+        self, name: str, status: StepStatus, elapsed: float, overrun_share: float
+    ) -> tuple[str, float, float] | None:
+        """Node, start and end from now of a step that has not ended."""
+        if status.ended or self.run.awaits_pod(name):
+            return None
+        start, finish = self.plan.start_of(name), self.plan.finish_of(name)
+        node = status.node or self.plan.node_of(name)
+        if not node or start is None or finish is None:
+            return None
+        seconds = finish - start
+        if status.started_at is None:
+            begin = max(0.0, start - elapsed)
+            return node, begin, begin + seconds
+        running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
+        return node, 0.0, max(seconds - running, overrun_share * seconds)
+
+
+OpenRun = UnplannedRun | PlannedRun
+"""That can be planned."""
+
+RunVariant = RefusedRun | UnplannedRun | PlannedRun
+
+
+def key_text(key: RunKey) -> str:
+    """The key as the engine knows it."""
+    return f"{key[0]}/{key[1]}"
