@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from kfp_placement_controller.actuators.deviations import tell_elsewhere
 from kfp_placement_controller.actuators.guard import Guard
+from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.extender.answers import Answers
@@ -40,10 +42,10 @@ from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
 from kfp_placement_controller.observed.claims import observe_claim
-from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.policy import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
@@ -140,7 +142,7 @@ class ExtendProcess:
         return (
             watch(NODES, read_bare_node, memory.node_changed),
             watch(LOCATIONS, read_location, memory.location_changed),
-            watch(POLICIES, read_policy, memory.policy_changed),
+            watch(POLICIES, read_policy, self._policy_changed),
             watch(CLAIMS, observe_claim, memory.claim_changed),
             watch(PLACEMENTS, read_plan, memory.plan_changed),
             watch(PODS, DEFAULT_SOURCES.observe_pod, self._pod_changed),
@@ -157,6 +159,10 @@ class ExtendProcess:
         self._notes.decided(known, pod, decision)
         if len(decision.nodes) == 1 and pod.observed.uid:
             self._memory.granted(pod.observed, decision.nodes[0])
+
+    def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
+        self._memory.policy_changed(change)
+        show_policy(self._memory.known.policy)
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
         self._memory.pod_changed(change)

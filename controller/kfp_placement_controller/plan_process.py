@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.kinds import (
     LOCATIONS,
@@ -40,6 +41,7 @@ from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.placement import Phase
+from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
@@ -216,6 +218,8 @@ class PlanProcess:
 
     def _watcher(self, client: KubeClient, kind: Kind) -> Watcher[Any]:
         def changed(change: Change[Any]) -> None:
+            if kind == POLICIES and change.key[1] == POLICY_NAME:
+                show_policy(change.new)
             self._inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
         events = kind == EVENTS

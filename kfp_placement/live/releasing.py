@@ -13,8 +13,8 @@ from kfp_placement.live.exceptions import (
 )
 from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject
 from kfp_placement.live.pods import WORKFLOW_LABEL
-from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.policy import POLICY_NAME
+from kfp_placement_engine.contract.policy_status import new_policy, pause_patch
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.fields import Fields, Place
@@ -72,7 +72,7 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     spec = found.get("spec")
     if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
         return PolicyChange.NONE
-    api.patch(POLICIES, POLICY_NAME, "", {"spec": {"paused": paused}}, dry_run=dry_run)
+    api.patch(POLICIES, POLICY_NAME, "", pause_patch(paused), dry_run=dry_run)
     return PolicyChange.WRITTEN
 
 
@@ -106,23 +106,17 @@ def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: 
 
 
 def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
-    policy = {
-        "apiVersion": API_VERSION,
-        "kind": POLICIES.kind,
-        "metadata": {"name": POLICY_NAME},
-        "spec": {"paused": True},
-    }
     try:
         if not paused:
             # Only to see whether there are policies at all.
             next(api.pages(POLICIES))
             return PolicyChange.NONE
-        api.create(POLICIES, policy, dry_run=dry_run)
+        api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)
     except ClusterMissingError as error:
         raise ClusterMissingError(NOT_INSTALLED.format(POLICIES.kind)) from error
     except ClusterConflictError:
         # The controller has been faster.
-        api.patch(POLICIES, POLICY_NAME, "", {"spec": {"paused": True}}, dry_run=dry_run)
+        api.patch(POLICIES, POLICY_NAME, "", pause_patch(True), dry_run=dry_run)
         return PolicyChange.WRITTEN
     return PolicyChange.CREATED
 

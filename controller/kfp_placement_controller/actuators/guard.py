@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.actuators.gates import open_gate
-from kfp_placement_controller.actuators.policies import Finding, write_findings
+from kfp_placement_controller.actuators.policies import write_findings
 from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.metrics import GATES_OVERDUE
@@ -25,6 +25,7 @@ from kfp_placement_controller.observed.liveness import (
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.keys import PLAN_GATE
+from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.change import Change, Key
 from kfp_placement_kube.client import KubeClient
@@ -89,7 +90,7 @@ class Guard:
         for pod in self.overdue(now):
             self._tried(f"the gate of pod {pod.namespace}/{pod.name}", partial(self._open, pod))
 
-    def findings(self, now: datetime) -> list[Finding]:
+    def findings(self, now: datetime) -> list[PolicyFinding]:
         """What the policy's status does not say yet.
 
         That a planner is alive is for itself to say.

@@ -7,6 +7,7 @@ looked at. The API server refuses lower epochs once more.
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -19,13 +20,10 @@ from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
 from kfp_placement_kube.answers import JsonObject
-from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
 
 _LOG = logging.getLogger(__name__)
-
-MAX_TRIES = 5
-"""Others write only what is not theirs to write; this is for them."""
 
 MOST_EPOCH = 1_000_000
 """Leaders do not change so often: a higher epoch is nobody's, and must not stop anybody.
@@ -140,26 +138,22 @@ class PlacementWriter:
         name, namespace = _name_of(placement)
         if known is not None and not _goes_on_from(placement, known):
             known = self._current(placement)
-        for tries_left in reversed(range(MAX_TRIES)):
-            try:
-                if known is None:
-                    if create is None:
-                        raise NotFoundError(404, "NotFound", f"no placement {namespace}/{name}")
-                    return create()
-                _check_epoch(placement, known)
-                versioned = {"metadata": {"resourceVersion": known.resource_version}, **patch}
-                part = "status" if create is None else ""
-                return stored_version(
-                    self._client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
-                )
-            except ConflictError:
-                if not tries_left:
-                    raise
-            except NotFoundError:
-                if create is None or not tries_left:
-                    raise
-            known = self._current(placement)
-        raise AssertionError("unreachable: the last try returns or raises")
+
+        def write(known: StoredVersion | None) -> StoredVersion:
+            if known is None:
+                if create is None:
+                    raise NotFoundError(404, "NotFound", f"no placement {namespace}/{name}")
+                return create()
+            _check_epoch(placement, known)
+            versioned = {"metadata": {"resourceVersion": known.resource_version}, **patch}
+            part = "status" if create is None else ""
+            return stored_version(
+                self._client.patch(PLACEMENTS, name, namespace, versioned, subresource=part)
+            )
+
+        # Without a plan there is nothing that a status could be written into.
+        again_on = (ConflictError,) if create is None else (ConflictError, NotFoundError)
+        return modify(known, write, partial(self._current, placement), again_on=again_on)
 
     def _current(self, placement: PipelinePlacement) -> StoredVersion | None:
         """What there is now; what no write can go on from is removed."""

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
+from kfp_placement_controller.actuators.deviations import tell_elsewhere
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
@@ -16,7 +17,6 @@ from kfp_placement_controller.actuators.unbound_pods import delete_unbound
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
-from kfp_placement_controller.observed.deviations import tell_elsewhere
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,

@@ -4,40 +4,26 @@ An admission policy whose parameter is missing does nothing, so there is always 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicy
-from kfp_placement_engine.model.times import time_text
-from kfp_placement_engine.readers.fields import as_list, as_mapping
+from kfp_placement_engine.contract.policy_status import (
+    PolicyFinding,
+    StoredStatus,
+    new_policy,
+    pause_patch,
+    status_patch,
+)
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_kube.answers import JsonObject
-from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, NotFoundError
 
-MAX_TRIES = 5
-"""`plan` and every `extend` write the same status."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that admission and people should know.
-
-    Attributes:
-        condition: its type, such as `SchedulerReady`.
-        holds: whether it is so.
-        reason: one word.
-        message: for people.
-        flag: field of the status that says the same to admission; "" = none.
-    """
-
-    condition: str
-    holds: bool
-    reason: str
-    message: str
-    flag: str = ""
+_POLICY = Place("policy")
 
 
 def ensure_policy(client: KubeClient) -> JsonObject:
@@ -50,7 +36,7 @@ def ensure_policy(client: KubeClient) -> JsonObject:
     if found is not None:
         return found
     try:
-        return client.create(POLICIES, {"metadata": {"name": POLICY_NAME}, "spec": {}})
+        return client.create(POLICIES, new_policy())
     except ConflictError:
         # Another replica has been faster.
         return client.get(POLICIES, POLICY_NAME) or ensure_policy(client)
@@ -70,11 +56,13 @@ def set_paused(client: KubeClient, paused: bool) -> None:
         KubernetesError: refused, or no answer.
     """
     ensure_policy(client)
-    client.patch(POLICIES, POLICY_NAME, "", {"spec": {"paused": paused}})
+    client.patch(POLICIES, POLICY_NAME, "", pause_patch(paused))
 
 
-def write_findings(client: KubeClient, findings: Sequence[Finding], now: datetime) -> bool:
+def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: datetime) -> bool:
     """Say in the status what we found; returns False if it says so already.
+
+    `plan` and every `extend` write the same status, so others may come before.
 
     Args:
         client: the API server.
@@ -85,67 +73,38 @@ def write_findings(client: KubeClient, findings: Sequence[Finding], now: datetim
         InputError: the status has another form.
         KubernetesError: refused, or no answer.
     """
-    for tries_left in reversed(range(MAX_TRIES)):
-        patch = findings_patch(ensure_policy(client), findings, now)
+
+    def write(policy: JsonObject) -> bool:
+        patch = findings_patch(policy, findings, now)
         if patch is None:
             return False
-        try:
-            client.patch(POLICIES, POLICY_NAME, "", patch, subresource="status")
-            return True
-        except (ConflictError, NotFoundError):
-            if not tries_left:
-                raise
-    return False
+        client.patch(POLICIES, POLICY_NAME, "", patch, subresource="status")
+        return True
+
+    read = partial(ensure_policy, client)
+    return modify(read(), write, read, again_on=(ConflictError, NotFoundError))
 
 
 def findings_patch(
-    policy: Mapping[str, Any], findings: Sequence[Finding], now: datetime
+    policy: Mapping[str, Any], findings: Sequence[PolicyFinding], now: datetime
 ) -> JsonObject | None:
     """The merge patch of the status; None = it says all that already.
 
-    A message alone, which may hold an age, is no change.
+    Args:
+        policy: as the API server prints it.
+        findings: what we found; conditions of other types stay as they are.
+        now: the time.
 
     Raises:
         InputError: the status has another form.
     """
-    metadata = as_mapping(policy.get("metadata"), "policy: metadata")
-    status = as_mapping(policy.get("status"), "policy: status")
-    known = {
-        as_mapping(each, "policy: condition").get("type"): each
-        for each in as_list(status.get("conditions"), "policy: conditions")
-    }
-    generation = metadata.get("generation")
-    changed = [
-        finding
-        for finding in findings
-        if _differs(known.get(finding.condition), finding)
-        or (finding.flag and status.get(finding.flag) is not finding.holds)
-    ]
-    if not changed:
-        return None
-    for finding in changed:
-        old = known.get(finding.condition, {})
-        since = old.get("lastTransitionTime") if old.get("status") == str(finding.holds) else None
-        known[finding.condition] = {
-            "type": finding.condition,
-            "status": str(finding.holds),
-            "reason": finding.reason,
-            "message": finding.message,
-            "lastTransitionTime": since or time_text(now),
-            "observedGeneration": generation,
-        }
-    return {
-        "metadata": {"resourceVersion": metadata.get("resourceVersion")},
-        "status": {
-            **{finding.flag: finding.holds for finding in changed if finding.flag},
-            "observedGeneration": generation,
-            "conditions": list(known.values()),
-        },
-    }
-
-
-def _differs(condition: Mapping[str, Any] | None, finding: Finding) -> bool:
-    if condition is None:
-        return True
-    said = condition.get("status"), condition.get("reason")
-    return said != (str(finding.holds), finding.reason)
+    raw = Fields(policy, _POLICY)
+    metadata, status = raw.mapping("metadata"), Fields(raw.mapping("status"), _POLICY)
+    conditions = [_POLICY.then("condition").mapping(each) for each in status.entries("conditions")]
+    stored = StoredStatus(
+        metadata.get("resourceVersion"),
+        metadata.get("generation"),
+        status.raw,
+        {str(each.get("type")): each for each in conditions},
+    )
+    return status_patch(stored, findings, now)

@@ -1,12 +1,13 @@
 """Deletes pods that wait for a dead scheduler: they cannot change it, and Argo makes them anew."""
 
-from kfp_placement_engine.readers.fields import as_mapping
-from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.exceptions import ConflictError
+from functools import partial
+
+from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.kinds import PODS
 
-MAX_TRIES = 5
-"""Writes that others may come before."""
+_POD = Place("pod")
 
 
 def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> bool:
@@ -25,18 +26,17 @@ def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> b
         InputError: the pod has another form.
         KubernetesError: refused, or no answer.
     """
-    for tries_left in reversed(range(MAX_TRIES)):
-        pod = client.get(PODS, name, namespace)
+
+    def write(pod: JsonObject | None) -> bool:
         if pod is None:
             return False
-        metadata = as_mapping(pod.get("metadata"), "pod: metadata")
-        bound = as_mapping(pod.get("spec"), "pod: spec").get("nodeName")
+        raw = Fields(pod, _POD)
+        metadata = raw.mapping("metadata")
+        bound = raw.mapping("spec").get("nodeName")
         if bound or metadata.get("uid") != uid or metadata.get("deletionTimestamp") is not None:
             return False
         version = metadata.get("resourceVersion", "")
-        try:
-            return client.delete(PODS, name, namespace, uid=uid, resource_version=version)
-        except ConflictError:
-            if not tries_left:
-                raise
-    return False
+        return client.delete(PODS, name, namespace, uid=uid, resource_version=version)
+
+    read = partial(client.get, PODS, name, namespace)
+    return modify(read(), write, read)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.extender.knowledge import (
     Grant,
     Knowledge,
@@ -123,7 +122,6 @@ class Memory:
     def policy_changed(self, change: Change[PlacementPolicy]) -> None:
         """A PlacementPolicy; only one counts."""
         if change.key[1] == POLICY_NAME:
-            show_policy(change.new)
             with self._lock:
                 self._publish(policy=change.new)
 

@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 
-from kfp_placement_controller.metrics import PLACED_ELSEWHERE as COUNTED
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
 from kfp_placement_engine.model.resources import Resources, free_room, lacking
-from kfp_placement_kube.events import EventRecorder, Regarding
-from kfp_placement_kube.kinds import PODS
 
 NODE_GONE = "it is gone"
 """Why the planned node is not taken where there is none."""
@@ -33,14 +29,6 @@ class Elsewhere:
     def message(self) -> str:
         """For people."""
         return f"planned on {self.planned}, placed on {self.pod.node_name}: {self.why}"
-
-
-def tell_elsewhere(events: EventRecorder, found: Elsewhere) -> None:
-    """Say it in an event on the pod, and count it; returns at once."""
-    COUNTED.labels(found.ground).inc()
-    pod = found.pod
-    regarding = Regarding(PODS, pod.name, pod.namespace, pod.uid)
-    events.record(regarding, PLACED_ELSEWHERE, found.message, action="Placing", once=True)
 
 
 def why_left_out(

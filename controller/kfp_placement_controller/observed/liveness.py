@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from kfp_placement_controller.actuators.policies import Finding
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
+from kfp_placement_engine.contract.policy_status import PolicyFinding
 
 SCHEDULER_READY = "SchedulerReady"
 GATES_READY = "GatesReady"
@@ -48,7 +48,9 @@ class LeaseWatch:
         return (now - self._changed_at).total_seconds()
 
 
-def unsaid(findings: Iterable[Finding], status: PlacementPolicyStatus | None) -> list[Finding]:
+def unsaid(
+    findings: Iterable[PolicyFinding], status: PlacementPolicyStatus | None
+) -> list[PolicyFinding]:
     """Findings whose flag or reason the policy's status does not show yet; None = it has none."""
     said = status or PlacementPolicyStatus()
     flags = {"schedulerReady": said.scheduler_ready, "gatesReady": said.gates_ready}
@@ -62,7 +64,7 @@ def unsaid(findings: Iterable[Finding], status: PlacementPolicyStatus | None) ->
 
 def scheduler_finding(
     lease: LeaseWatch, policy: PlacementPolicySpec, now: datetime
-) -> Finding | None:
+) -> PolicyFinding | None:
     """Whether marked pods may be given to our scheduler; None = that is not known yet.
 
     A Lease that nobody holds says no at once: new pods need not wait for whoever takes it next.
@@ -79,10 +81,12 @@ def scheduler_finding(
         return _not_ready("LeaseStale", f"the scheduler has not renewed its Lease for {limit:g} s")
     if not lease.has_renewed:
         return None
-    return Finding(SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady")
+    return PolicyFinding(
+        SCHEDULER_READY, True, "LeaseFresh", "the scheduler is alive", "schedulerReady"
+    )
 
 
-def gates_finding(*, leads: bool, installed: bool = True) -> Finding:
+def gates_finding(*, leads: bool, installed: bool = True) -> PolicyFinding:
     """Whether new pods may be gated; only a planner that leads, and may open gates, says yes.
 
     Args:
@@ -93,12 +97,12 @@ def gates_finding(*, leads: bool, installed: bool = True) -> Finding:
         return _no_gates("NoPlanner", "no planner leads, so nobody would open gates")
     if not installed:
         return _no_gates("NotInstalled", "a planner leads; features/gates is not installed")
-    return Finding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
+    return PolicyFinding(GATES_READY, True, "PlannerLeads", "a planner opens gates", "gatesReady")
 
 
-def _no_gates(reason: str, message: str) -> Finding:
-    return Finding(GATES_READY, False, reason, message, "gatesReady")
+def _no_gates(reason: str, message: str) -> PolicyFinding:
+    return PolicyFinding(GATES_READY, False, reason, message, "gatesReady")
 
 
-def _not_ready(reason: str, message: str) -> Finding:
-    return Finding(SCHEDULER_READY, False, reason, message, "schedulerReady")
+def _not_ready(reason: str, message: str) -> PolicyFinding:
+    return PolicyFinding(SCHEDULER_READY, False, reason, message, "schedulerReady")

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kfp_placement_controller.actuators.policies import Finding
 from kfp_placement_controller.observed.deviations import Elsewhere
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
+from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.model.keys import RunKey
 
@@ -75,7 +75,7 @@ class DeletePod:
 class SayFindings:
     """Say in the policy's status what was found."""
 
-    findings: Sequence[Finding]
+    findings: Sequence[PolicyFinding]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
 from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -278,7 +277,6 @@ class Coordinator:
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         if change.key[1] != POLICY_NAME:
             return
-        show_policy(change.new)
         status = change.new.status if change.new is not None else None
         self._policy_status = status or PlacementPolicyStatus()
         before = self.policy

@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client import REGISTRY
 
-from kfp_placement_controller.actuators.policies import Finding, findings_patch, show_policy
+from kfp_placement_controller.actuators.policies import findings_patch, show_policy
 from kfp_placement_controller.metrics import PAUSED, SCHEDULER_READY
 from kfp_placement_engine.contract.policy import (
     PlacementPolicy,
     PlacementPolicySpec,
     PlacementPolicyStatus,
 )
+from kfp_placement_engine.contract.policy_status import PolicyFinding as Finding
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 READY = Finding("SchedulerReady", True, "LeaseFresh", "renewed 1 s ago", flag="schedulerReady")

@@ -5,19 +5,19 @@ from datetime import UTC, datetime
 import pytest
 
 from kfp_placement_controller.actuators.policies import (
-    Finding,
     ensure_policy,
     set_paused,
     write_findings,
 )
 from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-READY = Finding("SchedulerReady", True, "LeaseFresh", "", flag="schedulerReady")
-NO_GATES = Finding("GatesReady", False, "NoPlanner", "", flag="gatesReady")
+READY = PolicyFinding("SchedulerReady", True, "LeaseFresh", "", flag="schedulerReady")
+NO_GATES = PolicyFinding("GatesReady", False, "NoPlanner", "", flag="gatesReady")
 
 
 @pytest.fixture
