@@ -42,6 +42,7 @@ from kfp_placement_controller.extender.rejections import count_rejection
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
 from kfp_placement_controller.observed.claims import observe_claim
+from kfp_placement_controller.observed.liveness import observe_held_lease
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -54,7 +55,6 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NODES, PODS, Kind
-from kfp_placement_kube.lease import observe_lease
 from kfp_placement_kube.watch import Watcher
 
 _LOG = logging.getLogger(__name__)
@@ -149,9 +149,10 @@ class ExtendProcess:
             Watcher(
                 client,
                 LEASES,
-                observe_lease,
+                observe_held_lease,
                 self._guard.lease_changed,
                 namespace=self._settings.own_namespace,
+                malformed=InputError,
             ),
         )
 

@@ -31,6 +31,7 @@ from kfp_placement_controller.observed.attach_failures import (
     observe_attach_failure,
 )
 from kfp_placement_controller.observed.claims import observe_claim, observe_volume
+from kfp_placement_controller.observed.liveness import observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.conditions import phase
@@ -51,7 +52,7 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
-from kfp_placement_kube.lease import LeaderElection, observe_lease
+from kfp_placement_kube.lease import LeaderElection
 from kfp_placement_kube.watch import Watcher, WatchParams
 
 _LOG = logging.getLogger(__name__)
@@ -243,11 +244,12 @@ class PlanProcess:
         return Watcher(
             client,
             LEASES,
-            observe_lease,
+            observe_held_lease,
             changed,
             namespace=self._settings.own_namespace,
             field_selector=f"metadata.name={self._settings.scheduler_lease_name}",
             listed=lambda: self._inbox.put(_nothing),
+            malformed=InputError,
         )
 
     def _round_ended(self, outcome: RoundResult | RoundFailure) -> None:

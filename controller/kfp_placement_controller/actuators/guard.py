@@ -17,6 +17,7 @@ from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.metrics import GATES_OVERDUE
 from kfp_placement_controller.observed.latency_limits import hard_limit
 from kfp_placement_controller.observed.liveness import (
+    HeldLease,
     LeaseWatch,
     gates_finding,
     scheduler_finding,
@@ -30,7 +31,6 @@ from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.change import Change, Key
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.exceptions import KubeError
-from kfp_placement_kube.lease import ObservedLease
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,13 +65,12 @@ class Guard:
         self._leases = {scheduler_lease: LeaseWatch(), planner_lease: LeaseWatch()}
         self._gated: dict[Key, ObservedPod] = {}
 
-    def lease_changed(self, change: Change[ObservedLease]) -> None:
+    def lease_changed(self, change: Change[HeldLease]) -> None:
         """A Lease of our namespace."""
-        watch, lease = self._leases.get(change.key[1]), change.new
+        watch = self._leases.get(change.key[1])
         if watch is not None:
-            held = lease is not None and bool(lease.holder)
             with self._lock:
-                watch.observe(lease if held else None, self._clock())
+                watch.observe(change.new, self._clock())
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
         """A pod, which may bear our gate."""

@@ -1,22 +1,52 @@
 """Whether our scheduler and the planner are alive, by their Leases, and how the policy says so."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.contract.policy_status import PolicyFinding
+from kfp_placement_engine.readers.fields import Fields, Place
 
 SCHEDULER_READY = "SchedulerReady"
 GATES_READY = "GatesReady"
 """Conditions of the PlacementPolicy."""
 
 
+_LEASE = Place("lease")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
+    """A Lease that somebody holds.
+
+    Attributes:
+        holder: who.
+        renewed_at: last renewal, by the holder's clock; None = it does not say.
+    """
+
+    holder: str
+    renewed_at: datetime | None
+
+
+def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
+    """Keep what matters of a Lease; None = nobody holds it.
+
+    Raises:
+        InputError: it has another form.
+    """
+    spec = Fields(Fields(raw, _LEASE).mapping("spec"), _LEASE)
+    holder, renewed_at = spec.text("holderIdentity"), spec.moment("renewTime")
+    return HeldLease(holder, renewed_at) if holder else None
+
+
 @dataclass
 class LeaseWatch:
-    """How old a Lease of others is, by our own clock: since it was last seen to change.
+    """How old a Lease of others is, by our own clock: since it was last seen to be renewed.
 
-    The holder's clock may be off by minutes; a Lease that has not changed for long is stale.
+    A Lease is renewed when its holder or its time of renewal changes, whatever that time is: the
+    holder's clock may be off by minutes.
 
     Attributes:
         held: somebody has it.
@@ -25,18 +55,18 @@ class LeaseWatch:
 
     held: bool = False
     has_renewed: bool = False
-    _seen: object = None
+    _seen: HeldLease | None = None
     _changed_at: datetime | None = None
 
-    def observe(self, renewed: object, now: datetime) -> None:
-        """What the Lease says of its renewal now; None = there is none, or nobody holds it."""
-        self.held = renewed is not None
-        if renewed is None:
+    def observe(self, lease: HeldLease | None, now: datetime) -> None:
+        """What the Lease says now; None = there is none, or nobody holds it."""
+        self.held = lease is not None
+        if lease is None:
             # A renewal until now is none of the next holder's; but it is not long ago.
             self.has_renewed, self._seen = False, None
-        elif renewed != self._seen:
+        elif lease != self._seen:
             self.has_renewed = self._seen is not None
-            self._seen, self._changed_at = renewed, now
+            self._seen, self._changed_at = lease, now
 
     def age_seconds(self, now: datetime) -> float:
         """Seconds since it was seen to be renewed, be it given back or gone by now.

@@ -13,6 +13,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
 from kfp_placement_controller.observed.attach_failures import AttachFailure
+from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import (
     Action,
@@ -50,7 +51,6 @@ from kfp_placement_engine.contract.resources import PipelinePlacement, Placement
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
-from kfp_placement_kube.lease import ObservedLease
 
 _LOG = logging.getLogger(__name__)
 
@@ -141,10 +141,9 @@ class Coordinator:
         else:
             self.planner.round_failed(outcome, now)
 
-    def scheduler_lease(self, lease: ObservedLease | None, now: datetime) -> None:
+    def scheduler_lease(self, lease: HeldLease | None, now: datetime) -> None:
         """Our scheduler's Lease has changed."""
-        held = lease is not None and bool(lease.holder)
-        self.guard.lease.observe(lease.renewed_at if lease is not None and held else None, now)
+        self.guard.lease.observe(lease, now)
 
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""

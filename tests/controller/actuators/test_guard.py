@@ -10,12 +10,11 @@ from kfp_placement_controller.actuators.policies import findings_patch
 from kfp_placement_controller.extender.knowledge import Knowledge, KnownNode
 from kfp_placement_controller.extender.memory import read_policy
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_controller.observed.liveness import gates_finding
+from kfp_placement_controller.observed.liveness import HeldLease, gates_finding
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import PODS
-from kfp_placement_kube.lease import ObservedLease
 from tests.controller.extender.known import pod_object
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -62,11 +61,11 @@ class Scene:
             planner_lease=PLANNER,
             clock=lambda: self.now,
         )
-        self._leases: dict[str, ObservedLease] = {}
+        self._leases: dict[str, HeldLease | None] = {}
 
     def renew(self, name: str, holder: str = "one") -> None:
         """A Lease is renewed, by a clock that is hours wrong."""
-        new = ObservedLease(holder, 15, None, self.now - timedelta(hours=5), 0)
+        new = HeldLease(holder, self.now - timedelta(hours=5)) if holder else None
         self.guard.lease_changed(Change(("", name), self._leases.get(name), new))
         self._leases[name] = new
 

@@ -1,8 +1,10 @@
 """The guard: a dead scheduler is noticed, its pods are freed, nobody else's are touched."""
 
+from datetime import datetime
+
 import pytest
 
-from kfp_placement_controller.observed.liveness import LeaseWatch
+from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_controller.planning.guard import Guard, stranded_pods
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
@@ -40,6 +42,11 @@ def flags(actions):
     return {finding.flag: finding.holds for each in found for finding in each.findings}
 
 
+def renewed(clock):
+    """A Lease as its holder has renewed it at that time of its own clock."""
+    return HeldLease("scheduler-1", datetime.fromisoformat(f"2026-11-20T{clock}+00:00"))
+
+
 def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
     guard = Guard(retry_seconds=2.0, may_gate=False)
     found = said(guard, 0)
@@ -50,22 +57,22 @@ def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
 def test_age_counts_from_the_last_change_by_our_own_clock():
     """The holder's clock may be an hour off."""
     lease = LeaseWatch()
-    lease.observe("07:00:00", after(0))
-    lease.observe("07:00:02", after(2))
-    lease.observe("07:00:02", after(9))
+    lease.observe(renewed("07:00:00"), after(0))
+    lease.observe(renewed("07:00:02"), after(2))
+    lease.observe(renewed("07:00:02"), after(9))
     assert lease.age_seconds(after(10)) == 8
 
 
 def test_a_lease_that_is_given_back_or_gone_is_as_old_as_its_last_renewal():
     lease = LeaseWatch()
-    lease.observe("07:00:00", after(0))
-    lease.observe("07:00:02", after(2))
+    lease.observe(renewed("07:00:00"), after(0))
+    lease.observe(renewed("07:00:02"), after(2))
     assert lease.held
     lease.observe(None, after(11))
     assert not lease.held
     assert not lease.has_renewed
     assert lease.age_seconds(after(12)) == 10
-    lease.observe("07:00:12", after(12))
+    lease.observe(renewed("07:00:12"), after(12))
     assert (lease.held, lease.has_renewed, lease.age_seconds(after(12))) == (True, False, 0)
 
 
@@ -78,9 +85,9 @@ def test_a_lease_never_seen_is_as_old_as_our_asking():
 def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
     guard = Guard(2.0)
     assert flags(said(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
-    guard.lease.observe("long ago", after(7))
+    guard.lease.observe(renewed("06:00:00"), after(7))
     assert flags(said(guard, 7)) == {"gatesReady": True}
-    guard.lease.observe("renewed", after(10))
+    guard.lease.observe(renewed("07:00:00"), after(10))
     assert flags(said(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
     ready = a_status(SchedulerReady="LeaseFresh", GatesReady="PlannerLeads")
     assert said(guard, 20, ready) == []
@@ -104,8 +111,8 @@ def test_what_is_not_taken_over_is_said_again_but_not_at_once():
 
 def test_the_policy_says_when_a_lease_is_stale():
     guard = Guard(2.0)
-    guard.lease.observe("long ago", after(-2))
-    guard.lease.observe("renewed", after(0))
+    guard.lease.observe(renewed("06:00:00"), after(-2))
+    guard.lease.observe(renewed("07:00:00"), after(0))
     policy = a_policy(schedulerStaleAfter="30s")
     assert flags(said(guard, 29, policy=policy))["schedulerReady"] is True
 
@@ -144,7 +151,7 @@ def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
     """It gives its Lease back, and pods that wait for room are older than their deadline."""
     guard, pod = Guard(2.0), a_pod()
     if was_seen:
-        guard.lease.observe("renewed", after(100))
+        guard.lease.observe(renewed("07:00:00"), after(100))
         guard.lease.observe(None, after(100))
 
     def deleted(seconds):
@@ -157,7 +164,7 @@ def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
 
 def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
     guard, pod = Guard(2.0), a_pod()
-    guard.lease.observe("renewed", after(0))
+    guard.lease.observe(renewed("07:00:00"), after(0))
     guard.lease.observe(None, after(0))
     ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")
     for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
