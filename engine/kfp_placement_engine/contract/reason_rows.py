@@ -5,7 +5,7 @@ ever added, and arguments only at the end. What this revision does not know is k
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
@@ -62,16 +62,17 @@ def _text(argument: Argument) -> str:
 
 
 def _number(argument: Argument) -> float:
-    if not isinstance(argument, int | float) or argument < 0:
+    if not isinstance(argument, (float, int)) or argument < 0:
         raise InputError("an argument should be a number from 0")
     return argument
 
 
 def _whole(argument: Argument) -> int:
-    number = _number(argument)
-    if number != int(number):
-        raise InputError("an argument should be a whole number")
-    return int(number)
+    if isinstance(argument, float) and argument.is_integer():
+        argument = int(argument)
+    if not isinstance(argument, int) or argument < 0:
+        raise InputError("an argument should be a whole number from 0")
+    return argument
 
 
 def _latency(argument: Argument) -> float | None:
@@ -117,12 +118,20 @@ class _Kind:
     is_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class _Layout:
-    """The arguments of a code, in their order, by field; optional ones come last."""
+    """The arguments of a code, in their order, by field; optional ones come last.
 
-    made: Callable[..., Any]
-    fields: Mapping[str, _Kind] = field(default_factory=dict)
+    Attributes:
+        made: the class whose instances have these fields.
+    """
+
+    def __init__(self, made: Callable[..., Any], fields: Mapping[str, _Kind] | None = None) -> None:
+        """Prepare it: rows are read by the thousand."""
+        kinds = {} if fields is None else fields
+        self.made = made
+        self._readers = tuple((name, kind.read) for name, kind in kinds.items())
+        self._writers = tuple((name, kind.write, kind.is_optional) for name, kind in kinds.items())
+        self._required = sum(not kind.is_optional for kind in kinds.values())
 
     def read(self, arguments: tuple[Argument, ...]) -> Any:
         """What the arguments say.
@@ -130,21 +139,22 @@ class _Layout:
         Raises:
             InputError: one is missing, or is not of its kind.
         """
-        values: dict[str, Any] = {}
-        for position, (name, kind) in enumerate(self.fields.items()):
-            if position < len(arguments):
-                values[name] = kind.read(arguments[position])
-            elif not kind.is_optional:
-                raise InputError("an argument is missing")
-        return self.made(**values, added=arguments[len(self.fields) :])
+        if len(arguments) < self._required:
+            raise InputError("an argument is missing")
+        values = {
+            name: read(argument)
+            for (name, read), argument in zip(self._readers, arguments, strict=False)
+        }
+        added = arguments[len(self._readers) :]
+        return self.made(**values, added=added) if added else self.made(**values)
 
     def write(self, known: Any) -> tuple[Argument, ...]:
         """The arguments, without optional ones that say nothing."""
         written = []
-        for name, kind in self.fields.items():
+        for name, write, is_optional in self._writers:
             value = getattr(known, name)
-            if value is not None or not kind.is_optional:
-                written.append(kind.write(value))
+            if value is not None or not is_optional:
+                written.append(write(value))
         return (*written, *known.added)
 
 
