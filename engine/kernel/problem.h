@@ -28,7 +28,7 @@ typedef struct {
     const int64_t *successors_start;    /* [A + 1] */
     const int64_t *successors;          /* [E] */
     const int64_t *claims_start;        /* [A + 1] */
-    const int64_t *claims;              /* [...] */
+    const int64_t *claims;              /* [U] uses of claims */
     const uint8_t *exclusive;           /* [V] one pod at a time */
     const int64_t *iteration;           /* [A], -1 = none */
     const int64_t *entry_iteration;     /* [A], -1 = none */

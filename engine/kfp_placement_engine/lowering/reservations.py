@@ -1,13 +1,13 @@
 """Room that other plans have reserved: activities that go to one node at one time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from kfp_placement_engine.lowering.tables import amounts
 from kfp_placement_engine.model.active_runs import ReservedRun
-from kfp_placement_engine.problem.problem import PlacementProblem, ProblemArrays
+from kfp_placement_engine.problem.problem import AXES, ELEMENTS, PlacementProblem, ProblemArrays
 
 
 def with_reservations(
@@ -36,42 +36,33 @@ def with_reservations(
     kind = [kinds.setdefault(tuple(sorted(room.requests.items())), len(kinds)) for _, room in rooms]
     requests = amounts([{**dict(each), "pods": 1} for each in kinds], problem.resource_names)
     offset, width = arrays.feasible.shape
-    of_room = {
-        "requests": requests[kind],
-        "scored_requests": requests[kind][:, :2],
-        "duration_seconds": np.maximum(0.0, end - start),
-        "scales": np.zeros(count, np.bool_),
-        "virtual": np.zeros(count, np.bool_),
-        "gene": np.full(count, -1, np.int64),
-        "class_of": np.array(kind, np.int64) + offset,
-        "image": np.full(count, -1, np.int64),
-        "download_bytes": np.zeros(count),
-        "upload_bytes": np.zeros(count),
-        "release_seconds": start,
-        "run": np.array([run for run, _ in rooms], np.int64),
-        "fixed_node": np.array([index[room.node] for _, room in rooms], np.int64),
-        "is_running": np.array([room.start_seconds <= 0 for _, room in rooms], np.bool_),
-        "predecessors_start": np.full(count, arrays.predecessors_start[-1], np.int64),
-        "successors_start": np.full(count, arrays.successors_start[-1], np.int64),
-        "claims_start": np.full(count, arrays.claims_start[-1], np.int64),
-        "iteration": np.full(count, -1, np.int64),
-        "entry_iteration": np.full(count, -1, np.int64),
-        "run_weight": np.array([run.weight for run in reserved], np.float64),
-    }
-    of_kind = {name: _rows(arrays, name, len(kinds), width) for name in _CLASS_TABLES} | {
-        "containers": np.ones(len(kinds), arrays.containers.dtype),
-        "feasible": np.ones((len(kinds), width), np.bool_),
-        "scores_balance": (requests[:, 0] > 0) | (requests[:, 1] > 0),
-    }
-    longer = {
-        name: np.concatenate([getattr(arrays, name), rows])
-        for name, rows in (of_kind | of_room).items()
-    }
+    counts = {"A": count, "A + 1": count, "K": len(kinds), "runs": len(reserved)}
+    added = _no_rows_but(arrays, counts)._replace(
+        requests=requests[kind],
+        scored_requests=requests[kind][:, :2],
+        duration_seconds=np.maximum(0.0, end - start),
+        gene=np.full(count, -1, np.int64),
+        class_of=np.array(kind, np.int64) + offset,
+        image=np.full(count, -1, np.int64),
+        release_seconds=start,
+        run=np.array([run for run, _ in rooms], np.int64),
+        fixed_node=np.array([index[room.node] for _, room in rooms], np.int64),
+        is_running=np.array([room.start_seconds <= 0 for _, room in rooms], np.bool_),
+        predecessors_start=np.full(count, arrays.predecessors_start[-1], np.int64),
+        successors_start=np.full(count, arrays.successors_start[-1], np.int64),
+        claims_start=np.full(count, arrays.claims_start[-1], np.int64),
+        iteration=np.full(count, -1, np.int64),
+        entry_iteration=np.full(count, -1, np.int64),
+        run_weight=np.array([run.weight for run in reserved], np.float64),
+        containers=np.ones(len(kinds), np.int64),
+        feasible=np.ones((len(kinds), width), np.bool_),
+        scores_balance=(requests[:, 0] > 0) | (requests[:, 1] > 0),
+    )
     first = problem.activities
     flags = np.zeros(count, np.bool_)
     return replace(
         problem,
-        arrays=arrays._replace(**longer),
+        arrays=_joined(arrays, added),
         activity_names=problem.activity_names + tuple(names),
         is_driver=np.concatenate([problem.is_driver, flags]),
         is_step=np.concatenate([problem.is_step, flags]),
@@ -82,17 +73,18 @@ def with_reservations(
     )
 
 
-_CLASS_TABLES = (
-    "preferred_taints",
-    "preferred_weight",
-    "scores_affinity",
-    "latency_excess_ms",
-    "assignment_gain",
-    "image_scored",
-)
+def _no_rows_but(arrays: ProblemArrays, counts: Mapping[str, int]) -> ProblemArrays:
+    """Arrays of these shapes without rows, but with zeros for so many along the axes named."""
+    blank = {
+        name: np.zeros((counts.get(axes[0], 0), *getattr(arrays, name).shape[1:]), ELEMENTS[name])
+        for name, axes in AXES.items()
+    }
+    return ProblemArrays(**blank)
 
 
-def _rows(arrays: ProblemArrays, name: str, count: int, width: int) -> np.ndarray:
-    """Zeros for so many classes in the shape of a class table."""
-    table = getattr(arrays, name)
-    return np.zeros((count, width)[: table.ndim], table.dtype)
+def _joined(arrays: ProblemArrays, added: ProblemArrays) -> ProblemArrays:
+    """The rows of both."""
+    pairs = zip(arrays, added, strict=True)
+    return ProblemArrays._make(
+        np.concatenate([own, rows]) if rows.shape[0] else own for own, rows in pairs
+    )

@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
-from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem, ProblemArrays
+from kfp_placement_engine.problem.problem import (
+    Floats,
+    Integers,
+    PlacementProblem,
+    ProblemArrays,
+    check_arrays,
+)
 
 KUBE_DEFAULT = 0
 STRICT_FIFO = 1
@@ -27,7 +33,11 @@ GREEDY = 5
 TERMS = 5
 """Terms of the objective."""
 
-_ELEMENT_TYPES = ("float64", "int64", "uint64", "bool")
+Array = np.ndarray[Any, Any]
+
+_RANDOM_STATE = 4
+"""Words of a random generator's state."""
+
 _OBJECTIVES = {"completion": 0, "packing": 1, "paper": 2}
 _TIES = {"random": 0, "heap": 1, "first": 2}
 _SCALARS = (
@@ -71,6 +81,23 @@ class _Population(ctypes.Structure):
     ]
 
 
+class SearchParameters(ctypes.Structure):
+    """Parameters of the search; what they mean stands in `search.h`."""
+
+    _fields_ = [
+        (name, ctypes.c_double)
+        for name in (
+            "crossover_rate",
+            "elite_share",
+            "critical_share",
+            "greedy_share",
+            "backfill_share",
+            "stray",
+            "most_moves",
+        )
+    ]
+
+
 def _load() -> ctypes.CDLL:
     suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
     path = Path(__file__).parents[1] / f"_kernel{suffix}"
@@ -94,14 +121,32 @@ KERNEL = _load()
 _prepared: "weakref.WeakKeyDictionary[PlacementProblem, _Problem]" = weakref.WeakKeyDictionary()
 
 
-def _address(array: "np.ndarray[Any, Any]") -> int:
-    if not array.flags.c_contiguous or array.dtype.name not in _ELEMENT_TYPES:
+def _address(array: Array) -> int:
+    """Where the kernel reads or writes an array.
+
+    Raises:
+        TypeError: it is not contiguous.
+    """
+    if not array.flags.c_contiguous:
         raise TypeError(f"the kernel takes no {array.dtype.name} array that is not contiguous")
     return int(array.ctypes.data)
 
 
-def _optional(array: "np.ndarray[Any, Any]") -> ctypes.c_void_p | None:
-    return ctypes.c_void_p(_address(array)) if array.size else None
+def _given(array: Array, elements: str, size: int) -> ctypes.c_void_p:
+    """The same for one that a caller gives: the kernel reads so many elements of that type.
+
+    Raises:
+        TypeError: it has other elements or another size, or is not contiguous.
+    """
+    if array.dtype.name != elements or array.shape != (size,):
+        raise TypeError(
+            f"the kernel reads {elements} [{size}], not {array.dtype.name} {list(array.shape)}"
+        )
+    return ctypes.c_void_p(_address(array))
+
+
+def _optional(array: Array, elements: str, size: int) -> ctypes.c_void_p | None:
+    return _given(array, elements, size) if array.size else None
 
 
 def _native(problem: PlacementProblem) -> _Problem:
@@ -110,10 +155,11 @@ def _native(problem: PlacementProblem) -> _Problem:
     if known is not None:
         return known
     arrays = problem.arrays
+    check_arrays(arrays)
     native = _Problem()
     for name in ProblemArrays._fields:
         setattr(native, name, _address(getattr(arrays, name)))
-    native.topological = _address(problem.topological)
+    native.topological = _given(problem.topological, "int64", problem.activities)
     native.link_rate = problem.link_bytes_per_second
     native.direct = int(problem.direct_transfers)
     native.version_136 = int(problem.kube_version >= (1, 36))
@@ -172,10 +218,10 @@ def play(
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
-        ctypes.c_void_p(_address(planned)),
-        ctypes.c_void_p(_address(priority)),
-        _optional(not_before),
-        _optional(listed),
+        _given(planned, "int64", problem.genes),
+        _given(priority, "float64", activities),
+        _optional(not_before, "float64", activities),
+        _optional(listed, "int64", problem.nodes),
         ctypes.c_int64(draw),
         ctypes.byref(schedule),
     )
@@ -224,16 +270,25 @@ class Population:
         genes: [P, G]; keys: [P, A] starts; terms: [P, 5]; cause: [P, A]; last: [P].
     """
 
-    def __init__(
-        self, problem: PlacementProblem, size: int, random_state: "np.ndarray[Any, Any]"
-    ) -> None:
+    def __init__(self, problem: PlacementProblem, size: int, random_state: Array) -> None:
+        """Begin with no plan.
+
+        Args:
+            problem: to be solved.
+            size: number of plans (P).
+            random_state: [4] where the random generator begins, uint64.
+
+        Raises:
+            TypeError: the random state is another array.
+        """
         self.genes = np.zeros((size, problem.genes), np.int64)
         self.keys = np.zeros((size, problem.activities))
         self.terms = np.full((size, TERMS), np.inf)
         self.cause = np.full((size, problem.activities), -1, np.int64)
         self.last = np.zeros(size, np.int64)
         self._problem = problem
-        self._random = np.ascontiguousarray(random_state, np.uint64)
+        self._random = np.ascontiguousarray(random_state)
+        _given(self._random, "uint64", _RANDOM_STATE)
         self._native = _Population(
             *(
                 _address(array)
@@ -249,16 +304,13 @@ class Population:
             size,
         )
 
-    def improve(self, parameters: Floats, trials: int) -> int:
-        """Try children; returns how many were the best so far.
-
-        `parameters` are those of `SearchParameters` in `search.h`.
-        """
+    def improve(self, parameters: SearchParameters, trials: int) -> int:
+        """Try children; returns how many were the best so far."""
         return _checked(
             KERNEL.improve(
                 ctypes.byref(_native(self._problem)),
                 ctypes.byref(self._native),
-                ctypes.c_void_p(_address(parameters)),
+                ctypes.byref(parameters),
                 ctypes.c_int64(int(self._problem.dispatch == "ordered")),
                 ctypes.c_int64(trials),
             )

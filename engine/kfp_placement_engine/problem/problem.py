@@ -3,11 +3,12 @@
 A run's pods become *activities*: every step and every KFP driver pod. `lowering` makes problems;
 nothing changes one afterwards. In the shapes below A = activities, N = nodes, R = resources, K =
 classes of activities that look alike to a node, G = genes, I = images, V = volume claims, L =
-limited iterations, M = loops with a limit.
+limited iterations, M = loops with a limit, E = edges, U = uses of claims.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class ProblemArrays(NamedTuple):
         predecessors_start, predecessors: [A + 1], [E] what must have ended, by activity.
         successors_start, successors: [A + 1], [E] the same edges from the other end.
         transfer_bytes: [E] bytes on the edge `predecessors[e]` -> activity for direct transfers.
-        claims_start, claims: [A + 1], [...] volume claims it mounts.
+        claims_start, claims: [A + 1], [U] volume claims it mounts.
         exclusive: [V] claims that one pod at a time may have (ReadWriteOncePod).
         iteration: [A] innermost limited iteration it is in, -1 = none.
         entry_iteration: [A] the limited iteration whose first activity it is, -1 = none.
@@ -76,55 +77,84 @@ class ProblemArrays(NamedTuple):
         run_weight: [runs] weight of a run's completion.
     """
 
-    requests: Integers
-    scored_requests: Integers
-    duration_seconds: Floats
-    scales: Booleans
-    virtual: Booleans
-    gene: Integers
-    class_of: Integers
-    image: Integers
-    download_bytes: Floats
-    upload_bytes: Floats
-    release_seconds: Floats
-    run: Integers
-    fixed_node: Integers
-    is_running: Booleans
-    predecessors_start: Integers
-    predecessors: Integers
-    transfer_bytes: Floats
-    successors_start: Integers
-    successors: Integers
-    claims_start: Integers
-    claims: Integers
-    exclusive: Booleans
-    iteration: Integers
-    entry_iteration: Integers
-    iteration_parent: Integers
-    iteration_loop: Integers
-    iteration_size: Integers
-    iteration_started: Booleans
-    loop_parallelism: Integers
-    free: Integers
-    allocatable: Integers
-    scored_used: Integers
-    speed: Floats
-    store_rate: Floats
-    pull_rate: Floats
-    feasible: Booleans
-    preferred_taints: Integers
-    preferred_weight: Integers
-    containers: Integers
-    scores_affinity: Booleans
-    scores_balance: Booleans
-    latency_excess_ms: Floats
-    assignment_gain: Floats
-    allowed: Booleans
-    sticky: Booleans
-    image_bytes: Floats
-    image_present: Booleans
-    image_scored: Booleans
-    run_weight: Floats
+    requests: Annotated[Integers, "A", "R"]
+    scored_requests: Annotated[Integers, "A", "2"]
+    duration_seconds: Annotated[Floats, "A"]
+    scales: Annotated[Booleans, "A"]
+    virtual: Annotated[Booleans, "A"]
+    gene: Annotated[Integers, "A"]
+    class_of: Annotated[Integers, "A"]
+    image: Annotated[Integers, "A"]
+    download_bytes: Annotated[Floats, "A"]
+    upload_bytes: Annotated[Floats, "A"]
+    release_seconds: Annotated[Floats, "A"]
+    run: Annotated[Integers, "A"]
+    fixed_node: Annotated[Integers, "A"]
+    is_running: Annotated[Booleans, "A"]
+    predecessors_start: Annotated[Integers, "A + 1"]
+    predecessors: Annotated[Integers, "E"]
+    transfer_bytes: Annotated[Floats, "E"]
+    successors_start: Annotated[Integers, "A + 1"]
+    successors: Annotated[Integers, "E"]
+    claims_start: Annotated[Integers, "A + 1"]
+    claims: Annotated[Integers, "U"]
+    exclusive: Annotated[Booleans, "V"]
+    iteration: Annotated[Integers, "A"]
+    entry_iteration: Annotated[Integers, "A"]
+    iteration_parent: Annotated[Integers, "L"]
+    iteration_loop: Annotated[Integers, "L"]
+    iteration_size: Annotated[Integers, "L"]
+    iteration_started: Annotated[Booleans, "L"]
+    loop_parallelism: Annotated[Integers, "M"]
+    free: Annotated[Integers, "N", "R"]
+    allocatable: Annotated[Integers, "N", "R"]
+    scored_used: Annotated[Integers, "N", "2"]
+    speed: Annotated[Floats, "N"]
+    store_rate: Annotated[Floats, "N"]
+    pull_rate: Annotated[Floats, "N"]
+    feasible: Annotated[Booleans, "K", "N"]
+    preferred_taints: Annotated[Integers, "K", "N"]
+    preferred_weight: Annotated[Integers, "K", "N"]
+    containers: Annotated[Integers, "K"]
+    scores_affinity: Annotated[Booleans, "K"]
+    scores_balance: Annotated[Booleans, "K"]
+    latency_excess_ms: Annotated[Floats, "K", "N"]
+    assignment_gain: Annotated[Floats, "K", "N"]
+    allowed: Annotated[Booleans, "G", "N"]
+    sticky: Annotated[Booleans, "G"]
+    image_bytes: Annotated[Floats, "I"]
+    image_present: Annotated[Booleans, "I", "N"]
+    image_scored: Annotated[Booleans, "K", "N"]
+    run_weight: Annotated[Floats, "runs"]
+
+
+_ELEMENTS: Mapping[object, str] = {Floats: "float64", Integers: "int64", Booleans: "bool"}
+_HINTS = get_type_hints(ProblemArrays, include_extras=True)
+
+AXES: Mapping[str, tuple[str, ...]] = {name: hint.__metadata__ for name, hint in _HINTS.items()}
+"""Axes of each array of a problem, as its docstring names them."""
+
+ELEMENTS: Mapping[str, str] = {name: _ELEMENTS[hint.__origin__] for name, hint in _HINTS.items()}
+"""What each array of a problem holds, as numpy calls it."""
+
+
+def check_arrays(arrays: ProblemArrays) -> None:
+    """Compare the arrays with what `ProblemArrays` says of them, and with each other.
+
+    Raises:
+        TypeError: one has other elements or axes, or two do not agree on the size of an axis.
+    """
+    sizes = {"2": 2, "A + 1": arrays.class_of.size + 1}
+    for name, axes in AXES.items():
+        array = getattr(arrays, name)
+        for axis, size in zip(axes, array.shape, strict=False):
+            sizes.setdefault(axis, size)
+        shape = tuple(sizes.get(axis) for axis in axes)
+        if array.dtype.name != ELEMENTS[name] or array.shape != shape:
+            raise TypeError(
+                f"{name} must be {ELEMENTS[name]} [{', '.join(axes)}] = {list(shape)}, is"
+                f" {array.dtype.name} {list(array.shape)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
@@ -112,19 +112,16 @@ class GeneticParams:
         """
         return cls(variant="paper", population_size=50, islands=1, exact_below=0)
 
-    def kernel_parameters(self) -> Floats:
-        """As the kernel's SearchParameters."""
-        return np.array(
-            [
-                self.crossover_rate,
-                self.elite_share,
-                self.critical_share,
-                self.greedy_share,
-                self.backfill_share,
-                self.stray,
-                self.most_moves,
-            ],
-            np.float64,
+    def kernel_parameters(self) -> native.SearchParameters:
+        """Those that the kernel takes."""
+        return native.SearchParameters(
+            crossover_rate=self.crossover_rate,
+            elite_share=self.elite_share,
+            critical_share=self.critical_share,
+            greedy_share=self.greedy_share,
+            backfill_share=self.backfill_share,
+            stray=self.stray,
+            most_moves=self.most_moves,
         )
 
 

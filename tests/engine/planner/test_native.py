@@ -1,0 +1,98 @@
+"""What is given to the kernel has the form that it reads, or is refused."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.problem import AXES, ELEMENTS, ProblemArrays, check_arrays
+from kfp_placement_engine.search.simulation import simulate_policy
+from tests.support.builders import a_cluster, a_problem, a_run, a_step, nodes
+
+KERNEL = Path(__file__).parents[3] / "engine" / "kernel"
+C_TYPES = {"int64": "int64_t", "float64": "double", "bool": "uint8_t"}
+
+
+@pytest.fixture
+def problem():
+    return a_problem(a_run(a_step("a"), a_step("b", "a")), a_cluster(*nodes(2)))
+
+
+def struct(name: str, file: str) -> str:
+    """The fields of a struct as the header declares them."""
+    text = (KERNEL / file).read_text()
+    structs = re.findall(r"typedef struct {(.*?)} (\w+);", text, re.S)
+    return next(fields for fields, named in structs if named == name)
+
+
+def test_the_arrays_of_a_problem_are_those_of_the_kernel():
+    """In its order, of its types, with its axes."""
+    declared = re.findall(r"const (\w+) \*(\w+); +/\* \[([^]]*)]", struct("Problem", "problem.h"))
+    mirrored = [
+        (C_TYPES[ELEMENTS[name]], {"virtual": "is_virtual"}.get(name, name), ", ".join(AXES[name]))
+        for name in ProblemArrays._fields
+    ]
+    assert [*mirrored, ("int64_t", "topological", "A")] == declared
+
+
+def test_the_parameters_of_the_search_are_those_of_the_kernel():
+    declared = re.findall(r"double (\w+);", struct("SearchParameters", "search.h"))
+    assert [field[0] for field in native.SearchParameters._fields_] == declared
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        (
+            "speed",
+            np.ones(3),
+            r"speed must be float64 \[N\] = \[2\], is float64 \[3\]",
+        ),
+        (
+            "speed",
+            np.ones(2, np.int64),
+            r"speed must be float64 \[N\] = \[2\], is int64 \[2\]",
+        ),
+        (
+            "claims_start",
+            np.zeros(2, np.int64),
+            r"claims_start must be int64 \[A \+ 1\] = \[3\], is int64 \[2\]",
+        ),
+        ("scored_used", np.zeros(2, np.int64), r"scored_used must be int64 \[N, 2\]"),
+    ],
+)
+def test_arrays_that_contradict_each_other_are_refused(problem, name, array, message):
+    check_arrays(problem.arrays)
+    with pytest.raises(TypeError, match=message):
+        check_arrays(problem.arrays._replace(**{name: array}))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"planned": np.zeros(1, np.int64)}, r"reads int64 \[2\], not int64 \[1\]"),
+        ({"priority": np.zeros(2, np.int64)}, r"reads float64 \[2\], not int64 \[2\]"),
+        ({"not_before": np.zeros(1)}, r"reads float64 \[2\], not float64 \[1\]"),
+        ({"listed": np.zeros(3, np.int64)}, r"reads int64 \[2\], not int64 \[3\]"),
+        ({"priority": np.zeros(4)[::2]}, "not contiguous"),
+    ],
+)
+def test_arrays_of_another_problem_are_not_played(problem, given, message):
+    usual: dict[str, Any] = {
+        "planned": np.zeros(2, np.int64),
+        "priority": np.zeros(2),
+        "not_before": np.empty(0),
+        "listed": np.empty(0, np.int64),
+    }
+    assert native.play(problem, native.READY, **usual)["terms"].shape == (native.TERMS,)
+    with pytest.raises(TypeError, match=message):
+        native.play(problem, native.READY, **(usual | given))
+
+
+def test_a_random_state_of_another_form_is_refused(problem):
+    assert simulate_policy(problem, native.KUBE_DEFAULT).terms.size
+    with pytest.raises(TypeError, match=r"reads uint64 \[4\], not int64 \[4\]"):
+        native.Population(problem, 1, np.zeros(4, np.int64))
