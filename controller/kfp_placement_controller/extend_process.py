@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from kfp_placement_controller.actuators.deviations import tell_elsewhere
@@ -102,7 +101,7 @@ class ExtendProcess:
         self._settings = settings
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=_now)
         self._memory = Memory(sources=DEFAULT_SOURCES)
-        self._notes = ElsewhereNotes(partial(tell_elsewhere, self._events))
+        self._notes = ElsewhereNotes()
         self._guard = Guard(
             client,
             lambda: self._memory.known,
@@ -167,7 +166,9 @@ class ExtendProcess:
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
         self._memory.pod_changed(change)
-        self._notes.pod_changed(change)
+        elsewhere = self._notes.pod_changed(change)
+        if elsewhere is not None:
+            tell_elsewhere(self._events, elsewhere)
         self._guard.pod_changed(change)
         count_rejection(change, self._memory.known.rules.scheduler_names)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_kube.answers import Stream, refused
+from kfp_placement_kube.answers import Stream, page_of, refused
 from kfp_placement_kube.exceptions import ExpiredError, NotFoundError, UnreachableError
 from kfp_placement_kube.kinds import PODS
 
@@ -42,3 +42,18 @@ def test_a_refusal_is_told_whoever_wrote_it(body, said):
     error = refused(404, body, "/pods/p")
     assert isinstance(error, NotFoundError)
     assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"items": None}, {"items": {}}, {"metadata": [], "items": ["x", None]}],
+    ids=["nothing", "no items", "a mapping", "of another form"],
+)
+def test_of_a_list_what_is_no_object_is_passed_over(answer):
+    assert page_of(PODS, answer) == ([], "", "")
+
+
+def test_objects_of_a_list_say_what_they_are():
+    answer = {"metadata": {"resourceVersion": "7", "continue": "c"}, "items": [{"spec": {}}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {}}
+    assert page_of(PODS, answer) == ([pod], "7", "c")

@@ -6,7 +6,6 @@ is only noted there, and told when the pod is seen on another node.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.decisions import Decision
@@ -20,9 +19,6 @@ from kfp_placement_kube.change import Change
 MAX_NOTES = 10_000
 """Pods that are waited for; the oldest are forgotten."""
 
-Tell = Callable[[Elsewhere], None]
-"""Returns at once."""
-
 
 class _Note(NamedTuple):
     planned: str
@@ -33,14 +29,12 @@ class _Note(NamedTuple):
 class ElsewhereNotes:
     """Notes between the answer to a question and the pod's binding."""
 
-    def __init__(self, tell: Tell, max_notes: int = MAX_NOTES) -> None:
+    def __init__(self, max_notes: int = MAX_NOTES) -> None:
         """Note nothing yet.
 
         Args:
-            tell: told of every pod that is not where its plan wanted it.
             max_notes: pods that are waited for.
         """
-        self._tell = tell
         self._max_notes = max_notes
         self._notes: OrderedDict[str, _Note] = OrderedDict()
         self._lock = threading.Lock()
@@ -55,13 +49,13 @@ class ElsewhereNotes:
                 if len(self._notes) > self._max_notes:
                     self._notes.popitem(last=False)
 
-    def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """Tell, if the pod has been bound to another node than the planned one."""
+    def pod_changed(self, change: Change[ObservedPod]) -> Elsewhere | None:
+        """What is to be told, if the pod has been bound to another node than the planned one."""
         pod = change.new if change.new is not None else change.old
         if pod is None or (change.new is not None and not pod.node_name):
-            return
+            return None
         with self._lock:
             note = self._notes.pop(pod.uid, None)
         if note is None or change.new is None or pod.node_name == note.planned:
-            return
-        self._tell(Elsewhere(pod, note.planned, note.ground, note.why))
+            return None
+        return Elsewhere(pod, note.planned, note.ground, note.why)

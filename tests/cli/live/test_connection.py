@@ -1,8 +1,11 @@
 """No kubeconfig, a bad one, nobody there: one sentence each, with a remedy."""
 
 import http.server
+import os
 import re
 import ssl
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -50,6 +53,26 @@ def test_no_kubeconfig(run, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", "gone.yaml:gone-too.yaml")
     assert "there is no gone.yaml:gone-too.yaml" in run("list").stderr
     assert "gone.yaml: no such kubeconfig file" in run("list", "--kubeconfig", "gone.yaml").stderr
+
+
+def test_no_kubeconfig_is_said_before_anything_heavy_is_imported(tmp_path):
+    heavy = ["kubernetes", "urllib3", "pydantic", "numpy", "kfp", "yaml"]
+    program = (
+        "import sys\n"
+        "from kfp_placement.cli import main\n"
+        "try: main()\n"
+        f"finally: print(*[name for name in {heavy!r} if name in sys.modules])"
+    )
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    result = subprocess.run(
+        [sys.executable, "-c", program, "list"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout.split()) == (3, [])
+    assert "no kubeconfig" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["plan"], ["check"]], ids=" ".join)

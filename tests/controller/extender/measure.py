@@ -114,7 +114,7 @@ def main() -> None:
     """Measure and print."""
     pod = recorded_pod()
     memory = filled(pod, random.Random(0))
-    answers = Answers(lambda: memory.known, ElsewhereNotes(lambda *_: None).decided)
+    answers = Answers(lambda: memory.known, ElsewhereNotes().decided)
     gc.collect()
     # As the process does once it knows everything.
     gc.freeze()

@@ -15,11 +15,7 @@ class Told:
 
     def __init__(self, max_notes: int = 100) -> None:
         self.events: list[tuple[str, str]] = []
-        self.notes = ElsewhereNotes(self._tell, max_notes)
-
-    def _tell(self, found):
-        self.events.append((found.pod.name, found.message))
-        recording.keep("elsewhere", pod=found.pod.name, say=found.message)
+        self.notes = ElsewhereNotes(max_notes)
 
     def ask(self, cluster, pod, offered):
         """The scheduler asks."""
@@ -29,7 +25,10 @@ class Told:
         """The scheduler binds; None: the pod is deleted."""
         old = observed(name=name, **given)
         new = None if node is None else observed(name=name, node=node, **given)
-        self.notes.pod_changed(Change((old.namespace, name), old, new))
+        found = self.notes.pod_changed(Change((old.namespace, name), old, new))
+        if found is not None:
+            self.events.append((found.pod.name, found.message))
+            recording.keep("elsewhere", pod=found.pod.name, say=found.message)
 
 
 def test_a_pod_on_another_node_is_told_once():
