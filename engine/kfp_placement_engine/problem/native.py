@@ -15,6 +15,8 @@ import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem.problem import (
+    FLOAT,
+    INTEGER,
     Floats,
     Integers,
     PlacementProblem,
@@ -35,6 +37,7 @@ TERMS = 5
 
 Array = np.ndarray[Any, Any]
 
+_WORD = np.dtype(np.uint64)
 _RANDOM_STATE = 4
 """Words of a random generator's state."""
 
@@ -132,20 +135,20 @@ def _address(array: Array) -> int:
     return int(array.ctypes.data)
 
 
-def _given(array: Array, elements: str, size: int) -> ctypes.c_void_p:
+def _given(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p:
     """The same for one that a caller gives: the kernel reads so many elements of that type.
 
     Raises:
         TypeError: it has other elements or another size, or is not contiguous.
     """
-    if array.dtype.name != elements or array.shape != (size,):
+    if array.dtype != elements or array.shape != (size,):
         raise TypeError(
             f"the kernel reads {elements} [{size}], not {array.dtype.name} {list(array.shape)}"
         )
     return ctypes.c_void_p(_address(array))
 
 
-def _optional(array: Array, elements: str, size: int) -> ctypes.c_void_p | None:
+def _optional(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p | None:
     return _given(array, elements, size) if array.size else None
 
 
@@ -159,7 +162,7 @@ def _native(problem: PlacementProblem) -> _Problem:
     native = _Problem()
     for name in ProblemArrays._fields:
         setattr(native, name, _address(getattr(arrays, name)))
-    native.topological = _given(problem.topological, "int64", problem.activities)
+    native.topological = _given(problem.topological, INTEGER, problem.activities)
     native.link_rate = problem.link_bytes_per_second
     native.direct = int(problem.direct_transfers)
     native.version_136 = int(problem.kube_version >= (1, 36))
@@ -218,10 +221,10 @@ def play(
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
-        _given(planned, "int64", problem.genes),
-        _given(priority, "float64", activities),
-        _optional(not_before, "float64", activities),
-        _optional(listed, "int64", problem.nodes),
+        _given(planned, INTEGER, problem.genes),
+        _given(priority, FLOAT, activities),
+        _optional(not_before, FLOAT, activities),
+        _optional(listed, INTEGER, problem.nodes),
         ctypes.c_int64(draw),
         ctypes.byref(schedule),
     )
@@ -288,7 +291,7 @@ class Population:
         self.last = np.zeros(size, np.int64)
         self._problem = problem
         self._random = np.ascontiguousarray(random_state)
-        _given(self._random, "uint64", _RANDOM_STATE)
+        _given(self._random, _WORD, _RANDOM_STATE)
         self._native = _Population(
             *(
                 _address(array)

@@ -8,7 +8,7 @@ limited iterations, M = loops with a limit, E = edges, U = uses of claims.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,14 +128,18 @@ class ProblemArrays(NamedTuple):
     run_weight: Annotated[Floats, "runs"]
 
 
-_ELEMENTS: Mapping[object, str] = {Floats: "float64", Integers: "int64", Booleans: "bool"}
+FLOAT, INTEGER, BOOLEAN = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
+
+_ELEMENTS: Mapping[object, np.dtype[Any]] = {Floats: FLOAT, Integers: INTEGER, Booleans: BOOLEAN}
 _HINTS = get_type_hints(ProblemArrays, include_extras=True)
 
 AXES: Mapping[str, tuple[str, ...]] = {name: hint.__metadata__ for name, hint in _HINTS.items()}
 """Axes of each array of a problem, as its docstring names them."""
 
-ELEMENTS: Mapping[str, str] = {name: _ELEMENTS[hint.__origin__] for name, hint in _HINTS.items()}
-"""What each array of a problem holds, as numpy calls it."""
+ELEMENTS: Mapping[str, np.dtype[Any]] = {
+    name: _ELEMENTS[hint.__origin__] for name, hint in _HINTS.items()
+}
+"""What each array of a problem holds."""
 
 
 def check_arrays(arrays: ProblemArrays) -> None:
@@ -150,7 +154,7 @@ def check_arrays(arrays: ProblemArrays) -> None:
         for axis, size in zip(axes, array.shape, strict=False):
             sizes.setdefault(axis, size)
         shape = tuple(sizes.get(axis) for axis in axes)
-        if array.dtype.name != ELEMENTS[name] or array.shape != shape:
+        if array.dtype != ELEMENTS[name] or array.shape != shape:
             raise TypeError(
                 f"{name} must be {ELEMENTS[name]} [{', '.join(axes)}] = {list(shape)}, is"
                 f" {array.dtype.name} {list(array.shape)}"

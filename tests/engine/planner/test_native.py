@@ -31,8 +31,9 @@ def struct(name: str, file: str) -> str:
 def test_the_arrays_of_a_problem_are_those_of_the_kernel():
     """In its order, of its types, with its axes."""
     declared = re.findall(r"const (\w+) \*(\w+); +/\* \[([^]]*)]", struct("Problem", "problem.h"))
+    named = {"virtual": "is_virtual"}
     mirrored = [
-        (C_TYPES[ELEMENTS[name]], {"virtual": "is_virtual"}.get(name, name), ", ".join(AXES[name]))
+        (C_TYPES[ELEMENTS[name].name], named.get(name, name), ", ".join(AXES[name]))
         for name in ProblemArrays._fields
     ]
     assert [*mirrored, ("int64_t", "topological", "A")] == declared
