@@ -26,6 +26,7 @@ from kfp_placement_engine.contract.keys import (
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
+from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
@@ -272,7 +273,8 @@ def test_a_step_that_fitted_nowhere_is_planned_again_when_a_node_may_take_it():
     cluster.step(lambda: True)
 
     def why():
-        return str(cluster.placement("wf").planned_rows().rows[0].reason)
+        placement = cluster.placement("wf")
+        return reason_text(placement.planned_rows().rows[0].reason, placement.spec.nodes)
 
     assert "cordoned" in why()
     cluster.set_node(node)
