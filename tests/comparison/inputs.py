@@ -51,8 +51,12 @@ def runs() -> Iterator[Run]:
 
 
 def modules() -> Iterator[Run]:
-    """Pipelines in Python."""
-    for name in ("taxi", "fan_out", "control_flow", "shared_volume"):
+    """Pipelines in Python.
+
+    Not `control_flow`: KFP compiles the settings of a component that a nested pipeline uses as well
+    now to the one task and now to the other. Its package is compared.
+    """
+    for name in ("taxi", "fan_out", "shared_volume"):
         yield Run(f"module/labelled.{name}", f"data/labelled/labelled.py:{name}", 30)
     for folder, name in (("01_first_hints", "first_hints"), ("06_taxi", "taxi")):
         yield Run(f"module/{name}", f"tree/samples/{folder}/pipeline.py:{name}", 30)

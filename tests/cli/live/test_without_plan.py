@@ -86,11 +86,11 @@ def test_watch_says_why_there_may_be_no_plan(live, cluster):
     cluster.put(POLICIES, {"metadata": {"name": "default"}, "spec": {}, "status": status})
     cluster.put(WORKFLOWS, marked("lost"))
     cluster.put(WORKFLOWS, unmarked("plain"))
-    said = live("watch", "lost", "--timeout", "10ms").stderr
+    said = live("watch", "lost", "--timeout", "200ms").stderr
     assert said.startswith("Warning: our scheduler is not alive, ")
     assert NOT_RUNNING in said
-    assert "none of its steps is marked" in live("watch", "plain", "--timeout", "10ms").stderr
-    planned = live("watch", "taxi-x7k2p", "--timeout", "10ms").stderr
+    assert "none of its steps is marked" in live("watch", "plain", "--timeout", "200ms").stderr
+    planned = live("watch", "taxi-x7k2p", "--timeout", "200ms").stderr
     assert "our scheduler is not alive" in planned
     assert NOT_RUNNING not in planned
 
