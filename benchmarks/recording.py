@@ -13,12 +13,11 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.pod import Pod
-from kfp_placement_engine.readers.fields import Fields, Place, as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
 from kfp_placement_engine.readers.kubernetes.pods import read_pod
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents, read_file
@@ -76,24 +75,23 @@ def read_recording(path: Path) -> Recording:
     name = str(path)
     data = _unpacked(read_file(path, max_bytes=CLUSTER_MAX_BYTES), name)
     documents = load_documents(data, name=name, max_bytes=CLUSTER_MAX_BYTES)
-    raw = as_mapping(documents[0], name)
-    kubernetes = as_text(raw.get("kubernetes"), f"{name}: kubernetes")
+    raw = Fields.of(documents[0], Place(name))
+    kubernetes = raw.text("kubernetes")
     match = _VERSION.fullmatch(kubernetes)
     if match is None:
-        raise InputError(f"{name}: kubernetes: {kubernetes!r:.60} is no version such as v1.36.3")
-    profile = as_text(raw.get("profile"), f"{name}: profile")
+        raise raw.where("kubernetes").error(f"{kubernetes!r:.60} is no version such as v1.36.3")
+    profile = raw.text("profile")
     if profile not in _STOCK_PROFILES:
-        raise InputError(
-            f"{name}: profile: {profile!r:.60} cannot be replayed; "
+        raise raw.where("profile").error(
+            f"{profile!r:.60} cannot be replayed; "
             f"only recordings of the stock profile, {_STOCK_PROFILES[0]!r}, can"
         )
-    cases = as_list(raw.get("cases"), f"{name}: cases")
-    if not cases:
-        raise InputError(f"{name}: cases: is empty; nothing to replay")
+    if not raw.entries("cases"):
+        raise raw.where("cases").error("is empty; nothing to replay")
     return Recording(
         kubernetes,
         (int(match.group(1)), int(match.group(2))),
-        tuple(_case(item, f"{name}: cases[{index}]") for index, item in enumerate(cases)),
+        tuple(_case(case) for case in raw.each("cases")),
     )
 
 
@@ -108,49 +106,43 @@ def _unpacked(data: bytes, name: str) -> bytes:
         raise InputError(f"{name}: is no complete gzip file: {error}") from error
 
 
-def _case(item: Any, place: str) -> RecordedCase:
-    raw = as_mapping(item, place)
+def _case(raw: Fields) -> RecordedCase:
     nodes: dict[str, Node] = {}
-    for index, entry in enumerate(as_list(raw.get("nodes"), f"{place}.nodes")):
-        where = f"{place}.nodes[{index}]"
-        node, _ = read_node(Fields.of(entry, Place(where)))
+    for entry in raw.each("nodes"):
+        node, _ = read_node(entry.at(""))
         if node.name in nodes:
-            raise InputError(f"{where}: node {node.name!r:.80} stands twice")
+            raise entry.error(f"node {node.name!r:.80} stands twice")
         nodes[node.name] = node
-    pods = as_list(raw.get("pods"), f"{place}.pods")
-    return RecordedCase(
-        as_text(raw.get("case"), f"{place}.case") or place,
-        tuple(nodes.values()),
-        tuple(_pod(entry, f"{place}.pods[{index}]", nodes) for index, entry in enumerate(pods)),
-    )
+    name = raw.text("case") or raw.place.spelled
+    pods = tuple(_pod(entry, nodes) for entry in raw.each("pods"))
+    return RecordedCase(name, tuple(nodes.values()), pods)
 
 
-def _pod(item: Any, place: str, nodes: Mapping[str, Node]) -> RecordedPod:
-    raw = as_mapping(item, place)
+def _pod(raw: Fields, nodes: Mapping[str, Node]) -> RecordedPod:
     if "pod" not in raw or "node" not in raw:
-        raise InputError(f"{place}: needs pod and node (null where it was unschedulable)")
-    node = None if raw["node"] is None else as_text(raw["node"], f"{place}.node")
+        raise raw.error("needs pod and node (null where it was unschedulable)")
+    node = None if raw.get("node") is None else raw.text("node")
     scores: dict[str, Mapping[str, int]] = {}
     totals: dict[str, int] = {}
-    for name, row in as_mapping(raw.get("scores"), f"{place}.scores").items():
-        numbers = _numbers(row, f"{place}.scores.{name}")
+    for name, row in raw.mapping("scores").items():
+        numbers = _numbers(Fields.of(row, raw.place.then(".scores.{}", name)))
         totals[name] = numbers.pop("total", sum(numbers.values()))
         scores[name] = numbers
     for name in (*scores, *([] if node is None else [node])):
         if name not in nodes:
-            raise InputError(f"{place}: {name!r:.80} is none of the case's nodes")
+            raise raw.error(f"{name!r:.80} is none of the case's nodes")
     if scores and node not in scores:
-        raise InputError(f"{place}: node {node!r:.80} has no scores, though others have")
-    pod = read_pod(Fields.of(raw["pod"], Place(f"{place}.pod")))
+        raise raw.error(f"node {node!r:.80} has no scores, though others have")
+    pod = read_pod(raw.fields("pod").at(""))
     if pod.node_name:
-        raise InputError(f"{place}.pod: is bound already; a recording holds pods before binding")
+        raise raw.where("pod").error("is bound already; a recording holds pods before binding")
     return RecordedPod(pod, node, scores, totals)
 
 
-def _numbers(value: Any, place: str) -> dict[str, int]:
+def _numbers(row: Fields) -> dict[str, int]:
     numbers = {}
-    for name, number in as_mapping(value, place).items():
+    for name, number in row.raw.items():
         if isinstance(number, bool) or not isinstance(number, int) or abs(number) > _MAX_SCORE:
-            raise InputError(f"{place}.{name}: {number!r:.40} is no whole number")
+            raise row.place.then(".{}", name).error(f"{number!r:.40} is no whole number")
         numbers[str(name)] = number
     return numbers

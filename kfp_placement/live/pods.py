@@ -14,7 +14,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
-from kfp_placement_engine.readers.fields import Fields, Place, as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
 
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
@@ -23,6 +23,7 @@ NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
 MAX_TEXT_CHARACTERS = 1024
 """Kept of any text of a pod."""
 
+_POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
 
 
@@ -92,17 +93,15 @@ def pods_by_step(
 
 
 def _step(raw: Mapping[str, Any], workflow: str, names: frozenset[str]) -> str | None:
-    metadata = as_mapping(raw.get("metadata"), "pod")
-    annotations = as_mapping(metadata.get("annotations"), "pod")
-    node_name = as_text(annotations.get(NODE_NAME_ANNOTATION), "pod")
+    annotations = Fields(raw, _POD).flat("metadata").flat("annotations")
+    node_name = annotations.text(NODE_NAME_ANNOTATION)
     return step_of_executor(node_name, workflow, names) if node_name else None
 
 
 def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
-    metadata = as_mapping(raw.get("metadata"), "pod")
-    spec, status = as_mapping(raw.get("spec"), "pod"), as_mapping(raw.get("status"), "pod")
-    labels = as_mapping(metadata.get("labels"), "pod")
-    annotations = as_mapping(metadata.get("annotations"), "pod")
+    pod = Fields(raw, _POD)
+    metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
+    labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
     return PodView(
         name=_text(metadata, "name"),
         node=_text(spec, "nodeName"),
@@ -114,8 +113,8 @@ def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
         scheduler=_text(spec, "schedulerName") or KUBERNETES_SCHEDULER,
         mark=_text(labels, SCHEDULER_LABEL),
         location=_text(labels, LOCATION_LABEL),
-        max_latency_ms=max_latency_ms_in(as_text(annotations.get(HINTS_ANNOTATION), "pod")),
-        requires_hosts=requires_hosts(Fields(raw, Place("pod"))),
+        max_latency_ms=max_latency_ms_in(annotations.text(HINTS_ANNOTATION)),
+        requires_hosts=requires_hosts(pod),
     )
 
 
@@ -125,23 +124,20 @@ def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
     Raises:
         InputError: it has another form.
     """
-    spec = as_mapping(pod.get("spec"), "pod")
-    gates = as_list(spec.get("schedulingGates"), "pod: schedulingGates")
-    return tuple(_text(as_mapping(gate, "pod: schedulingGates"), "name") for gate in gates)
+    gates = Fields(pod, _POD).flat("spec").each_flat("schedulingGates")
+    return tuple(_text(gate, "name") for gate in gates)
 
 
-def _message(status: Mapping[str, Any]) -> str:
+def _message(status: Fields) -> str:
     """Why it failed, else why it has no node, else why a container does not start."""
     if status.get("phase") in _ENDED:
         return ": ".join(filter(None, (_text(status, "reason"), _text(status, "message"))))
-    for item in as_list(status.get("conditions"), "pod: conditions"):
-        condition = as_mapping(item, "pod: conditions")
+    for condition in status.each_flat("conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return _text(condition, "message") or _text(condition, "reason")
     for kind in ("initContainerStatuses", "containerStatuses"):
-        for item in as_list(status.get(kind), f"pod: {kind}"):
-            state = as_mapping(as_mapping(item, f"pod: {kind}").get("state"), "pod: state")
-            waiting = as_mapping(state.get("waiting"), "pod: waiting")
+        for container in status.each_flat(kind):
+            waiting = container.flat("state").flat("waiting")
             if waiting:
                 parts = (_text(waiting, "reason"), _text(waiting, "message"))
                 return ": ".join(filter(None, parts))
@@ -153,9 +149,10 @@ def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     found: dict[str, tuple[str, str]] = {}
     for raw in events:
         try:
-            about = as_mapping(raw.get("involvedObject"), "event")
-            uid, message = _text(about, "uid"), _text(raw, "message")
-            at = max(_text(raw, "eventTime"), _text(raw, "lastTimestamp"))
+            event = Fields(raw, Place("event"))
+            uid = _text(event.flat("involvedObject"), "uid")
+            message = _text(event, "message")
+            at = max(_text(event, "eventTime"), _text(event, "lastTimestamp"))
         except InputError:
             continue
         if uid and raw.get("reason") == PLACED_ELSEWHERE:
@@ -163,5 +160,5 @@ def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {uid: message for uid, (_, message) in found.items()}
 
 
-def _text(fields: Mapping[str, Any], key: str) -> str:
-    return as_text(fields.get(key), f"pod: {key}")[:MAX_TEXT_CHARACTERS]
+def _text(fields: Fields, key: str) -> str:
+    return fields.text(key)[:MAX_TEXT_CHARACTERS]

@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 
 _GATES_READY = "GatesReady"
 _NO_PLANNER = "NoPlanner"
@@ -83,12 +83,10 @@ def _since(condition: Condition | None) -> str:
 def _paused_since(raw: Mapping[str, Any]) -> str:
     """` since ...`: when the field was written, as the API server keeps it; "" = not said."""
     try:
-        metadata = as_mapping(raw.get("metadata"), "metadata")
-        for each in as_list(metadata.get("managedFields"), "managedFields"):
-            entry = as_mapping(each, "managedFields")
-            owned = as_mapping(entry.get("fieldsV1"), "fieldsV1")
-            if "f:paused" in as_mapping(owned.get("f:spec"), "f:spec"):
-                return f" since {shown(as_text(entry.get('time'), 'time'), 40)}"
+        policy = Fields(raw, Place("policy"))
+        for entry in policy.fields("metadata").each("managedFields"):
+            if "f:paused" in entry.fields("fieldsV1").fields("f:spec"):
+                return f" since {shown(entry.text('time'), 40)}"
     except InputError:
         pass  # the sentence does without
     return ""

@@ -16,7 +16,7 @@ from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import parse_time
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
-from kfp_placement_engine.readers.fields import as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 
 PLANNED_AFTER_SECONDS = 30.0
 """A planner that works has planned a new run by then."""
@@ -25,6 +25,7 @@ MAX_LOOKED_AT = 20
 """Workflows that are read in full, the latest first: each may have 1 MB."""
 
 _NOT_ENDED = "workflows.argoproj.io/completed!=true"
+_WORKFLOW = Place("workflow")
 _WRONG = ("Failed", "Error")
 _GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")
 """Types of nodes that only repeat that something within them failed."""
@@ -108,8 +109,8 @@ def with_failure(api: Api, run: RunView) -> RunView:
         return run
     raw = _workflow(api, run.namespace, run.name) or {}
     try:
-        status = as_mapping(raw.get("status"), "workflow")
-        message = as_text(status.get("message"), "workflow")
+        status = Fields(raw, _WORKFLOW).fields("status")
+        message = status.text("message")
     except InputError:
         return run
     cause = _first_failure(status.get("nodes"), run.name) or message
@@ -149,11 +150,10 @@ def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, Ru
     for page in pages:
         for raw in page.items:
             try:
-                metadata = as_mapping(raw.get("metadata"), "workflow")
-                made = as_text(metadata.get("creationTimestamp"), "workflow")
+                metadata = Fields(raw, _WORKFLOW).fields("metadata")
+                made = metadata.text("creationTimestamp")
                 age_seconds = (now - parse_time(made)).total_seconds()
-                name = as_text(metadata.get("name"), "workflow")
-                space = as_text(metadata.get("namespace"), "workflow")
+                name, space = metadata.text("name"), metadata.text("namespace")
             except (InputError, ValueError, TypeError):
                 continue
             if age_seconds >= PLANNED_AFTER_SECONDS:

@@ -18,7 +18,7 @@ from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.readers.fields import as_count, as_mapping, as_text
+from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
@@ -55,13 +55,13 @@ def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
     Raises:
         InputError: it has another form.
     """
-    metadata = as_mapping(raw.get("metadata"), "placement: metadata")
-    spec = as_mapping(raw.get("spec"), "placement: spec")
+    placement = Fields(raw, Place("placement"))
+    metadata, spec = placement.flat("metadata"), placement.flat("spec")
     return StoredVersion(
-        as_text(metadata.get("uid"), "placement: uid"),
-        as_text(metadata.get("resourceVersion"), "placement: resourceVersion"),
-        as_text(spec.get("workflowUID"), "placement: workflowUID"),
-        as_count(spec.get("epoch"), "placement: epoch", maximum=2**53),
+        metadata.text("uid"),
+        metadata.text("resourceVersion"),
+        spec.text("workflowUID"),
+        spec.count("epoch", maximum=2**53),
     )
 
 
@@ -71,8 +71,7 @@ def observe_existence(raw: Mapping[str, Any]) -> str:
     Raises:
         InputError: it has another form.
     """
-    metadata = as_mapping(raw.get("metadata"), "placement: metadata")
-    return as_text(metadata.get("uid"), "placement: uid")
+    return Fields(raw, Place("placement")).flat("metadata").text("uid")
 
 
 class PlacementWriter:

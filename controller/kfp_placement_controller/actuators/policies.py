@@ -100,7 +100,7 @@ def findings_patch(
     """
     raw = Fields(policy, _POLICY)
     metadata, status = raw.mapping("metadata"), Fields(raw.mapping("status"), _POLICY)
-    conditions = [_POLICY.then("condition").mapping(each) for each in status.entries("conditions")]
+    conditions = [_POLICY.field("condition").mapping(each) for each in status.entries("conditions")]
     stored = StoredStatus(
         metadata.get("resourceVersion"),
         metadata.get("generation"),

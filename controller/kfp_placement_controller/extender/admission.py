@@ -15,7 +15,7 @@ from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, 
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
-from kfp_placement_engine.readers.fields import as_list, as_mapping, as_text, as_text_mapping
+from kfp_placement_engine.readers.fields import UNNAMED, Fields, Place
 
 SYSTEM_NAMESPACE = "kube-system"
 
@@ -42,11 +42,10 @@ def mutations(
     """
     if policy is None or policy.spec.paused or namespace in (SYSTEM_NAMESPACE, own_namespace):
         return []
-    metadata = as_mapping(pod.get("metadata"), "metadata")
-    spec = as_mapping(pod.get("spec"), "spec")
-    labels = as_text_mapping(metadata.get("labels"), "metadata.labels")
-    wanted = labels.get(SCHEDULER_LABEL, "")
-    given = as_text(spec.get("schedulerName"), "spec.schedulerName")
+    created = Fields(pod, UNNAMED)
+    metadata, spec = created.fields("metadata"), created.fields("spec")
+    wanted = metadata.text_mapping("labels").get(SCHEDULER_LABEL, "")
+    given = spec.text("schedulerName")
     if wanted not in policy.spec.scheduler_names or given not in ("", KUBERNETES_SCHEDULER):
         return []
     if not spec:
@@ -59,16 +58,16 @@ def mutations(
     return _gate(spec) if ready else []
 
 
-def _scheduler_name(spec: Mapping[str, Any], name: str) -> Operation:
+def _scheduler_name(spec: Fields, name: str) -> Operation:
     operation = "replace" if "schedulerName" in spec else "add"
     return {"op": operation, "path": "/spec/schedulerName", "value": name}
 
 
-def _gate(spec: Mapping[str, Any]) -> list[Operation]:
+def _gate(spec: Fields) -> list[Operation]:
     """Our gate, unless it is there; a gate on a pod that has a node makes its creation fail."""
     if spec.get("nodeName"):
         return []
-    gates = as_list(spec.get("schedulingGates"), "spec.schedulingGates")
+    gates = spec.entries("schedulingGates")
     ours = {"name": PLAN_GATE}
     if ours in gates:
         return []
@@ -84,15 +83,14 @@ def read_review(body: bytes) -> tuple[str, str, Mapping[str, Any]]:
         InputError: it is none.
     """
     try:
-        review = as_mapping(orjson.loads(body), "AdmissionReview")
+        review = Fields(Place("AdmissionReview").mapping(orjson.loads(body)), UNNAMED)
     except orjson.JSONDecodeError as error:
         raise InputError(f"an AdmissionReview must be JSON: {error!s:.120}") from error
-    request = as_mapping(review.get("request"), "request")
-    uid = as_text(request.get("uid"), "request.uid")
+    request = review.fields("request")
+    uid = request.text("uid")
     if not uid:
         raise InputError("an AdmissionReview needs request.uid")
-    namespace = as_text(request.get("namespace"), "request.namespace")
-    return uid, namespace, as_mapping(request.get("object"), "request.object")
+    return uid, request.text("namespace"), request.mapping("object")
 
 
 def review_answer(uid: str, operations: Sequence[Operation]) -> bytes:

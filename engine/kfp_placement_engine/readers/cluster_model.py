@@ -18,7 +18,7 @@ from kfp_placement_engine.model.quantities import (
     parse_quantity,
     parse_resources,
 )
-from kfp_placement_engine.readers.fields import Place
+from kfp_placement_engine.readers.fields import UNNAMED, Fields, Place
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
 
@@ -53,9 +53,8 @@ def _name(value: Any) -> str:
 def _taint(value: Any) -> Taint:
     """`key=value:Effect`, `key:Effect`, or an object."""
     if isinstance(value, dict):
-        key, text, effect = (
-            Place(part).text(value.get(part)) for part in ("key", "value", "effect")
-        )
+        taint = Fields(value, UNNAMED)
+        key, text, effect = taint.text("key"), taint.text("value"), taint.text("effect")
     elif isinstance(value, str):
         pair, _, effect = value.rpartition(":")
         key, _, text = pair.partition("=")
