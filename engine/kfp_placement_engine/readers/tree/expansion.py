@@ -5,7 +5,7 @@ source was. A DAG's end is the end of its sinks: the tasks that no other task of
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError
@@ -21,9 +21,8 @@ from kfp_placement_engine.readers.tree.expansion_results import (
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.leaf_facts import LeafFactsReader
 from kfp_placement_engine.readers.tree.loop_widths import LoopWidths
-from kfp_placement_engine.readers.tree.notices import NoticeRegistry
+from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.run_claims import ClaimRegistry
-from kfp_placement_engine.readers.tree.run_place import IterationScopes, Place
 from kfp_placement_engine.readers.tree.step_inputs import DataIndex
 from kfp_placement_engine.readers.tree.task_order import check_size, ordered_tasks
 from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Task, TaskTree
@@ -49,11 +48,45 @@ def expand(tree: TaskTree, options: ReadOptions) -> RunGraph:
     return expander.run()
 
 
+@dataclass(frozen=True)
+class _Position:
+    """Where in the expanded run the expansion is.
+
+    Attributes:
+        prefix: what step names begin with: "", or a path and a dot.
+        task_prefix: the same with `[*]` in place of loop indexes.
+        group: name of the innermost group.
+        iteration: loop indexes, outermost first.
+        conditions: condition expressions, outermost first.
+        upstream: steps that must have ended before anything here starts, sorted.
+        exit_task: inside an exit task.
+        assumed: inside an iteration that an assumed width made.
+    """
+
+    prefix: str = ""
+    task_prefix: str = ""
+    group: str = ""
+    iteration: tuple[int, ...] = ()
+    conditions: tuple[str, ...] = ()
+    upstream: tuple[str, ...] = ()
+    exit_task: bool = False
+    assumed: bool = False
+
+
+@dataclass(frozen=True)
+class _IterationScopes:
+    """Scopes of one iteration."""
+
+    parameters: Scope
+    artifacts: Scope
+    item: Value
+
+
 class _Expander:
     def __init__(self, tree: TaskTree, options: ReadOptions) -> None:
         self._tree = tree
         self._options = options
-        self._notices = NoticeRegistry(tree.notices)
+        self._notices = NoticeCollector(tree.notices)
         self._widths = LoopWidths(options, self._notices)
         self._facts = LeafFactsReader()
         self._claims = ClaimRegistry(tree.run_claims, self._notices)
@@ -71,7 +104,7 @@ class _Expander:
         inputs = _with_defaults(inputs, self._tree.root.defaults)
         for name in self._tree.missing_arguments:
             inputs.setdefault(name, Missing(name))
-        self._dag(self._tree.root, Place(), inputs, {})
+        self._dag(self._tree.root, _Position(), inputs, {})
         if not self._steps:
             raise self._tree.root.place.error("holds no step; nothing can be planned")
         self._widths.check_used()
@@ -88,7 +121,11 @@ class _Expander:
         )
 
     def _dag(
-        self, dag: Dag, place: Place, inputs: Mapping[str, Value], artifacts: Mapping[str, Value]
+        self,
+        dag: Dag,
+        position: _Position,
+        inputs: Mapping[str, Value],
+        artifacts: Mapping[str, Value],
     ) -> DagResult:
         results: dict[str, Result] = {}
 
@@ -102,32 +139,34 @@ class _Expander:
         artifact_scope = Scope(artifacts, artifact)
         for task in ordered_tasks(dag):
             waits = task.depends_on + task.exit_of
-            upstream = _union([results[name].sinks for name in waits]) if waits else place.upstream
-            conditions = place.conditions + ((task.condition,) if task.condition else ())
+            upstream = (
+                _union([results[name].sinks for name in waits]) if waits else position.upstream
+            )
+            conditions = position.conditions + ((task.condition,) if task.condition else ())
             here = replace(
-                place,
+                position,
                 upstream=upstream,
                 conditions=conditions,
-                exit_task=place.exit_task or bool(task.exit_of),
+                exit_task=position.exit_task or bool(task.exit_of),
             )
             results[task.name] = self._task(task, here, scope, artifact_scope)
-        return DagResult(dag, results, _sinks(dag, results, place.upstream))
+        return DagResult(dag, results, _sinks(dag, results, position.upstream))
 
-    def _task(self, task: Task, place: Place, scope: Scope, artifacts: Scope) -> Result:
+    def _task(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> Result:
         if task.body is None:
-            return NoResult(place.upstream)
+            return NoResult(position.upstream)
         if task.loop is not None:
-            return self._loop(task, place, scope, artifacts)
+            return self._loop(task, position, scope, artifacts)
         if isinstance(task.body, Dag) and self._tree.has_drivers:
-            name = place.prefix + task.name
-            self._add_group(Group(name, GroupKind.DAG, place.group, place.upstream))
-            place = replace(place, group=name)
-        return self._body(task, place, task.name, task.name, scope, artifacts)
+            name = position.prefix + task.name
+            self._add_group(Group(name, GroupKind.DAG, position.group, position.upstream))
+            position = replace(position, group=name)
+        return self._body(task, position, task.name, task.name, scope, artifacts)
 
     def _body(
         self,
         task: Task,
-        place: Place,
+        position: _Position,
         name: str,
         task_name: str,
         scope: Scope,
@@ -141,51 +180,51 @@ class _Expander:
         body = task.body
         if isinstance(body, Dag):
             inside = replace(
-                place,
-                prefix=f"{place.prefix}{name}.",
-                task_prefix=f"{place.task_prefix}{task_name}.",
+                position,
+                prefix=f"{position.prefix}{name}.",
+                task_prefix=f"{position.task_prefix}{task_name}.",
             )
             return self._dag(body, inside, _with_defaults(inputs, body.defaults), artifacts)
         assert body is not None
         inputs = _with_defaults(inputs, body.defaults)
-        return self._leaf(task, body, place, (name, task_name), inputs, artifacts)
+        return self._leaf(task, body, position, (name, task_name), inputs, artifacts)
 
-    def _loop(self, task: Task, place: Place, scope: Scope, artifacts: Scope) -> Result:
+    def _loop(self, task: Task, position: _Position, scope: Scope, artifacts: Scope) -> Result:
         assert task.loop is not None
-        name = place.prefix + task.name
-        task_name = place.task_prefix + task.name
+        name = position.prefix + task.name
+        task_name = position.task_prefix + task.name
         items = known_list(task.loop.items.evaluate(scope))
         width, assumed = self._widths.width(name, task_name, items, task.display_name)
         if self._tree.has_drivers:
             kind = GroupKind.LOOP
             group = Group(
-                name, kind, place.group, place.upstream, task.loop.parallelism, width, assumed
+                name, kind, position.group, position.upstream, task.loop.parallelism, width, assumed
             )
             self._add_group(group)
-            place = replace(place, group=name)
+            position = replace(position, group=name)
         runs: list[Result] = []
         for index in range(width):
             item = item_value(items[index]) if items is not None else UNKNOWN
             runs.append(
                 self._iteration(
-                    task, index, assumed, place, IterationScopes(scope, artifacts, item)
+                    task, index, assumed, position, _IterationScopes(scope, artifacts, item)
                 )
             )
-        return LoopResult(tuple(runs), place.upstream)
+        return LoopResult(tuple(runs), position.upstream)
 
     def _iteration(
-        self, task: Task, index: int, assumed: bool, place: Place, scopes: IterationScopes
+        self, task: Task, index: int, assumed: bool, position: _Position, scopes: _IterationScopes
     ) -> Result:
         name = f"{task.name}[{index}]"
-        group = place.group
+        group = position.group
         if isinstance(task.body, Dag) and self._tree.has_drivers:
-            group = place.prefix + name
-            self._add_group(Group(group, GroupKind.ITERATION, place.group, place.upstream))
+            group = position.prefix + name
+            self._add_group(Group(group, GroupKind.ITERATION, position.group, position.upstream))
         inside = replace(
-            place,
+            position,
             group=group,
-            iteration=(*place.iteration, index),
-            assumed=place.assumed or assumed,
+            iteration=(*position.iteration, index),
+            assumed=position.assumed or assumed,
         )
         scope = replace(scopes.parameters, item=scopes.item)
         return self._body(task, inside, name, f"{task.name}[*]", scope, scopes.artifacts)
@@ -194,12 +233,12 @@ class _Expander:
         self,
         task: Task,
         leaf: Leaf,
-        place: Place,
+        position: _Position,
         names: tuple[str, str],
         inputs: Mapping[str, Value],
         artifacts: Mapping[str, Value],
     ) -> LeafResult:
-        name, task_name = place.prefix + names[0], place.task_prefix + names[1]
+        name, task_name = position.prefix + names[0], position.task_prefix + names[1]
         scope = Scope(inputs)
         facts = self._facts.read(leaf, scope)
         self._notices.add_warnings(facts.warnings, task_name)
@@ -208,15 +247,15 @@ class _Expander:
             name=name,
             task=task_name,
             kind=leaf.kind,
-            group=place.group,
-            iteration=place.iteration,
-            assumed=place.assumed,
-            conditions=place.conditions,
-            exit_task=place.exit_task,
+            group=position.group,
+            iteration=position.iteration,
+            assumed=position.assumed,
+            conditions=position.conditions,
+            exit_task=position.exit_task,
             display_name=task.display_name,
             inputs=self._data.inputs(inputs, artifacts, hints.input_bytes),
             claims=self._claims.uses(leaf, name, task_name, scope, artifacts),
-            depends_on=place.upstream,
+            depends_on=position.upstream,
             attempt_limit=leaf.attempt_limit,
             caching_enabled=leaf.caching_enabled,
             has_driver=leaf.has_driver,

@@ -6,7 +6,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import LimitError, UnknownLoopError
 from kfp_placement_engine.readers.options import ReadOptions
-from kfp_placement_engine.readers.tree.notices import NoticeRegistry
+from kfp_placement_engine.readers.tree.notices import NoticeCollector
 
 _SHOWN = 5
 _INDEX = re.compile(r"\[(?:\d+|\*)\]")
@@ -15,7 +15,7 @@ _INDEX = re.compile(r"\[(?:\d+|\*)\]")
 class LoopWidths:
     """Known widths first, then what the user says, then the assumption."""
 
-    def __init__(self, options: ReadOptions, notices: NoticeRegistry) -> None:
+    def __init__(self, options: ReadOptions, notices: NoticeCollector) -> None:
         self._options = options
         self._notices = notices
         self._display_names: dict[str, str] = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kfp_placement_engine.model.run_graph import Notice
 
 
-class NoticeRegistry:
+class NoticeCollector:
     """Notices in the order in which they came up."""
 
     def __init__(self, notices: Iterable[Notice] = ()) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
 from kfp_placement_engine.readers.tree.expressions import Scope
-from kfp_placement_engine.readers.tree.notices import NoticeRegistry
+from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.tasks import WORKSPACE_CLAIM, Leaf
 from kfp_placement_engine.readers.tree.values import (
     Known,
@@ -23,7 +23,7 @@ _WORKSPACE_MARKS = ("{{$.workspace_path}}", "/kfp-workspace")
 class ClaimRegistry:
     """Gives every claim one name that is unique in the run."""
 
-    def __init__(self, run_claims: Mapping[str, tuple[str, ...]], notices: NoticeRegistry) -> None:
+    def __init__(self, run_claims: Mapping[str, tuple[str, ...]], notices: NoticeCollector) -> None:
         self._notices = notices
         self._claims = {
             name: RunClaim(name, modes, is_workspace=True) for name, modes in run_claims.items()
