@@ -118,8 +118,7 @@ def _gated(
     # A gated pod is always pending.
     for pod in client.list(PODS, field_selector="status.phase=Pending").items:
         try:
-            metadata = Fields(pod, _POD).mapping("metadata")
-            created_at = Fields(metadata, _POD).moment("creationTimestamp")
+            created_at = Fields(pod, _POD).flat("metadata").moment("creationTimestamp")
             if not is_gated(pod):
                 continue
         except InputError as error:

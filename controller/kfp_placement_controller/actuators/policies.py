@@ -99,8 +99,9 @@ def findings_patch(
         InputError: the status has another form.
     """
     raw = Fields(policy, _POLICY)
-    metadata, status = raw.mapping("metadata"), Fields(raw.mapping("status"), _POLICY)
-    conditions = [_POLICY.field("condition").mapping(each) for each in status.entries("conditions")]
+    metadata, status = raw.mapping("metadata"), raw.flat("status")
+    place = status.where("condition")
+    conditions = [place.mapping(each) for each in status.entries("conditions")]
     stored = StoredStatus(
         metadata.get("resourceVersion"),
         metadata.get("generation"),

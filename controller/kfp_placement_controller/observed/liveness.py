@@ -36,7 +36,7 @@ def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
     Raises:
         InputError: it has another form.
     """
-    spec = Fields(Fields(raw, _LEASE).mapping("spec"), _LEASE)
+    spec = Fields(raw, _LEASE).flat("spec")
     holder, renewed_at = spec.text("holderIdentity"), spec.moment("renewTime")
     return HeldLease(holder, renewed_at) if holder else None
 

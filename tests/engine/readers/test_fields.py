@@ -124,7 +124,7 @@ def test_an_error_of_another_kind():
 
 
 def test_what_is_right_spells_no_place(monkeypatch):
-    spelled = []
+    spelled: list[Place] = []
     monkeypatch.setattr(Place, "spelled", property(spelled.append))
     pod = pod_object("p", "n", containers=[container({"cpu": "1"})])
     read_pod(Fields(pod, Place("pod")))

@@ -25,7 +25,7 @@ def read_gates(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     Raises:
         InputError: it has another form.
     """
-    spec = _part(Fields(pod, _POD), "spec")
+    spec = Fields(pod, _POD).flat("spec")
     return [Place("gate").mapping(gate) for gate in spec.entries("schedulingGates")]
 
 
@@ -71,16 +71,10 @@ def read_node_affinity(pod: Mapping[str, Any]) -> NodeAffinity:
     Raises:
         InputError: it has another form.
     """
-    spec = _part(Fields(pod, _POD), "spec")
-    nodes = _part(_part(spec, "affinity"), "nodeAffinity")
-    required = Fields(nodes.mapping(REQUIRED, at="required terms"), _POD)
+    nodes = Fields(pod, _POD).flat("spec").flat("affinity").flat("nodeAffinity")
+    required = nodes.flat(REQUIRED, at="required terms")
     terms = required.entries("nodeSelectorTerms", at="required terms")
     for term in terms:
-        Fields(_POD.then("term").mapping(term), _POD).entries("matchExpressions")
+        Fields(_POD.field("term").mapping(term), _POD).entries("matchExpressions")
     preferred = nodes.entries(PREFERRED, at="preferred terms")
     return NodeAffinity(preferred, required.raw, terms)
-
-
-def _part(fields: Fields, key: str) -> Fields:
-    """A mapping in another, named without the way to it."""
-    return Fields(fields.mapping(key), _POD)
