@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kfp_placement_controller.actuators.deviations import tell_elsewhere
+from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.guard import Guard
 from kfp_placement_controller.actuators.policies import show_policy
 from kfp_placement_controller.connection import COMPONENT, connect
@@ -28,7 +28,7 @@ from kfp_placement_controller.extender.app import (
     webhook_application,
 )
 from kfp_placement_controller.extender.decisions import Decision
-from kfp_placement_controller.extender.deviations import ElsewhereNotes
+from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.memory import (
     Memory,
@@ -101,7 +101,7 @@ class ExtendProcess:
         self._settings = settings
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=_now)
         self._memory = Memory(sources=DEFAULT_SOURCES)
-        self._notes = ElsewhereNotes()
+        self._notes = DeviationNotes()
         self._guard = Guard(
             client,
             lambda: self._memory.known,
@@ -168,7 +168,7 @@ class ExtendProcess:
         self._memory.pod_changed(change)
         elsewhere = self._notes.pod_changed(change)
         if elsewhere is not None:
-            tell_elsewhere(self._events, elsewhere)
+            report_deviation(self._events, elsewhere)
         self._guard.pod_changed(change)
         count_rejection(change, self._memory.known.rules.scheduler_names)
 

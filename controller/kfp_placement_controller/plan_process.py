@@ -273,7 +273,7 @@ class PlanProcess:
 
     def _count(self) -> None:
         """Tell the metrics what there is."""
-        counts = Counter(phase(run) for run in self.coordinator.book.runs.values())
+        counts = Counter(phase(run) for run in self.coordinator.registry.runs.values())
         for each in Phase:
             RUNS.labels(str(each)).set(counts[each])
         learned = self.coordinator.learned

@@ -19,7 +19,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
-from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
+from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
 from kfp_placement_kube.client import modify
 
 MAX_ROUNDS = 20
@@ -149,7 +149,7 @@ def _is_gated(pod: Mapping[str, Any]) -> bool:
 
 def _is_barred(pod: Mapping[str, Any]) -> bool:
     try:
-        return is_barred(Fields(pod, Place("pod")))
+        return is_unsatisfiable(Fields(pod, Place("pod")))
     except InputError:
         return False
 

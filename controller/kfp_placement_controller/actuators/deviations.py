@@ -1,15 +1,15 @@
 """Says that a pod is not on its planned node: in an event on the pod, and in the metrics."""
 
 from kfp_placement_controller.metrics import PLACED_ELSEWHERE as COUNTED
-from kfp_placement_controller.observed.deviations import Elsewhere
+from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.kinds import PODS
 
 
-def tell_elsewhere(events: EventRecorder, found: Elsewhere) -> None:
+def report_deviation(events: EventRecorder, found: Deviation) -> None:
     """Say it in an event on the pod, and count it; returns at once."""
-    COUNTED.labels(found.ground).inc()
+    COUNTED.labels(found.reason).inc()
     pod = found.pod
     regarding = Regarding(PODS, pod.name, pod.namespace, pod.uid)
     events.record(regarding, PLACED_ELSEWHERE, found.message, action="Placing", once=True)

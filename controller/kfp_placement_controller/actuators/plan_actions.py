@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from kfp_placement_controller.actuators.deviations import tell_elsewhere
+from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
@@ -23,9 +23,9 @@ from kfp_placement_controller.planning.actions import (
     DeletePod,
     ForgetRun,
     OpenGate,
+    ReportDeviation,
     SayFindings,
     StartRound,
-    TellElsewhere,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -106,8 +106,8 @@ class ActionRunner:
                 self._events.record(
                     regarding, action.reason, action.note, type=action.type, action="Planning"
                 )
-            case TellElsewhere():
-                tell_elsewhere(self._events, action.found)
+            case ReportDeviation():
+                report_deviation(self._events, action.found)
             case WritePlacement():
                 self._write(action, coordinator)
             case ForgetRun():

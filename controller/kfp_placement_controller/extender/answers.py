@@ -21,7 +21,7 @@ from kfp_placement_controller.extender.contention import (
 )
 from kfp_placement_controller.extender.decisions import (
     Decision,
-    Ground,
+    DecisionReason,
     filter_nodes,
     prioritize_nodes,
     taken_nodes,
@@ -117,17 +117,17 @@ class Answers:
     ) -> Answer:
         began = self._cpu_clock()
         try:
-            found = answer(body)
+            answered = answer(body)
         except InputError as error:
             _LOG.warning("%s: %.300s", verb, error)
-            found = otherwise(body, MALFORMED)
+            answered = otherwise(body, MALFORMED)
         except Exception:
             # Anybody may have written the pod: a defect of ours must not keep pods from nodes.
             _LOG.exception("%s: defect", verb)
-            found = otherwise(body, DEFECT)
-        ANSWERS.labels(verb, found.outcome).inc()
+            answered = otherwise(body, DEFECT)
+        ANSWERS.labels(verb, answered.outcome).inc()
         ANSWER_CPU_SECONDS.labels(verb).observe(self._cpu_clock() - began)
-        return found
+        return answered
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
         args, known, now = read_args(body), self._known(), self._clock()
@@ -140,7 +140,9 @@ class Answers:
         unsettled = settling_seconds(known, pod, decision.nodes, now)
         settled = tuple(name for name in decision.nodes if name not in unsettled)
         # The first is the best: seconds of waiting are less than what the others may cost.
-        if settled and (decision.nodes[0] in settled or decision.ground is Ground.NOTHING_KNOWN):
+        if settled and (
+            decision.nodes[0] in settled or decision.reason is DecisionReason.NOTHING_KNOWN
+        ):
             return self._sent(known, pod, replace(decision, nodes=settled))
         left = MAX_PAUSE_SECONDS - paused_seconds
         if unsettled and left > 0:
@@ -151,7 +153,7 @@ class Answers:
 
     def _sent(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> Answer:
         self._decided(known, pod, decision)
-        return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.ground)
+        return Answer(FilterResult(decision.nodes, decision.reasons).to_json(), decision.reason)
 
     def _prioritize(self, body: bytes) -> Answer:
         args, known = read_args(body), self._known()

@@ -46,7 +46,7 @@ def settling_seconds(
     if not refused and not new:
         return {}
     largest = _largest(new)
-    found = {}
+    settling = {}
     for name in names:
         if name not in known.nodes:
             continue
@@ -61,8 +61,8 @@ def settling_seconds(
         elif freed_at > since and _crowd(refused, free, left):
             begun.append(freed_at)
         if begun:
-            found[name] = max(begun) - since
-    return found
+            settling[name] = max(begun) - since
+    return settling
 
 
 class PauseBudget:
@@ -127,7 +127,7 @@ def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bo
 
 def _largest(pods: Iterable[WaitingPod]) -> Resources:
     """Of every resource the most that one of them takes: who leaves that crowds out nobody."""
-    found: dict[str, int] = {}
+    largest: dict[str, int] = {}
     for each in pods:
-        raise_to(found, each.requests)
-    return found
+        raise_to(largest, each.requests)
+    return largest

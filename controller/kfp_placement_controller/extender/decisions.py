@@ -27,7 +27,7 @@ CANDIDATES = 4
 """Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""
 
 
-class Ground(StrEnum):
+class DecisionReason(StrEnum):
     """What decided an answer to `filter`."""
 
     PLAN = "plan"
@@ -61,13 +61,13 @@ class Decision:
 
     Attributes:
         nodes: those that remain.
-        ground: what decided.
+        reason: what decided.
         planned: the node that the plan wants, or None.
         reasons: why not, for every node, where none remains.
     """
 
     nodes: tuple[str, ...]
-    ground: Ground
+    reason: DecisionReason
     planned: str | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,26 +85,26 @@ def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
     allowed = _within_limit(known, pod, offered)
     if not allowed:
         reasons = {name: _too_far(known, pod, name) for name in offered}
-        ground = Ground.REFUSED if offered else Ground.NOTHING_KNOWN
-        return Decision((), ground, planned, reasons)
+        reason = DecisionReason.REFUSED if offered else DecisionReason.NOTHING_KNOWN
+        return Decision((), reason, planned, reasons)
     pinned = volume_nodes(known, pod, allowed)
     pool = pinned or allowed
     band = band_ms(known, pod, pool)
     near = pool if band is None else [n for n in pool if is_within(latency_ms(known, pod, n), band)]
     if planned is not None and planned in near:
-        return Decision((planned,), Ground.PLAN, planned)
-    ground = _ground(planned, offered, allowed, pool, is_ruled=band is not None)
-    if ground is Ground.NOTHING_KNOWN:
-        return Decision(tuple(near), ground)
+        return Decision((planned,), DecisionReason.PLAN, planned)
+    reason = _reason(planned, offered, allowed, pool, is_ruled=band is not None)
+    if reason is DecisionReason.NOTHING_KNOWN:
+        return Decision(tuple(near), reason)
     best = heapq.nsmallest(CANDIDATES, ranked(known, pod, step, near, band))
-    return Decision(tuple(each.name for each in best), ground, planned)
+    return Decision(tuple(each.name for each in best), reason, planned)
 
 
 def taken_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]) -> Decision:
     """The answer where no offered node has room any more: the pod is tried again when one has."""
     step = known.planned_step(pod.observed)
     reasons = dict.fromkeys(offered, "another scheduler has just taken its room")
-    return Decision((), Ground.TAKEN, None if step is None else step.node, reasons)
+    return Decision((), DecisionReason.TAKEN, None if step is None else step.node, reasons)
 
 
 def prioritize_nodes(
@@ -125,24 +125,24 @@ def prioritize_nodes(
     return [HostPriority(name, points[rank[name]] if name in pool else 0) for name in offered]
 
 
-def _ground(
+def _reason(
     planned: str | None,
     offered: Sequence[str],
     allowed: Sequence[str],
     pool: Sequence[str],
     *,
     is_ruled: bool,
-) -> Ground:
+) -> DecisionReason:
     """Why the planned node is not the answer, or what decides without one."""
     if planned in allowed:
-        return Ground.LATENCY if planned in pool else Ground.VOLUME
+        return DecisionReason.LATENCY if planned in pool else DecisionReason.VOLUME
     if planned in offered:
-        return Ground.LIMIT
+        return DecisionReason.LIMIT
     if len(pool) < len(allowed):
-        return Ground.VOLUME
+        return DecisionReason.VOLUME
     if planned is not None:
-        return Ground.NEXT_BEST
-    return Ground.LATENCY if is_ruled else Ground.NOTHING_KNOWN
+        return DecisionReason.NEXT_BEST
+    return DecisionReason.LATENCY if is_ruled else DecisionReason.NOTHING_KNOWN
 
 
 def _within_limit(

@@ -9,10 +9,10 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from kfp_placement_controller.extender.decisions import Decision
-from kfp_placement_controller.extender.explanations import why_elsewhere
+from kfp_placement_controller.extender.explanations import why_deviating
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.observed.deviations import Elsewhere
+from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_kube.change import Change
 
@@ -22,11 +22,11 @@ MAX_NOTES = 10_000
 
 class _Note(NamedTuple):
     planned: str
-    ground: str
+    reason: str
     why: str
 
 
-class ElsewhereNotes:
+class DeviationNotes:
     """Notes between the answer to a question and the pod's binding."""
 
     def __init__(self, max_notes: int = MAX_NOTES) -> None:
@@ -41,15 +41,15 @@ class ElsewhereNotes:
 
     def decided(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> None:
         """Note what was answered for a pod."""
-        why, uid = why_elsewhere(known, pod, decision), pod.observed.uid
+        why, uid = why_deviating(known, pod, decision), pod.observed.uid
         with self._lock:
             self._notes.pop(uid, None)
             if why and decision.planned is not None and uid:
-                self._notes[uid] = _Note(decision.planned, decision.ground, why)
+                self._notes[uid] = _Note(decision.planned, decision.reason, why)
                 if len(self._notes) > self._max_notes:
                     self._notes.popitem(last=False)
 
-    def pod_changed(self, change: Change[ObservedPod]) -> Elsewhere | None:
+    def pod_changed(self, change: Change[ObservedPod]) -> Deviation | None:
         """What is to be told, if the pod has been bound to another node than the planned one."""
         pod = change.new if change.new is not None else change.old
         if pod is None or (change.new is not None and not pod.node_name):
@@ -58,4 +58,4 @@ class ElsewhereNotes:
             note = self._notes.pop(pod.uid, None)
         if note is None or change.new is None or pod.node_name == note.planned:
             return None
-        return Elsewhere(pod, note.planned, note.ground, note.why)
+        return Deviation(pod, note.planned, note.reason, note.why)

@@ -56,7 +56,7 @@ class KnownNode:
         allocatable: what pods may request.
         speed: run times are divided by it.
         cordoned: no new pods are let onto it.
-        away: its kubelet is not ready, or is not heard of.
+        not_ready: its kubelet is not ready, or is not heard of.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class KnownNode:
     allocatable: Resources = field(default_factory=dict)
     speed: float = 1.0
     cordoned: bool = False
-    away: bool = False
+    not_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from kfp_placement_engine.contract.resources import (
     read_resource,
 )
 from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.constraints import is_away
+from kfp_placement_engine.model.constraints import is_not_ready
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import minus, plus, with_pod
 from kfp_placement_engine.model.round_trips import StatedPlace, node_latencies, places_by_name
@@ -240,7 +240,7 @@ class Memory:
             allocatable=node.allocatable,
             speed=node.speed,
             cordoned=node.unschedulable,
-            away=is_away(node),
+            not_ready=is_not_ready(node),
         )
 
     def _mount(self, pod: ObservedPod, sign: int) -> None:
@@ -249,15 +249,15 @@ class Memory:
             self._mounts.setdefault(key, Counter())[pod.node_name] += sign
 
     def _claim_nodes(self, claims: set[ClaimKey]) -> Mapping[ClaimKey, tuple[str, ...]]:
-        found = dict(self.known.claim_nodes)
+        claim_nodes = dict(self.known.claim_nodes)
         for claim in claims:
             mounts = self._mounts[claim] = +self._mounts[claim]
             if mounts:
-                found[claim] = tuple(sorted(mounts))
+                claim_nodes[claim] = tuple(sorted(mounts))
             else:
                 del self._mounts[claim]
-                found.pop(claim, None)
-        return found
+                claim_nodes.pop(claim, None)
+        return claim_nodes
 
 
 def _with(known: Mapping[KeyT, ValueT], key: KeyT, value: ValueT | None) -> Mapping[KeyT, ValueT]:

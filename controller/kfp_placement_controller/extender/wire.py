@@ -118,9 +118,9 @@ def priorities_json(priorities: Sequence[HostPriority]) -> bytes:
 def _fields(body: bytes) -> dict[str, Any]:
     """The fields of a question, by their names in lower case."""
     try:
-        found = orjson.loads(body)
+        fields = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise InputError(f"ExtenderArgs must be JSON: {error!s:.120}") from error
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise InputError("ExtenderArgs must be an object")
-    return {name.lower(): value for name, value in found.items()}
+    return {name.lower(): value for name, value in fields.items()}

@@ -10,19 +10,19 @@ NODE_GONE = "it is gone"
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Deviation:
     """A pod that has been bound to another node than the planned one.
 
     Attributes:
         pod: as bound.
         planned: the node that its plan names.
-        ground: what decided, in one word.
+        reason: what decided, in one word.
         why: the same for people; "it" is the planned node.
     """
 
     pod: ObservedPod
     planned: str
-    ground: str
+    reason: str
     why: str
 
     @property
@@ -36,7 +36,7 @@ def why_left_out(
     allocatable: Resources,
     used: Resources,
     *,
-    is_away: bool,
+    is_not_ready: bool,
     is_cordoned: bool,
 ) -> str:
     """Why a node does not take a pod, as far as we can see; "" = nothing speaks against it.
@@ -45,10 +45,10 @@ def why_left_out(
         requests: of the pod.
         allocatable: what the node has for pods.
         used: what those that are bound to it request.
-        is_away: whether its kubelet is not ready, or is not heard of.
+        is_not_ready: whether its kubelet is not ready, or is not heard of.
         is_cordoned: whether new pods are kept off it.
     """
-    if is_away:
+    if is_not_ready:
         return "it is not ready"
     if is_cordoned:
         return "it is cordoned"

@@ -82,9 +82,9 @@ def unsaid(
     findings: Iterable[PolicyFinding], status: PlacementPolicyStatus | None
 ) -> list[PolicyFinding]:
     """Findings whose flag or reason the policy's status does not show yet; None = it has none."""
-    said = status or PlacementPolicyStatus()
-    flags = {"schedulerReady": said.scheduler_ready, "gatesReady": said.gates_ready}
-    reasons = {each.type: each.reason for each in said.conditions}
+    known = status or PlacementPolicyStatus()
+    flags = {"schedulerReady": known.scheduler_ready, "gatesReady": known.gates_ready}
+    reasons = {each.type: each.reason for each in known.conditions}
     return [
         each
         for each in findings

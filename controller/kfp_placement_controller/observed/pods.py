@@ -17,7 +17,7 @@ from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.claims import mounted_claims
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
-from kfp_placement_engine.readers.kubernetes.required_hosts import is_barred
+from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
 
 MAX_MESSAGE_CHARACTERS = 1000
 """Kept of a message; kube-scheduler's names each reason once and is shorter."""
@@ -84,8 +84,8 @@ class ObservedPod:
         max_latency_ms: hard limit of the round trip to it, from the step's hints; None = none.
         scheduler_mark: label that asks for our scheduler; "" = none: the pod is not marked.
         gates: scheduling gates, ours and others'.
-        barred: it requires a host that there is none of, since no node was within its latency
-            limit when its gate came off.
+        unsatisfiable: it requires a host that there is none of, since no node was within its
+            latency limit when its gate came off.
         requests: resources by name: milli-CPU, bytes, counts.
         scored_requests: CPU and memory as kube-scheduler's scores count them.
         claims: names of the claims that it mounts, in its namespace.
@@ -114,7 +114,7 @@ class ObservedPod:
     max_latency_ms: float | None
     scheduler_mark: str
     gates: tuple[str, ...]
-    barred: bool
+    unsatisfiable: bool
     requests: Resources
     scored_requests: Resources
     claims: tuple[str, ...]
@@ -181,7 +181,7 @@ def observe_pod(raw: Mapping[str, Any], marks: PodMarks) -> ObservedPod:
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
         scheduler_mark=intern(_text(labels, SCHEDULER_LABEL)),
         gates=tuple(_text(gate, "name") for gate in _gates(spec)),
-        barred=is_barred(pod),
+        unsatisfiable=is_unsatisfiable(pod),
         requests=requests.real,
         scored_requests=requests.scored,
         claims=tuple(claim for _, claim in mounted_claims(pod)),

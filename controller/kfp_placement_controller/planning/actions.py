@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kfp_placement_controller.observed.deviations import Elsewhere
+from kfp_placement_controller.observed.deviations import Deviation
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.gates import Release
 from kfp_placement_controller.planning.rounds import PlanningRound
@@ -58,10 +58,10 @@ class OpenGate:
 
 
 @dataclass(frozen=True)
-class TellElsewhere:
+class ReportDeviation:
     """Say in an event why a pod is not on its planned node."""
 
-    found: Elsewhere
+    found: Deviation
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ Action = (
     WritePlacement
     | Announce
     | OpenGate
-    | TellElsewhere
+    | ReportDeviation
     | DeletePod
     | SayFindings
     | StartRound

@@ -15,9 +15,9 @@ class AttachFailures:
     def change(self, change: Change[AttachFailure]) -> None:
         """An event is new, has changed or is gone."""
         if change.old is not None:
-            told = self._by_pod.get(change.old.pod_uid, {})
-            told.pop(change.key, None)
-            if not told:
+            messages = self._by_pod.get(change.old.pod_uid, {})
+            messages.pop(change.key, None)
+            if not messages:
                 self._by_pod.pop(change.old.pod_uid, None)
         if change.new is not None:
             self._by_pod.setdefault(change.new.pod_uid, {})[change.key] = change.new.message

@@ -39,19 +39,19 @@ def findings(variant: RunVariant, planning_problem: str, rows_problem: str) -> l
     """What there is to say of a run.
 
     Args:
-        variant: of the run, as of its last look.
+        variant: of the run, as of its last evaluation.
         planning_problem: why there is no plan, or no better one, or "".
         rows_problem: why rows are missing, or "".
     """
     run = variant.run
-    found = [_planned(variant, planning_problem)]
+    all_findings = [_planned(variant, planning_problem)]
     if isinstance(variant, PlannedRun):
-        found += [_schedulable(variant), _latency(variant), _rows(run, rows_problem)]
+        all_findings += [_schedulable(variant), _latency(variant), _rows(run, rows_problem)]
     if run.observed.ended:
         well = run.observed.state.end is RunEnd.SUCCEEDED
         reason = ConditionReason.SUCCEEDED if well else ConditionReason.FAILED
-        found.append(Finding(ConditionType.FINISHED, True, reason, _failures(run)))
-    return found
+        all_findings.append(Finding(ConditionType.FINISHED, True, reason, _failures(run)))
+    return all_findings
 
 
 def phase(run: TrackedRun) -> Phase:

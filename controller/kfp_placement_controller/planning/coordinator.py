@@ -19,12 +19,12 @@ from kfp_placement_controller.planning.actions import (
     Action,
     ForgetRun,
     OpenGate,
+    ReportDeviation,
     StartRound,
-    TellElsewhere,
     WritePlacement,
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.deviations import ElsewhereWatch
+from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Release
@@ -82,17 +82,17 @@ class Coordinator:
     def __post_init__(self) -> None:
         """Make the parts."""
         self.cluster = ClusterState(load=Load(self.sources))
-        self.book = RunRegistry(
+        self.registry = RunRegistry(
             lambda: self.policy, self.own_namespace, self.opt_in, sources=self.sources
         )
-        self.planner = Planner(self.book, self.cluster, self.learned, self.params)
-        self.reactions = Reactions(self.book, self.cluster, self.planner)
-        self.first_plans = FirstPlans(self.planner, self.params.look_seconds)
-        self.gates = GateController(self.book, self.cluster, self.params.retry_seconds)
-        self.elsewhere = ElsewhereWatch(self.book, self.cluster)
-        self.desk = PlacementPublisher(self.params)
+        self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
+        self.reactions = Reactions(self.registry, self.cluster, self.planner)
+        self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
+        self.gates = GateController(self.registry, self.cluster, self.params.retry_seconds)
+        self.deviations = DeviationWatch(self.registry, self.cluster)
+        self.publisher = PlacementPublisher(self.params)
         self.guard = Guard(self.params.retry_seconds, self.may_gate, self.sources)
-        self._looked_at: datetime | None = None
+        self._evaluated_at: datetime | None = None
         self._gone: list[RunKey] = []
         self._policy_status = PlacementPolicyStatus()
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
@@ -123,9 +123,9 @@ class Coordinator:
             now: the time.
         """
         self.epoch = epoch
-        self.desk.take_over(placements)
-        self.book.open_all()
-        for run in self.book.runs.values():
+        self.publisher.take_over(placements)
+        self.registry.open_all()
+        for run in self.registry.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)
 
@@ -147,11 +147,11 @@ class Coordinator:
 
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""
-        self.desk.written(write, now)
+        self.publisher.written(write, now)
 
     def write_failed(self, write: WritePlacement, why: str, now: datetime) -> None:
         """A placement could not be written."""
-        self.desk.failed(write, why, now)
+        self.publisher.failed(write, why, now)
 
     # What follows.
 
@@ -161,9 +161,9 @@ class Coordinator:
             return self._opening(self.gates.overdue(self.policy, now))
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
-        self.book.leave_alone()
+        self.registry.leave_alone()
         for run in self._due_runs(now):
-            self._safely(run, partial(self._look, run, now))
+            self._safely(run, partial(self._evaluate, run, now))
         for each in self.first_plans.due(now):
             self._safely(each.run, partial(self.planner.plan_at_once, each, self.policy, now))
         asked = self.planner.next_round(self.policy, now)
@@ -171,21 +171,21 @@ class Coordinator:
             actions.append(StartRound(asked))
         # An object without a plan would tell nobody anything, and be written again at once.
         awaited = self.first_plans.awaited()
-        for run in [run for run in self.book.open.ordered() if run.key not in awaited]:
+        for run in [run for run in self.registry.open.ordered() if run.key not in awaited]:
             problem = self.planner.problems.get(run.key, "")
-            actions += self.desk.due(run, self.epoch, problem, now)
-            if self.desk.is_done(run):
-                self.book.open.discard(run.key)
+            actions += self.publisher.due(run, self.epoch, problem, now)
+            if self.publisher.is_done(run):
+                self.registry.open.discard(run.key)
         actions += self._opening(self.gates.due(self.policy, now))
-        actions += map(TellElsewhere, self.elsewhere.found())
-        actions += self.guard.due(self.policy, self._policy_status, self.book.run_pods(), now)
+        actions += map(ReportDeviation, self.deviations.noticed())
+        actions += self.guard.due(self.policy, self._policy_status, self.registry.run_pods(), now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
         if self.epoch is not None and self.first_plans.awaited():
             return now
-        moments = [now + timedelta(seconds=self.params.look_seconds)]
+        moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
         deadline = self.gates.next_deadline(self.policy)
         if deadline is not None:
@@ -194,15 +194,15 @@ class Coordinator:
 
     def _adopt(self, run: TrackedRun, now: datetime) -> None:
         """Go on with what another planner has written of a run, if anything."""
-        placement = self.desk.found(run)
+        placement = self.publisher.found(run)
         if placement is None:
             return
-        self._safely(run, partial(run.look, self.policy, now, self.params))
-        self.desk.adopt(run, placement)
-        self.elsewhere.look_back(run)
+        self._safely(run, partial(run.evaluate, self.policy, now, self.params))
+        self.publisher.adopt(run, placement)
+        self.deviations.evaluate_bound(run)
 
     def _opening(self, releases: list[Release]) -> list[Action]:
-        self.elsewhere.released(releases)
+        self.deviations.released(releases)
         return [OpenGate(release) for release in releases]
 
     def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
@@ -215,19 +215,19 @@ class Coordinator:
 
     def _due_runs(self, now: datetime) -> list[TrackedRun]:
         """Runs that have changed, and from time to time all active ones."""
-        pause = timedelta(seconds=self.params.look_seconds)
-        everything = self._looked_at is None or now - self._looked_at >= pause
+        pause = timedelta(seconds=self.params.evaluation_seconds)
+        everything = self._evaluated_at is None or now - self._evaluated_at >= pause
         if everything:
-            self._looked_at = now
+            self._evaluated_at = now
         return [
             run
-            for run in self.book.open.ordered()
+            for run in self.registry.open.ordered()
             if run.changed or (everything and run.open is not None)
         ]
 
-    def _look(self, run: TrackedRun, now: datetime) -> None:
+    def _evaluate(self, run: TrackedRun, now: datetime) -> None:
         was_held = run.held
-        self.planner.trigger(run, run.look(self.policy, now, self.params), now)
+        self.planner.trigger(run, run.evaluate(self.policy, now, self.params), now)
         if run.held and not was_held and run.plan is not None:
             self.planner.may_gain(now)
         if not isinstance(run.variant, RefusedRun):
@@ -241,37 +241,37 @@ class Coordinator:
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
         if change.new is None:
             key = RunKey(*change.key)
-            gone = self.book.runs.get(key)
+            gone = self.registry.runs.get(key)
             if gone is not None:
                 self.learned.forget(gone.pods)
-            self.desk.forget(key)
+            self.publisher.forget(key)
             self.planner.problems.pop(key, None)
             if self.epoch is not None:
                 self._gone.append(key)
-        new = self.book.run_changed(change, now)
+        new = self.registry.run_changed(change, now)
         if new is not None and self.epoch is not None:
             self._adopt(new, now)
 
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
-        self.book.pod_changed(change, now)
+        self.registry.pod_changed(change, now)
         self.gates.pod_changed(change.old, change.new)
         leads = self.epoch is not None
-        self.elsewhere.pod_changed(change.old, change.new, self.policy, now, leads=leads)
+        self.deviations.pod_changed(change.old, change.new, self.policy, now, leads=leads)
 
     def _attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
-        """The next look at the run sees it, within a second."""
-        self.book.attach_failures.change(change)
+        """The next evaluation of the run sees it, within a second."""
+        self.registry.attach_failures.change(change)
 
     def _placement(self, change: Change[str], now: datetime) -> None:
         """Somebody may have deleted the object of a run."""
-        run = self.book.runs.get(RunKey(*change.key))
+        run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
-            self.desk.lost(run, now)
+            self.publisher.lost(run, now)
 
     def _namespace(self, change: Change[str], _now: datetime) -> None:
         """What a namespace says of taking part; counts from its next run on."""
-        keep(self.book.enabled, change.key[1], change.new)
+        keep(self.registry.enabled, change.key[1], change.new)
 
     def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
         if change.key[1] != POLICY_NAME:
@@ -281,7 +281,7 @@ class Coordinator:
         before = self.policy
         self.policy = change.new.spec if change.new is not None else PlacementPolicySpec()
         if before.defaults != self.policy.defaults:
-            for each in self.book.active():
+            for each in self.registry.active():
                 each.run.reread(self.policy)
                 each.run.changed = True
         if before != self.policy:

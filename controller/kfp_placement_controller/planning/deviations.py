@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kfp_placement_controller.observed.deviations import NODE_GONE, Elsewhere, why_left_out
+from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gates import Cause, Release
@@ -16,7 +16,7 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.model.constraints import is_away
+from kfp_placement_engine.model.constraints import is_not_ready
 
 _WITHOUT_NODE = {
     Cause.OVERDUE: "the deadline of the pod's gate had passed",
@@ -29,18 +29,18 @@ _WITHOUT_NODE = {
 
 
 @dataclass
-class ElsewhereWatch:
+class DeviationWatch:
     """Remembers how gates came off until their pods are bound.
 
     Attributes:
-        book: the runs.
+        registry: the runs.
         cluster: where they run.
     """
 
-    book: RunRegistry
+    registry: RunRegistry
     cluster: ClusterState
     _gates: dict[str, Release | None] = field(default_factory=dict)
-    _found: list[Elsewhere] = field(default_factory=list)
+    _noticed: list[Deviation] = field(default_factory=list)
 
     def released(self, releases: Iterable[Release]) -> None:
         """These gates come off by our own decision."""
@@ -80,30 +80,30 @@ class ElsewhereWatch:
             if leads and (old is None or not old.node_name):
                 self._bound(new, release)
 
-    def look_back(self, run: TrackedRun) -> None:
+    def evaluate_bound(self, run: TrackedRun) -> None:
         """Pods of a run that were bound before we led."""
         for each in run.pods:
             planned = self._missed(each.pod) if each.pod.holds_room else None
             if planned is not None:
                 why = f"{each.pod.scheduler_name} placed it before this planner led"
-                self._found.append(Elsewhere(each.pod, planned, "not-seen", why))
+                self._noticed.append(Deviation(each.pod, planned, "not-seen", why))
 
-    def found(self) -> list[Elsewhere]:
+    def noticed(self) -> list[Deviation]:
         """What has been noticed since the last call."""
-        found, self._found = self._found, []
-        return found
+        noticed, self._noticed = self._noticed, []
+        return noticed
 
     def _bound(self, pod: ObservedPod, release: Release | None) -> None:
         planned = self._missed(pod)
         if planned is not None:
-            ground, why = self._why(pod, planned, release)
-            self._found.append(Elsewhere(pod, planned, ground, why))
+            reason, why = self._why(pod, planned, release)
+            self._noticed.append(Deviation(pod, planned, reason, why))
 
     def _missed(self, pod: ObservedPod) -> str | None:
         """The node that the plan names for a bound pod of ours to tell of; None = it is there."""
         if not pod.scheduler_mark or pod.scheduler_mark == pod.scheduler_name:
             return None
-        run = self.book.run_of(pod)
+        run = self.registry.run_of(pod)
         if run is None or run.plan is None:
             return None
         planned = run.plan.node_of(run.planned_step(pod))
@@ -113,8 +113,8 @@ class ElsewhereWatch:
         """In one word, and for people."""
         objection = self._objection(pod, planned)
         if release is None:
-            told = f"{pod.scheduler_name} placed it, and this planner saw no gate on the pod"
-            return "no-gate", _joined(told, objection or "it had room")
+            why = f"{pod.scheduler_name} placed it, and this planner saw no gate on the pod"
+            return "no-gate", _joined(why, objection or "it had room")
         if release.cause is not Cause.TURN:
             return str(release.cause), _joined(_WITHOUT_NODE[release.cause], objection)
         if release.node != planned:
@@ -133,7 +133,7 @@ class ElsewhereWatch:
             pod.requests,
             node.allocatable,
             node.used,
-            is_away=is_away(node),
+            is_not_ready=is_not_ready(node),
             is_cordoned=node.unschedulable,
         )
 
@@ -146,5 +146,5 @@ def _cause_of_others(pod: ObservedPod, policy: PlacementPolicySpec, now: datetim
     return Cause.OVERDUE if overdue else Cause.BY_OTHERS
 
 
-def _joined(told: str, objection: str) -> str:
-    return f"{told}; {objection}" if objection else told
+def _joined(why: str, objection: str) -> str:
+    return f"{why}; {objection}" if objection else why

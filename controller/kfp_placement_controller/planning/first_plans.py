@@ -7,7 +7,7 @@ from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.run_variants import OpenRun
 from kfp_placement_engine.model.keys import RunKey
 
-PLANS_PER_LOOK = 4
+PLANS_PER_EVALUATION = 4
 """New runs planned before what was decided is carried out: who comes first waits for few."""
 
 
@@ -26,12 +26,12 @@ class FirstPlans:
 
     def due(self, now: datetime) -> list[OpenRun]:
         """The next few: oldest first, then those refused before, the longest ago first."""
-        found = self._lacking()
-        self._tried_at = {run.key: at for run in found if (at := self._tried_at.get(run.key))}
-        new = [run for run in found if self._is_new(run)]
-        refused = [run for run in found if not self._is_new(run) and self._may_retry(run, now)]
+        lacking = self._lacking()
+        self._tried_at = {run.key: at for run in lacking if (at := self._tried_at.get(run.key))}
+        new = [run for run in lacking if self._is_new(run)]
+        refused = [run for run in lacking if not self._is_new(run) and self._may_retry(run, now)]
         refused.sort(key=lambda run: self._tried_at.get(run.key, run.observed.submitted_at))
-        chosen = [*new, *refused][:PLANS_PER_LOOK]
+        chosen = [*new, *refused][:PLANS_PER_EVALUATION]
         self._tried_at |= {run.key: now for run in chosen}
         return chosen
 
@@ -40,7 +40,7 @@ class FirstPlans:
         return frozenset(run.key for run in self._lacking() if self._is_new(run))
 
     def _lacking(self) -> list[OpenRun]:
-        return [run for run in self.planner.book.active() if run.needs_plan]
+        return [run for run in self.planner.registry.active() if run.needs_plan]
 
     def _is_new(self, run: OpenRun) -> bool:
         return run.key not in self.planner.problems

@@ -1,4 +1,4 @@
-"""Gated pods and the turns of planned runs, out of the book; remembers what is being opened."""
+"""Gated pods and the queued steps of planned runs; remembers which gates are being opened."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,11 @@ from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.gates import (
-    Busy,
     Cause,
     GatedPod,
+    Occupied,
+    QueuedStep,
     Release,
-    Turn,
     releases,
 )
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -29,12 +29,12 @@ class GateController:
     """Decides which gates come off.
 
     Attributes:
-        book: the runs.
+        registry: the runs.
         cluster: where they run.
         retry_seconds: after this an opening that was not seen to work is tried again.
     """
 
-    book: RunRegistry
+    registry: RunRegistry
     cluster: ClusterState
     retry_seconds: float = 2.0
     _opened_at: dict[str, datetime] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class GateController:
         """Gates past their deadline: every replica takes them off, whoever leads."""
         deadline = policy.gate_deadline_seconds
         late = [pod for pod in self._gated.values() if is_overdue(pod, now, deadline)]
-        found = [Release(pod, Cause.OVERDUE) for pod in late]
-        return self._new(self._limited(found, policy), now)
+        due = [Release(pod, Cause.OVERDUE) for pod in late]
+        return self._new(self._limited(due, policy), now)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
         """Gates that come off now; while the policy is paused all of them, and no limit holds."""
@@ -67,14 +67,14 @@ class GateController:
             return []
         if policy.paused:
             return self._new((Release(pod, Cause.PAUSED) for pod in self._gated.values()), now)
-        runs = list(self.book.planned())
+        runs = list(self.registry.planned())
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
         gated = [self._identified(pod) for pod in self._gated.values()]
-        turns = [turn for run in runs for turn in _turns(run)]
-        busy = [each for run in runs for each in _busy(run)]
-        found = releases(gated, turns, nodes, now, policy.gate_deadline_seconds, busy)
-        return self._new(self._limited(found, policy), now)
+        queued_steps = [queued for run in runs for queued in _queued_steps(run)]
+        occupied = [each for run in runs for each in _occupied(run)]
+        due = releases(gated, queued_steps, nodes, now, policy.gate_deadline_seconds, occupied)
+        return self._new(self._limited(due, policy), now)
 
     def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
         """When the next gate is overdue."""
@@ -83,13 +83,15 @@ class GateController:
             return None
         return min(created) + timedelta(seconds=policy.gate_deadline_seconds)
 
-    def _limited(self, found: Iterable[Release], policy: PlacementPolicySpec) -> Iterator[Release]:
+    def _limited(
+        self, candidates: Iterable[Release], policy: PlacementPolicySpec
+    ) -> Iterator[Release]:
         """The same, with the nodes that hard latency limits leave.
 
         A pod that no node is left for keeps its gate until its deadline: a node may come yet, and
         what a pod requires cannot be changed later.
         """
-        for release in found:
+        for release in candidates:
             limit = None
             if limit_ms(release.pod, policy) is not None:
                 trips = self._round_trips.to(release.pod.location)
@@ -100,12 +102,12 @@ class GateController:
             elif limit.hosts or release.cause is Cause.OVERDUE:
                 yield replace(release, hosts=limit.required)
 
-    def _new(self, found: Iterable[Release], now: datetime) -> list[Release]:
+    def _new(self, candidates: Iterable[Release], now: datetime) -> list[Release]:
         """Those that are not being opened already."""
         retry = timedelta(seconds=self.retry_seconds)
         due = [
             release
-            for release in found
+            for release in candidates
             if (opened_at := self._opened_at.get(release.pod.uid)) is None
             or now - opened_at >= retry
         ]
@@ -114,13 +116,13 @@ class GateController:
         return due
 
     def _identified(self, pod: ObservedPod) -> GatedPod:
-        run = self.book.run_of(pod)
+        run = self.registry.run_of(pod)
         if run is None or run.open is None:
             return GatedPod(pod)
         return GatedPod(pod, run.key, run.planned_step(pod))
 
 
-def _turns(planned: PlannedRun) -> Iterable[Turn]:
+def _queued_steps(planned: PlannedRun) -> Iterable[QueuedStep]:
     """Steps of a run that are not bound yet and can be, in seconds of one clock for all runs."""
     run, graph, plan = planned.run, planned.graph, planned.plan
     submitted = run.observed.submitted_at.timestamp()
@@ -131,7 +133,7 @@ def _turns(planned: PlannedRun) -> Iterable[Turn]:
         if begun or node is None or start is None or run.awaits_pod(step.name):
             continue
         pod = run.pods.executor(step.name)
-        yield Turn(
+        yield QueuedStep(
             run.key,
             step.name,
             node,
@@ -142,7 +144,7 @@ def _turns(planned: PlannedRun) -> Iterable[Turn]:
         )
 
 
-def _busy(planned: PlannedRun) -> Iterable[Busy]:
+def _occupied(planned: PlannedRun) -> Iterable[Occupied]:
     """Steps of a run that take room now, with their ends as the plan expects them."""
     run, graph, plan = planned.run, planned.graph, planned.plan
     for step in graph.steps:
@@ -154,7 +156,7 @@ def _busy(planned: PlannedRun) -> Iterable[Busy]:
             end = run.observed.submitted_at.timestamp() + finish
         else:
             end = started + _planned_seconds(plan, step.name)
-        yield Busy(status.node, end, requests_of(graph, step))
+        yield Occupied(status.node, end, requests_of(graph, step))
 
 
 def _planned_seconds(plan: CurrentPlan, step: str) -> float:

@@ -4,7 +4,7 @@ On every node starts follow the plan's order: a pod waits for room on its node, 
 what those before it will need. It overtakes them only within a gap: if it has ended before any of
 them could begin (backfilling, as batch systems do it). Nothing waits beyond its deadline, whatever
 the plan says; a pod that no plan knows does not wait at all. Hard latency limits are looked at
-afterwards, by the gate keeper.
+afterwards, by the gate controller.
 """
 
 import math
@@ -29,7 +29,7 @@ from kfp_placement_engine.model.resources import (
 
 
 @dataclass(frozen=True)
-class Turn:
+class QueuedStep:
     """A step in the plan's order on its node.
 
     Attributes:
@@ -51,7 +51,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Busy:
+class Occupied:
     """Room that a step takes until it ends.
 
     Attributes:
@@ -65,7 +65,7 @@ class Busy:
     requests: Resources
 
 
-PlacedT = TypeVar("PlacedT", Turn, Busy)
+PlacedT = TypeVar("PlacedT", QueuedStep, Occupied)
 
 
 @dataclass(frozen=True)
@@ -124,85 +124,93 @@ class Release:
 
 def releases(
     gated: Iterable[GatedPod],
-    turns: Sequence[Turn],
+    queued_steps: Sequence[QueuedStep],
     nodes: Mapping[str, Node],
     now: datetime,
     deadline_seconds: float,
-    busy: Iterable[Busy] = (),
+    occupied: Iterable[Occupied] = (),
 ) -> list[Release]:
     """The gates that come off now, in the plan's order.
 
     Args:
         gated: pods with our gate.
-        turns: steps of planned runs that have a node and are not bound yet, whether or not they
-            have a pod.
+        queued_steps: steps of planned runs that have a node and are not bound yet, whether or not
+            they have a pod.
         nodes: with the room that bound pods take now, by name.
         now: the time.
         deadline_seconds: since a pod's creation; then it goes on, planned or not.
-        busy: steps that run, whose ends are expected.
+        occupied: steps that run, whose ends are expected.
     """
-    found: list[Release] = []
+    released: list[Release] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
     for each in gated:
         if PLAN_GATE not in each.pod.gates or each.pod.deleting:
             continue
         if is_overdue(each.pod, now, deadline_seconds):
-            found.append(Release(each.pod, Cause.OVERDUE))
+            released.append(Release(each.pod, Cause.OVERDUE))
         elif not each.step:
-            found.append(Release(each.pod, Cause.NOT_PLANNED))
+            released.append(Release(each.pod, Cause.NOT_PLANNED))
         else:
             waiting[each.run, each.step] = each.pod
-    planned = {(turn.run, turn.step) for turn in turns}
-    found += [Release(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in planned]
-    ends = _by_node(busy)
-    for name, queue in _by_node(turns).items():
-        own = {key: pod for turn in queue if (pod := waiting.get(key := (turn.run, turn.step)))}
+    planned = {(queued.run, queued.step) for queued in queued_steps}
+    released += [
+        Release(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in planned
+    ]
+    ends = _by_node(occupied)
+    for name, queue in _by_node(queued_steps).items():
+        own = {
+            key: pod for queued in queue if (pod := waiting.get(key := (queued.run, queued.step)))
+        }
         node = nodes.get(name)
         if node is None:
             # It is gone: nothing is won by waiting for it.
-            found += [Release(pod, Cause.NODE_GONE) for pod in own.values()]
+            released += [Release(pod, Cause.NODE_GONE) for pod in own.values()]
             continue
         room = _Room(node, ends.get(name, ()), now.timestamp())
-        for turn in sorted(queue, key=lambda turn: (turn.start_seconds, turn.run, turn.step)):
-            key = (turn.run, turn.step)
-            needs = own[key].requests if key in own else turn.requests
-            if room.admits(replace(turn, requests=needs), waits=key in own):
-                found.append(Release(own[key], Cause.TURN, name))
-    return found
+        for queued in sorted(
+            queue, key=lambda queued: (queued.start_seconds, queued.run, queued.step)
+        ):
+            key = (queued.run, queued.step)
+            needs = own[key].requests if key in own else queued.requests
+            if room.admits(replace(queued, requests=needs), waits=key in own):
+                released.append(Release(own[key], Cause.TURN, name))
+    return released
 
 
 def _by_node(placed: Iterable[PlacedT]) -> Mapping[str, Sequence[PlacedT]]:
-    found: dict[str, list[PlacedT]] = {}
+    by_node: dict[str, list[PlacedT]] = {}
     for each in placed:
-        found.setdefault(each.node, []).append(each)
-    return found
+        by_node.setdefault(each.node, []).append(each)
+    return by_node
 
 
 class _Room:
-    """Room on a node while its turns are gone through in the plan's order."""
+    """Room on a node while its queued steps are gone through in the plan's order."""
 
-    def __init__(self, node: Node, busy: Iterable[Busy], now_seconds: float) -> None:
-        self._ends = sorted(busy, key=lambda each: each.end_seconds)
+    def __init__(self, node: Node, occupied: Iterable[Occupied], now_seconds: float) -> None:
+        self._ends = sorted(occupied, key=lambda each: each.end_seconds)
         self._now = now_seconds
         # What is free, and what of it those before leave to those behind them.
         self._free = free_room(node.allocatable, node.used)
         self._left = dict(self._free)
         self._next_start = math.inf
 
-    def admits(self, turn: Turn, *, waits: bool) -> bool:
-        """Whether a turn's pod may go on; what it needs is kept from those behind it.
+    def admits(self, queued: QueuedStep, *, waits: bool) -> bool:
+        """Whether the pod of a queued step may go on; what it needs is kept from those behind it.
 
         Args:
-            turn: the next one.
+            queued: the next one.
             waits: whether its pod is there and waits for this.
         """
-        in_gap = self._now + turn.seconds <= self._next_start and fits(turn.requests, self._free)
-        admitted = waits and (in_gap or fits(turn.requests, self._left))
-        taken = with_pod(turn.requests)
-        if admitted or turn.goes:
+        in_gap = self._now + queued.seconds <= self._next_start and fits(
+            queued.requests, self._free
+        )
+        admitted = waits and (in_gap or fits(queued.requests, self._left))
+        taken = with_pod(queued.requests)
+        if admitted or queued.goes:
             subtract_from(self._free, taken)
         else:
-            start = self._start_of(turn.requests) if waits else turn.start_seconds
+            start = self._start_of(queued.requests) if waits else queued.start_seconds
             self._next_start = min(self._next_start, max(self._now, start))
         subtract_from(self._left, taken)
         return admitted

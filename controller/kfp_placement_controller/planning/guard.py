@@ -95,18 +95,18 @@ class Guard:
         alive = scheduler_finding(self.lease, policy, now)
         gates = gates_finding(leads=True, installed=self.may_gate)
         findings = tuple(each for each in (alive, gates) if each is not None)
-        found: list[SayFindings | DeletePod] = []
+        actions: list[SayFindings | DeletePod] = []
         if unsaid(findings, status) and self._may(self._said_at, now):
             self._said_at = now
-            found.append(SayFindings(findings))
+            actions.append(SayFindings(findings))
         stranded = stranded_pods(pods, age, policy, now, self.sources)
         uids = {pod.uid for pod in stranded}
         self._deleted_at = {uid: at for uid, at in self._deleted_at.items() if uid in uids}
         for pod in stranded:
             if self._may(self._deleted_at.get(pod.uid), now):
                 self._deleted_at[pod.uid] = now
-                found.append(DeletePod(pod))
-        return found
+                actions.append(DeletePod(pod))
+        return actions
 
     def _may(self, last: datetime | None, now: datetime) -> bool:
         return last is None or now - last >= timedelta(seconds=self.retry_seconds)

@@ -11,15 +11,15 @@ class HoldWatch:
     """Follows whether one run is held back.
 
     Attributes:
-        why: it is, as of the last look, or "".
-        last_at: the last look that found it so; None = none.
+        why: it is, as of the last evaluation, or "".
+        last_at: the last evaluation that found it so; None = none.
     """
 
     why: str = ""
     last_at: datetime | None = None
     _known_since: datetime | None = None
 
-    def look(
+    def evaluate(
         self,
         state: RunState,
         now: datetime,
@@ -27,11 +27,11 @@ class HoldWatch:
         has_pods: bool,
         begin_seconds: float,
     ) -> bool:
-        """Look again; returns whether a run that had been held back goes on.
+        """Evaluate again; returns whether a run that had been held back goes on.
 
         Args:
             state: of the run, as last observed.
-            now: the time. Ages count from the first look, so that nobody's clock but ours does.
+            now: the time. Ages count from the first evaluation, so that only our clock counts.
             has_pods: there are pods of it.
             begin_seconds: within these a run is begun, unless something keeps it from that.
         """

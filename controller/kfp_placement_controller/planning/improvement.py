@@ -1,4 +1,4 @@
-"""Plans for a round: runs that must be planned anew, others that may move for a gain."""
+"""Plans for a round: runs that must be planned again, others that may move for a gain."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,50 +11,50 @@ from kfp_placement_engine.planning.plan_runs import WarmStart, plan_runs
 
 
 def plan_round(asked: PlanningRound) -> RoundResult:
-    """Plan; whatever is in `may` moves only if all runs together gain enough.
+    """Plan; whatever is in `movable` moves only if all runs together gain enough.
 
     Raises:
         PlanningError: what was asked cannot be planned with.
     """
-    if not asked.may:
+    if not asked.movable:
         alone = plan_runs(
-            asked.must,
+            asked.to_replan,
             asked.cluster,
             asked.options,
             warm_start=asked.warm_start,
-            reserved=asked.others,
+            reserved=asked.fixed,
         )
         return RoundResult(asked.number, alone.plans, alone.planning_seconds)
     half = replace(asked.options, budget_seconds=asked.options.budget_seconds / 2)
-    stayed = _with_others_staying(asked, half)
+    stayed = _with_movable_staying(asked, half)
     warm = {**asked.warm_start, **_nodes_of(stayed.plans)}
     moved = plan_runs(
-        (*asked.must, *asked.may),
+        (*asked.to_replan, *asked.movable),
         asked.cluster,
         half,
         warm_start=warm,
-        reserved=asked.others,
+        reserved=asked.fixed,
     )
     seconds = stayed.planning_seconds + moved.planning_seconds
     if _gains(stayed, moved, asked.gain_percent):
         return RoundResult(asked.number, moved.plans, seconds)
-    kept = {run.key: stayed.plans[run.key] for run in asked.must}
+    kept = {run.key: stayed.plans[run.key] for run in asked.to_replan}
     return RoundResult(asked.number, kept, seconds)
 
 
-def _with_others_staying(asked: PlanningRound, options: PlanOptions) -> RunsPlan:
-    """The plans if nobody of `may` moves."""
-    if asked.must:
-        reserved = (*asked.others, *asked.reserved)
+def _with_movable_staying(asked: PlanningRound, options: PlanOptions) -> RunsPlan:
+    """The plans if nobody of `movable` moves."""
+    if asked.to_replan:
+        reserved = (*asked.fixed, *asked.reserved)
         return plan_runs(
-            asked.must,
+            asked.to_replan,
             asked.cluster,
             options,
             warm_start=asked.warm_start,
             reserved=reserved,
         )
-    held = tuple(_held(run, asked.warm_start) for run in asked.may)
-    return plan_runs(held, asked.cluster, replace(options, quick=True), reserved=asked.others)
+    held = tuple(_held(run, asked.warm_start) for run in asked.movable)
+    return plan_runs(held, asked.cluster, replace(options, quick=True), reserved=asked.fixed)
 
 
 def _held(run: ActiveRun, nodes: WarmStart) -> ActiveRun:

@@ -18,7 +18,7 @@ class PlanningParams:
         least_budget_seconds: a search that could only be shorter is left out.
         begin_seconds: a run of which Argo has neither said nor made anything for so long is held
             back by something.
-        look_seconds: how often steps are looked at without a change: for drift and deadlines.
+        evaluation_seconds: how often steps are looked at without a change: for drift and deadlines.
         retry_seconds: after a write that failed.
     """
 
@@ -30,5 +30,5 @@ class PlanningParams:
     status_seconds_per_byte: float = 1e-5
     least_budget_seconds: float = 0.1
     begin_seconds: float = 10.0
-    look_seconds: float = 1.0
+    evaluation_seconds: float = 1.0
     retry_seconds: float = 2.0

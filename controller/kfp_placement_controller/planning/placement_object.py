@@ -84,7 +84,7 @@ def placement_of(
     """The object of a run; rows that do not fit are left out, which makes a plan of its own.
 
     Args:
-        variant: of the run, as of its last look.
+        variant: of the run, as of its last evaluation.
         state: of the object as it was written last.
         epoch: of the planner's Lease.
         now: the time.
@@ -94,8 +94,8 @@ def placement_of(
         LimitError: the steps that have not ended are too many.
     """
     fitted = _fitted(_with_named_nodes(variant), state)
-    found = findings(fitted.variant, planning_problem, fitted.state.rows_problem)
-    known = replace(fitted.state, conditions=conditions(found, state.conditions, now))
+    all_findings = findings(fitted.variant, planning_problem, fitted.state.rows_problem)
+    known = replace(fitted.state, conditions=conditions(all_findings, state.conditions, now))
     placement = PipelinePlacement(
         metadata=_metadata(fitted.variant),
         spec=_spec(fitted, epoch, now),

@@ -42,8 +42,8 @@ class _Asked:
     """A round under way."""
 
     round: PlanningRound
-    must: tuple[RunKey, ...]
-    may: tuple[RunKey, ...]
+    to_replan: tuple[RunKey, ...]
+    movable: tuple[RunKey, ...]
     started_at: datetime
 
 
@@ -59,14 +59,14 @@ class Planner:
     """Decides when which runs are planned, and which plans come into force.
 
     Attributes:
-        book: the runs.
+        registry: the runs.
         cluster: where they run.
         learned: overheads seen.
         params: times and thresholds.
         problems: what there is to say of a run's planning, by run.
     """
 
-    book: RunRegistry
+    registry: RunRegistry
     cluster: ClusterState
     learned: LearnedOverheads
     params: PlanningParams
@@ -86,14 +86,14 @@ class Planner:
 
     def may_gain(self, now: datetime) -> None:
         """There is more room than before: runs may be better off elsewhere."""
-        if any(True for _ in self.book.planned()):
+        if any(True for _ in self.registry.planned()):
             self._may_gain = True
             self._note(now)
 
     def plan_at_once(self, run: OpenRun, policy: PlacementPolicySpec, now: datetime) -> bool:
         """Give a run a list-scheduling plan beside the others'; returns whether it has one."""
-        others = [other for other in self.book.planned() if other.run is not run.run]
-        asked = self._round([run], [], others, policy, now, self._options(policy, quick=True))
+        fixed = [other for other in self.registry.planned() if other.run is not run.run]
+        asked = self._round([run], [], fixed, policy, now, self._options(policy, quick=True))
         try:
             plan = plan_round(asked).plans[key_text(run.key)]
         except PlanningError as error:
@@ -119,26 +119,30 @@ class Planner:
         due_at = self.due_at()
         if due_at is None or now < due_at:
             return None
-        planned = list(self.book.planned())
+        planned = list(self.registry.planned())
         # One that is held back is planned again when it goes on; until then it takes no room.
         runs = [each for each in planned if each.run.unstarted() and not each.run.held]
         most = 1 if self._alone else policy.replanning.runs_per_round
         asking = [each for each in runs if each.run.pending]
-        must = asking[:most]
-        may = [] if self._alone else [run for run in runs if run not in asking][: most - len(must)]
-        if not must and not (may and self._may_gain):
+        to_replan = asking[:most]
+        movable = (
+            []
+            if self._alone
+            else [run for run in runs if run not in asking][: most - len(to_replan)]
+        )
+        if not to_replan and not (movable and self._may_gain):
             self._rest()
             return None
-        others = [run for run in planned if run not in must and run not in may]
-        options = self._options(policy, budget_seconds=self._budget(must, now))
-        asked = self._round(must, may, others, policy, now, options)
-        for each in must:
+        fixed = [run for run in planned if run not in to_replan and run not in movable]
+        options = self._options(policy, budget_seconds=self._budget(to_replan, now))
+        asked = self._round(to_replan, movable, fixed, policy, now, options)
+        for each in to_replan:
             each.run.pending.clear()
         self._asked = _Asked(
-            asked, tuple(run.key for run in must), tuple(run.key for run in may), now
+            asked, tuple(run.key for run in to_replan), tuple(run.key for run in movable), now
         )
         self._rest()
-        if len(asking) > len(must):
+        if len(asking) > len(to_replan):
             self._note(now)
         return asked
 
@@ -151,16 +155,16 @@ class Planner:
         PLANNING_ROUNDS.labels("improved").inc()
         PLANNING_ROUND_SECONDS.observe((now - asked.started_at).total_seconds())
         changed: list[RunKey] = []
-        for key in (*asked.must, *asked.may):
-            run, plan = self.book.open_run(key), result.plans.get(key_text(key))
+        for key in (*asked.to_replan, *asked.movable):
+            run, plan = self.registry.open_run(key), result.plans.get(key_text(key))
             if run is None or plan is None:
                 continue
-            if key in asked.must:
+            if key in asked.to_replan:
                 run.run.crashes = 0
                 self.problems.pop(key, None)
             if not run.fits(plan):
                 self.trigger(run.run, {Trigger.WIDTH}, now)
-            elif key in asked.must or run.is_moved_by(plan):
+            elif key in asked.to_replan or run.is_moved_by(plan):
                 self._enforce(run, plan, asked.started_at, quick=False)
                 changed.append(key)
         return changed
@@ -170,11 +174,11 @@ class Planner:
         asked = self._finish(failure.number)
         if asked is None:
             return
-        names = ", ".join(map(key_text, asked.must)) or "others"
+        names = ", ".join(map(key_text, asked.to_replan)) or "others"
         _LOG.warning("round %d (%s): %s", failure.number, names, failure.why)
         PLANNING_ROUNDS.labels("died" if failure.died else "failed").inc()
-        for key in asked.must:
-            run = self.book.runs.get(key)
+        for key in asked.to_replan:
+            run = self.registry.runs.get(key)
             if run is not None:
                 text = f"the search failed, the plan made at once holds: {failure.why}"
                 self.problems[key] = text
@@ -185,7 +189,7 @@ class Planner:
     def _died(self, run: TrackedRun, asked: _Asked, why: str, now: datetime) -> None:
         """A search of the run ended its process: once more, alone, then never again."""
         run.crashes += 1
-        if run.crashes >= MAX_CRASHES and len(asked.must) == 1:
+        if run.crashes >= MAX_CRASHES and len(asked.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")
         else:
             self.trigger(run, {Trigger.NEW_RUN}, now)
@@ -229,11 +233,11 @@ class Planner:
             alternatives=not quick,
         )
 
-    def _budget(self, must: Iterable[PlannedRun], now: datetime) -> float | None:
+    def _budget(self, to_replan: Iterable[PlannedRun], now: datetime) -> float | None:
         """Time until the first executor of a run that has not begun; None = no such limit."""
         left = [
             start - (now - run.observed.submitted_at).total_seconds()
-            for run in must
+            for run in to_replan
             if all(status.started_at is None for status in run.run.statuses.values())
             and (start := run.first_start()) is not None
         ]
@@ -241,28 +245,28 @@ class Planner:
 
     def _round(
         self,
-        must: Sequence[OpenRun],
-        may: Sequence[PlannedRun],
-        others: Sequence[PlannedRun],
+        to_replan: Sequence[OpenRun],
+        movable: Sequence[PlannedRun],
+        fixed: Sequence[PlannedRun],
         policy: PlacementPolicySpec,
         now: datetime,
         options: PlanOptions,
     ) -> PlanningRound:
         self._rounds += 1
-        planned = {run.key for run in self.book.planned()}
-        planned |= {run.key for run in must}
-        now = _in_step((*must, *may, *others), now)
+        planned = {run.key for run in self.registry.planned()}
+        planned |= {run.key for run in to_replan}
+        now = _in_step((*to_replan, *movable, *fixed), now)
         return PlanningRound(
             number=self._rounds,
-            must=tuple(run.active_run(now) for run in must),
-            may=tuple(run.active_run(now) for run in may),
-            reserved=tuple(run.reserved(now) for run in may),
-            others=tuple(run.reserved(now) for run in others),
+            to_replan=tuple(run.active_run(now) for run in to_replan),
+            movable=tuple(run.active_run(now) for run in movable),
+            reserved=tuple(run.reserved(now) for run in movable),
+            fixed=tuple(run.reserved(now) for run in fixed),
             cluster=self.cluster.snapshot(planned, {key[0] for key in planned}),
             options=options,
             warm_start={
                 (key_text(run.key), name): node
-                for run in (*must, *may)
+                for run in (*to_replan, *movable)
                 for name, node in run.planned_nodes.items()
             },
             gain_percent=policy.replanning.gain_percent,

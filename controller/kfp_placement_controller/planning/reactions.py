@@ -19,15 +19,15 @@ V = TypeVar("V")
 
 @dataclass
 class Reactions:
-    """Notes what the cluster is now, and says which runs are to be planned anew for it.
+    """Notes what the cluster is now, and says which runs are to be planned again for it.
 
     Attributes:
-        book: the runs.
+        registry: the runs.
         cluster: where they run.
         planner: plans them.
     """
 
-    book: RunRegistry
+    registry: RunRegistry
     cluster: ClusterState
     planner: Planner
 
@@ -38,11 +38,11 @@ class Reactions:
         if not matters(change.old, change.new):
             return
         if takes_less(change.old, change.new):
-            for each in self.book.planned():
+            for each in self.registry.planned():
                 if each.waits_on(name):
                     self.planner.trigger(each.run, {Trigger.NODE}, now)
             return
-        for each in self.book.planned():
+        for each in self.registry.planned():
             if each.has_unplaced():
                 self.planner.trigger(each.run, {Trigger.NODE}, now)
         self.planner.may_gain(now)
@@ -52,7 +52,7 @@ class Reactions:
         keep(self.cluster.claims, ClaimKey(*change.key), change.new)
         if change.new is None or change.old == change.new:
             return
-        for each in self.book.active():
+        for each in self.registry.active():
             names = {claim.name for claim in each.graph.claims}
             if each.key[0] == change.key[0] and change.key[1] in names:
                 self.planner.trigger(each.run, {Trigger.CLAIM}, now)
@@ -67,8 +67,8 @@ class Reactions:
         self.all_anew(Trigger.POLICY, now)
 
     def all_anew(self, why: Trigger, now: datetime) -> None:
-        """All runs that have something left to start are to be planned anew."""
-        for each in self.book.planned():
+        """All runs that have something left to start are to be planned again."""
+        for each in self.registry.planned():
             if each.run.unstarted():
                 self.planner.trigger(each.run, {why}, now)
 

@@ -16,21 +16,21 @@ class PlanningRound:
 
     Attributes:
         number: tells rounds apart.
-        must: runs to plan anew.
-        may: runs whose unstarted steps move only for a gain.
-        reserved: the room that the plans of `may` take, by run, if they stay.
-        others: the room of all further runs, which stay.
+        to_replan: runs to plan again.
+        movable: runs whose unstarted steps move only for a gain.
+        reserved: the room that the plans of `movable` take, by run, if they stay.
+        fixed: the room of all further runs, which stay.
         cluster: as it is now.
         options: how to plan; the budget is for the whole round.
         warm_start: plans in force.
-        gain_percent: that a move of `may` must bring, of all completions.
+        gain_percent: that a move of `movable` must bring, of all completions.
     """
 
     number: int
-    must: tuple[ActiveRun, ...]
-    may: tuple[ActiveRun, ...]
+    to_replan: tuple[ActiveRun, ...]
+    movable: tuple[ActiveRun, ...]
     reserved: tuple[ReservedRun, ...]
-    others: tuple[ReservedRun, ...]
+    fixed: tuple[ReservedRun, ...]
     cluster: Cluster
     options: PlanOptions
     warm_start: WarmStart = field(default_factory=dict)

@@ -44,18 +44,18 @@ class RunPod:
         return self.pod.phase in ENDED
 
 
-def moment(told: datetime | None, seen: datetime) -> datetime:
+def moment(stated: datetime | None, seen: datetime) -> datetime:
     """When something happened.
 
     Args:
-        told: by the API, cut to whole seconds; None = it does not say.
+        stated: by the API, cut to whole seconds; None = it does not say.
         seen: when we were told.
     """
-    if told is None:
+    if stated is None:
         return seen
-    if told <= seen <= told + _RESOLUTION + _DELIVERY:
-        return min(seen, told + _RESOLUTION)
-    return told
+    if stated <= seen <= stated + _RESOLUTION + _DELIVERY:
+        return min(seen, stated + _RESOLUTION)
+    return stated
 
 
 @dataclass
@@ -86,9 +86,9 @@ class RunPods:
         if known is None:
             identity = self.index.of_pod(pod) if self.index else None
             known = RunPod(pod, identity, moment(pod.created_at, now))
-        self._pods[pod.uid] = found = _advanced(known, pod, now)
-        self._file(found)
-        return found
+        self._pods[pod.uid] = advanced = _advanced(known, pod, now)
+        self._file(advanced)
+        return advanced
 
     def forget(self, pod: ObservedPod) -> None:
         """A pod is gone; if it had ended, what is known of it is kept."""

@@ -112,8 +112,8 @@ class RunRegistry:
 
     def run_of(self, pod: ObservedPod) -> TrackedRun | None:
         """The run whose name a pod says; None = we know none of that name."""
-        found = self.sources.run_of(pod)
-        return None if found is None else self.runs.get(found.key)
+        run = self.sources.run_of(pod)
+        return None if run is None else self.runs.get(run.key)
 
     def open_all(self) -> None:
         """What has been said of runs counts no longer."""
@@ -128,8 +128,8 @@ class RunRegistry:
 
     def active(self) -> Iterator[OpenRun]:
         """Runs in which something is left to plan, oldest first."""
-        found = (run.open for run in self.open.ordered())
-        return (run for run in found if run is not None)
+        open_runs = (run.open for run in self.open.ordered())
+        return (run for run in open_runs if run is not None)
 
     def planned(self) -> Iterator[PlannedRun]:
         """Those of them that have a plan."""
@@ -173,10 +173,10 @@ class RunRegistry:
         if namespace in NEVER_PLANNED or namespace == self.own_namespace:
             return True
         # One not seen yet takes part: what it says comes soon, and `leave_alone` then.
-        said = self.enabled.get(namespace)
-        return said is not None and (said != "true" if self.opt_in else said == "false")
+        enabled = self.enabled.get(namespace)
+        return enabled is not None and (enabled != "true" if self.opt_in else enabled == "false")
 
     def _belongs(self, pod: ObservedPod, run: ObservedRun) -> bool:
         """Whether a pod is of this run, and not of an earlier one of the same name."""
-        found = self.sources.run_of(pod)
-        return found is not None and found.uid in ("", run.uid)
+        named = self.sources.run_of(pod)
+        return named is not None and named.uid in ("", run.uid)

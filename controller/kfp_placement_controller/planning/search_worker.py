@@ -1,7 +1,7 @@
 """The process that searches, so that a search cannot hold up or take down what watches and writes.
 
 One process, spawned; plain data goes in and out by a pipe. One that ends or overruns is killed and
-made anew. A thread waits for the answer, so that nobody else has to.
+made again. A thread waits for the answer, so that nobody else has to.
 """
 
 import logging

@@ -82,8 +82,8 @@ def step_statuses(
 
 def group_progress(graph: RunGraph, pods: RunPods, now: datetime) -> Mapping[str, StepProgress]:
     """The driver pods of groups, by the group's name."""
-    found = {group.name: pods.driver(group.name, group=True) for group in graph.groups}
-    return {name: driver_progress(pod, now) for name, pod in found.items() if pod is not None}
+    drivers = {group.name: pods.driver(group.name, group=True) for group in graph.groups}
+    return {name: driver_progress(pod, now) for name, pod in drivers.items() if pod is not None}
 
 
 def driver_progress(pod: RunPod, now: datetime) -> StepProgress:

@@ -52,11 +52,11 @@ class TrackedRun:
         attach_failures: volumes that could not be attached, of all pods.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
-        statuses: what became of its steps, as of the last look.
+        statuses: what became of its steps, as of the last evaluation.
         first_makespan_seconds: of its first plan.
         pending: why it is to be planned again.
         crashes: searches of it that ended a worker.
-        changed: something has been observed since the last look.
+        changed: something has been observed since the last evaluation.
         goes_on: it is no longer held back, and its plan is of a time before.
         hold: whether it is held back.
     """
@@ -104,7 +104,7 @@ class TrackedRun:
 
     @property
     def held(self) -> bool:
-        """Whether it is held back, as of the last look."""
+        """Whether it is held back, as of the last evaluation."""
         return bool(self.hold.why)
 
     def refuse(self, why: str) -> None:
@@ -134,7 +134,7 @@ class TrackedRun:
             self.pods.forget(old)
         self.changed = True
 
-    def look(
+    def evaluate(
         self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams
     ) -> set[Trigger]:
         """Work out what became of the steps; returns why the run is to be planned again."""
@@ -143,7 +143,7 @@ class TrackedRun:
         if reading is None:
             return set()
         has_pods = any(True for _ in self.pods)
-        self.goes_on |= self.hold.look(
+        self.goes_on |= self.hold.evaluate(
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
         triggers: set[Trigger] = set()
@@ -156,7 +156,7 @@ class TrackedRun:
         self.statuses = step_statuses(reading.graph, self.pods, self._situation(policy), now)
         if isinstance(self.open, PlannedRun):
             attempts = {name: self.pods.attempts(name) for name in self.statuses}
-            triggers |= self._drift.look(
+            triggers |= self._drift.evaluate(
                 self.open.plan, self.statuses, attempts, self.observed.submitted_at, now, params
             )
         return triggers if self.open is not None else set()
@@ -169,7 +169,7 @@ class TrackedRun:
             self.first_makespan_seconds = plan.makespan_seconds
 
     def adopt(self, plan: CurrentPlan, first_makespan_seconds: float | None) -> None:
-        """Go on with what an earlier planner has planned; look before, so that states are known."""
+        """Go on with what an earlier planner has planned; evaluate it first, for its states."""
         self.variant = self.variant.adopted(plan)
         self.first_makespan_seconds = first_makespan_seconds
 

@@ -1,4 +1,4 @@
-"""Why plans are made anew, and when what happens is too far from what was planned."""
+"""Why plans are made again, and when what happens is too far from what was planned."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from kfp_placement_engine.model.step_state import StepState
 
 
 class Trigger(StrEnum):
-    """What lets a run be planned anew."""
+    """What lets a run be planned again."""
 
     NEW_RUN = "new run"
     DRIFT = "drift"
@@ -26,7 +26,7 @@ class Trigger(StrEnum):
 
 
 MOST_PATIENCE = 8
-"""So many times the usual limit at most until a step that does not come off is planned anew."""
+"""So many times the usual limit at most until a step that does not come off is planned again."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class DriftWatch:
     _overdue: Counter[tuple[str, bool]] = field(default_factory=Counter)
     """Step, and whether it has started -> how often it was planned with again."""
 
-    def look(
+    def evaluate(
         self,
         plan: CurrentPlan,
         statuses: Mapping[str, StepStatus],
@@ -50,7 +50,7 @@ class DriftWatch:
         now: datetime,
         params: PlanningParams,
     ) -> set[Trigger]:
-        """What has come to be since the last look.
+        """What has come to be since the last evaluation.
 
         Args:
             plan: in force.
@@ -60,30 +60,30 @@ class DriftWatch:
             now: the time.
             params: thresholds.
         """
-        found: set[Trigger] = set()
+        triggers: set[Trigger] = set()
         limit = _limit(plan, params)
         for name, status in statuses.items():
             if status.started_at is not None and (name, status.node) not in self._started:
                 self._started.add((name, status.node))
                 start = (status.started_at - submitted_at).total_seconds()
                 if status.node != plan.node_of(name) or _apart(start, plan.start_of(name), limit):
-                    found.add(Trigger.DRIFT)
+                    triggers.add(Trigger.DRIFT)
             if self._lost(name, status):
-                found.add(Trigger.RETRY)
+                triggers.add(Trigger.RETRY)
             if status.ended and name not in self._ended:
                 self._ended.add(name)
-                found |= self._end(name, status, plan, submitted_at, limit)
+                triggers |= self._end(name, status, plan, submitted_at, limit)
         for name, number in attempts.items():
             if number > max(1, self._attempts.get(name, 1)):
-                found.add(Trigger.RETRY)
+                triggers.add(Trigger.RETRY)
             self._attempts[name] = number
         if self._overdue_revision != plan.revision:
             late = self._late(plan, statuses, (now - submitted_at).total_seconds(), limit)
             if late:
                 self._overdue_revision = plan.revision
                 self._overdue.update(late)
-                found.add(Trigger.DRIFT)
-        return found
+                triggers.add(Trigger.DRIFT)
+        return triggers
 
     def _late(
         self,
@@ -93,13 +93,13 @@ class DriftWatch:
         limit: float,
     ) -> list[tuple[str, bool]]:
         """Steps that should have started, or ended, long before; longer each time."""
-        found = []
+        late = []
         for name, status in statuses.items():
             key = (name, status.started_at is not None)
             patience = limit * min(MOST_PATIENCE, 2 ** self._overdue[key])
             if _overdue(name, status, plan, elapsed_seconds - patience):
-                found.append(key)
-        return found
+                late.append(key)
+        return late
 
     def _lost(self, name: str, status: StepStatus) -> bool:
         """Whether its pod is gone or has failed, and the step goes on; be the node gone as well."""

@@ -20,7 +20,7 @@ VOLUME_WORDS = ("persistentvolumeclaim", "volume node affinity", "volume(s)", "n
 """Of kube-scheduler's messages where a volume keeps a pod from every node."""
 
 
-BARRED = (
+UNSATISFIABLE = (
     "no node was within its limit when its gate came off, and what a pod requires cannot be changed"
     " later: delete it"
 )
@@ -97,8 +97,8 @@ def _scheduler(pod: RunPod) -> WaitsFor | None:
     reason, message = pod.pod.unscheduled
     if reason != "Unschedulable":
         return None  # not looked at yet, or the scheduler's own error
-    if pod.pod.barred:
-        return WaitsFor(WaitingFor.LIMIT, pod.created_at, detail=BARRED)
+    if pod.pod.unsatisfiable:
+        return WaitsFor(WaitingFor.LIMIT, pod.created_at, detail=UNSATISFIABLE)
     lower = message.lower()
     volume = any(words in lower for words in VOLUME_WORDS)
     what = WaitingFor.VOLUME if volume else WaitingFor.NODE

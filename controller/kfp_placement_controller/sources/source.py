@@ -203,8 +203,8 @@ class RunSources:
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """Which run a pod is of; None = of none."""
-        found = (source.run_of(pod) for source in self._sources)
-        return next((run for run in found if run is not None), None)
+        runs = (source.run_of(pod) for source in self._sources)
+        return next((run for run in runs if run is not None), None)
 
     def step_of(self, pod: ObservedPod, steps: Collection[str]) -> str | None:
         """The step that a pod executes; None = none of these.

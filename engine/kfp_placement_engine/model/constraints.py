@@ -102,7 +102,7 @@ def preferred_weight(affinity: NodeAffinity, node: Node) -> int:
     return sum(each.weight for each in affinity.preferred if matches_term(each.term, node))
 
 
-def is_away(node: Node) -> bool:
+def is_not_ready(node: Node) -> bool:
     """Whether the node's kubelet is not ready, or is not heard of."""
     return any(taint.key in AWAY_KEYS for taint in node.taints)
 

@@ -167,7 +167,7 @@ def test_one_that_is_superseded_later_ceases_and_reads_anew(api):
     scene.pass_seconds(5)
     api.objects[RUN]["spec"]["epoch"] = 4
     api.objects[RUN]["metadata"]["resourceVersion"] = "77"
-    scene.coordinator.desk.take_over([])
+    scene.coordinator.publisher.take_over([])
     scene.pass_seconds(10)
     assert scene.coordinator.epoch is None
     assert scene.election.asked[0] == 5
@@ -229,7 +229,7 @@ def test_epochs_that_somebody_makes_up_again_and_again_are_gone_beyond_once(api)
     for made_up in (MOST_EPOCH, MOST_EPOCH + 1, MOST_EPOCH + 2, 2**31, 2**60):
         api.objects[RUN]["spec"]["epoch"] = made_up
         api.objects[RUN]["metadata"]["resourceVersion"] += "0"
-        scene.coordinator.desk.take_over([])
+        scene.coordinator.publisher.take_over([])
         scene.pass_seconds(10)
         assert scene.spec()["epoch"] == MOST_EPOCH + 1
     assert scene.election.asked == [MOST_EPOCH + 1]
@@ -320,7 +320,7 @@ def test_a_run_that_is_gone_is_forgotten(api):
     scene.submit()
     scene.pass_seconds(2)
     assert scene.runner.highest_epoch == 4
-    run = scene.coordinator.book.runs[RUN]
+    run = scene.coordinator.registry.runs[RUN]
     scene.coordinator.handle(WORKFLOWS, Change(RUN, run.observed, None), scene.now)
     scene.pass_seconds(1)
     assert scene.runner.highest_epoch == -1

@@ -32,7 +32,7 @@ def state_of(installation: Installation, run: str, team: str, name: str) -> Stat
     return next((state for planned, state in rows if planned and planned.name == name), None)
 
 
-def why_elsewhere(installation: Installation, team: str) -> list[str]:
+def why_deviating(installation: Installation, team: str) -> list[str]:
     """What events say of pods that are not where they were planned."""
     events = installation.api.list("events.k8s.io/v1", "Event", team)
     return [event["note"] for event in events if event.get("reason") == "PlacedElsewhere"]

@@ -98,11 +98,11 @@ def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_wh
     assert gated is not None
     assert gated["waiting"].get("untilSeconds")
 
-    def is_barred() -> JsonObject | None:
+    def is_unsatisfiable() -> JsonObject | None:
         said = waits_for_its_limit()
         return said if said and not said["waiting"].get("untilSeconds") else None
 
-    said = wait_until(is_barred, "the gate to come off", 60)
+    said = wait_until(is_unsatisfiable, "the gate to come off", 60)
     assert said is not None
     assert (said["node"], said["plannedNode"]) == (None, None)
     assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in said["reason"]

@@ -7,7 +7,7 @@ import pytest
 from tests.controller.end_to_end.placements import (
     actual_node,
     nodes_planned_for,
-    why_elsewhere,
+    why_deviating,
 )
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controller.end_to_end.taxi_runs import JsonObject, bound, executors, is_marked
@@ -57,8 +57,8 @@ def test_a_lost_node_loses_no_run(installation, team, doomed_node):
     )
     # What was planned when this pod came is kept, unless there was time for another plan.
     if nodes_planned_for(installation, run, team)["s1"] == doomed_node:
-        wait_until(lambda: why_elsewhere(installation, team), "an event that says why")
-        assert why_elsewhere(installation, team) == [
+        wait_until(lambda: why_deviating(installation, team), "an event that says why")
+        assert why_deviating(installation, team) == [
             f"planned on {doomed_node}, placed on {CLOUD}: it is not ready"
         ]
     # It would take four minutes here.

@@ -11,7 +11,7 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from tests.controller.end_to_end.history import History
-from tests.controller.end_to_end.placements import why_elsewhere
+from tests.controller.end_to_end.placements import why_deviating
 from tests.controller.end_to_end.taxi_runs import (
     STEPS,
     executors,
@@ -44,7 +44,7 @@ def test_every_marked_pod_goes_where_its_step_is_planned(installation, team, his
         assert pod["spec"]["nodeName"] in history.planned_for(pod), step
     assert pods["train"]["spec"]["nodeName"] == CLOUD
     assert pods["predict"]["spec"]["nodeName"] == HOME
-    assert why_elsewhere(installation, team) == []
+    assert why_deviating(installation, team) == []
 
 
 def test_drivers_are_left_to_the_default_scheduler(installation, team):

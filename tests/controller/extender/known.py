@@ -150,7 +150,7 @@ class Answers(answers.Answers):
 def filter_nodes(known: Any, pod: SchedulingRequest, names: Sequence[str]) -> decisions.Decision:
     """As in the product; what is asked and answered is kept."""
     found = decisions.filter_nodes(known, pod, names)
-    answer = [found.nodes, found.ground, found.planned, dict(found.reasons)]
+    answer = [found.nodes, found.reason, found.planned, dict(found.reasons)]
     recording.keep("decision", pod=pod.observed.name, names=names, answer=answer)
     return found
 

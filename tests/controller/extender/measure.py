@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.data import data_folder
 from kfp_placement_controller.extender.answers import Answer, Answers
-from kfp_placement_controller.extender.deviations import ElsewhereNotes
+from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import RunKey
@@ -114,7 +114,7 @@ def main() -> None:
     """Measure and print."""
     pod = recorded_pod()
     memory = filled(pod, random.Random(0))
-    answers = Answers(lambda: memory.known, ElsewhereNotes().decided)
+    answers = Answers(lambda: memory.known, DeviationNotes().decided)
     gc.collect()
     # As the process does once it knows everything.
     gc.freeze()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.decisions import CANDIDATES, Ground
+from kfp_placement_controller.extender.decisions import CANDIDATES, DecisionReason
 from kfp_placement_controller.extender.knowledge import Knowledge
 from tests.controller.extender.known import (
     WORKFLOW,
@@ -30,7 +30,7 @@ def test_the_planned_node_remains_alone():
     cluster = Cluster(*NODES)
     cluster.plan(PLANNED_ON_B)
     found = filter_nodes(cluster.known, asked("train"), NODES)
-    assert (found.nodes, found.ground, found.planned) == (("b",), Ground.PLAN, "b")
+    assert (found.nodes, found.reason, found.planned) == (("b",), DecisionReason.PLAN, "b")
 
 
 def test_the_planned_node_counts_even_where_it_is_tight():
@@ -44,7 +44,7 @@ def test_without_the_planned_node_those_of_least_loss_remain():
     cluster.plan(PLANNED_ON_B)
     offered = ["a", "c", "d", "e", "f"]
     found = filter_nodes(cluster.known, asked("train"), offered)
-    assert found.ground is Ground.NEXT_BEST
+    assert found.reason is DecisionReason.NEXT_BEST
     assert found.nodes == ("d", "c", "a", "e")
     points = scores(cluster, asked("train"), list(found.nodes))
     # A node that the plan does not name loses no less than those it names.
@@ -106,14 +106,14 @@ def test_who_is_not_known_keeps_every_node(pod):
     cluster.node("b", {"HOME-EDGE": "1"})
     cluster.plan(["train-other", 0])
     found = filter_nodes(cluster.known, pod, ["b", "a", "new"])
-    assert (found.nodes, found.ground) == (("b", "a", "new"), Ground.NOTHING_KNOWN)
+    assert (found.nodes, found.reason) == (("b", "a", "new"), DecisionReason.NOTHING_KNOWN)
     assert set(scores(cluster, pod, ["b", "a", "new"]).values()) == {10}
 
 
 def test_a_plan_of_an_earlier_workflow_of_that_name_does_not_count():
     cluster = Cluster(*NODES)
     cluster.plan(PLANNED_ON_B, uid="another")
-    assert filter_nodes(cluster.known, asked("train"), NODES).ground is Ground.NOTHING_KNOWN
+    assert filter_nodes(cluster.known, asked("train"), NODES).reason is DecisionReason.NOTHING_KNOWN
 
 
 def test_a_pod_that_does_not_say_who_owns_it_has_the_plan_of_its_workflow():
@@ -152,7 +152,7 @@ def test_a_ruled_step_without_a_plan_goes_to_the_nearest():
     cluster = edge_cluster(a="9.8", b="0.8ms", c="1.2", d="")
     found = filter_nodes(cluster.known, predict(), list("abcd"))
     # Within half a millisecond counts as equal.
-    assert (found.nodes, found.ground) == (("b", "c"), Ground.LATENCY)
+    assert (found.nodes, found.reason) == (("b", "c"), DecisionReason.LATENCY)
 
 
 def test_a_moved_label_moves_the_next_pod_at_once():
@@ -162,7 +162,7 @@ def test_a_moved_label_moves_the_next_pod_at_once():
     cluster.node("a", {"HOME-EDGE": "50"})
     cluster.node("c", {"HOME-EDGE": "0.3"})
     found = filter_nodes(cluster.known, predict(), list("abc"))
-    assert (found.nodes, found.ground, found.planned) == (("c",), Ground.LATENCY, "a")
+    assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.LATENCY, "a")
 
 
 def test_within_the_tolerance_the_plan_chooses():
@@ -193,7 +193,7 @@ def test_a_rule_does_not_wait_for_a_node_that_is_full():
     cluster = edge_cluster(a="0.3", b="9.8", c="42")
     cluster.plan(["predict", 0, 0, 60])
     found = filter_nodes(cluster.known, predict(), ["c", "b"])
-    assert (found.nodes, found.ground) == (("b",), Ground.NEXT_BEST)
+    assert (found.nodes, found.reason) == (("b",), DecisionReason.NEXT_BEST)
 
 
 def test_where_no_offered_node_states_a_latency_the_plan_counts():
@@ -215,13 +215,13 @@ def test_a_hard_limit_excludes_nodes_even_planned_ones():
     cluster.plan(["work", 1, 0, 60])
     pod = asked("work", labels={"OurLocation": "home-edge"}, hints=LIMIT)
     found = filter_nodes(cluster.known, pod, list("abc"))
-    assert (found.nodes, found.ground, found.planned) == (("a",), Ground.LIMIT, "b")
+    assert (found.nodes, found.reason, found.planned) == (("a",), DecisionReason.LIMIT, "b")
 
 
 def test_where_no_node_is_within_the_limit_every_node_gets_a_reason():
     cluster = edge_cluster(a="20.1", b="30", c="")
     found = filter_nodes(cluster.known, predict(hints=LIMIT), list("abc"))
-    assert (found.nodes, found.ground) == ((), Ground.REFUSED)
+    assert (found.nodes, found.reason) == ((), DecisionReason.REFUSED)
     assert found.reasons == {
         "a": "round trip to HOME-EDGE is over 20ms",
         "b": "round trip to HOME-EDGE is over 20ms",
@@ -267,9 +267,9 @@ def test_a_running_user_of_the_claim_pins_the_pod():
     cluster.claim("data", "ReadWriteOnce")
     cluster.pod(name="user", node="c", claims=["data"], phase="Running")
     found = filter_nodes(cluster.known, asked("train", claims=["data"]), NODES)
-    assert (found.nodes, found.ground, found.planned) == (("c",), Ground.VOLUME, "b")
+    assert (found.nodes, found.reason, found.planned) == (("c",), DecisionReason.VOLUME, "b")
     unplanned = filter_nodes(cluster.known, asked("x", claims=["data"]), NODES)
-    assert (unplanned.nodes, unplanned.ground) == (("c",), Ground.VOLUME)
+    assert (unplanned.nodes, unplanned.reason) == (("c",), DecisionReason.VOLUME)
     assert scores(cluster, asked("train", claims=["data"]))["c"] > 0
     assert scores(cluster, asked("train", claims=["data"]))["b"] == 0
 
@@ -370,17 +370,17 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
     if found.nodes or not offered:
         assert not found.reasons
     else:
-        assert found.ground is Ground.REFUSED
+        assert found.reason is DecisionReason.REFUSED
         assert set(found.reasons) == set(offered)
         assert all(found.reasons.values())
-    if found.ground not in (Ground.NOTHING_KNOWN, Ground.REFUSED):
+    if found.reason not in (DecisionReason.NOTHING_KNOWN, DecisionReason.REFUSED):
         assert len(found.nodes) <= CANDIDATES
     points = prioritize_nodes(cluster.known, pod, offered)
     assert [each.host for each in points] == list(offered)
     assert all(0 <= each.score <= 10 for each in points)
     if found.nodes:
         assert max(each.score for each in points) > 0
-    if found.ground is Ground.PLAN:
+    if found.reason is DecisionReason.PLAN:
         best = max(points, key=lambda each: each.score)
         assert best.host == found.planned
 

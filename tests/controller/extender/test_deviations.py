@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_controller.extender.deviations import ElsewhereNotes
+from kfp_placement_controller.extender.deviations import DeviationNotes
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import Cluster, asked, filter_nodes, observed, predict
 from tests.support import recording
@@ -15,7 +15,7 @@ class Told:
 
     def __init__(self, max_notes: int = 100) -> None:
         self.events: list[tuple[str, str]] = []
-        self.notes = ElsewhereNotes(max_notes)
+        self.notes = DeviationNotes(max_notes)
 
     def ask(self, cluster, pod, offered):
         """The scheduler asks."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kfp_placement_controller.extender.decisions import Ground
+from kfp_placement_controller.extender.decisions import DecisionReason
 from kfp_placement_controller.extender.memory import read_plan
 from kfp_placement_controller.extender.scheduling_request import read_asked_pod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -37,11 +37,11 @@ def test_every_marked_pod_goes_where_its_step_is_planned(name):
         raw = {**pod, "metadata": {**pod["metadata"], "namespace": "kubeflow"}}
         raw["metadata"].pop("ownerReferences", None)
         found = filter_nodes(cluster.known, read_asked_pod(raw, DEFAULT_SOURCES), NODES)
-        if found.ground is Ground.NOTHING_KNOWN:
+        if found.reason is DecisionReason.NOTHING_KNOWN:
             # Loops whose width a plan can only assume.
             assert "iteration-iterations" in str(pod["metadata"]["annotations"])
             continue
-        assert found.ground is Ground.PLAN
+        assert found.reason is DecisionReason.PLAN
         asked.add(found.nodes[0])
     assert len(pods) >= 3
     assert len(asked) > 1

@@ -107,15 +107,16 @@ def test_the_limit_of_the_round_trip_is_that_of_the_hints(hints, limit_ms):
 
 
 @pytest.mark.parametrize(
-    ("host", "barred"), [("no-node-within-5ms", True), ("n1", False), (7, False), (None, False)]
+    ("host", "unsatisfiable"),
+    [("no-node-within-5ms", True), ("n1", False), (7, False), (None, False)],
 )
-def test_a_pod_that_requires_a_host_that_there_is_none_of_is_barred(host, barred):
+def test_a_pod_that_requires_a_host_that_there_is_none_of_is_barred(host, unsatisfiable):
     by_host = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
     terms = [{"matchExpressions": [{"key": "zone", "values": ["no-node-within-1ms"]}]}]
     if host is not None:
         terms.append({"matchExpressions": [by_host]})
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    assert a_pod(affinity={"nodeAffinity": required}).barred is barred
+    assert a_pod(affinity={"nodeAffinity": required}).unsatisfiable is unsatisfiable
 
 
 def test_a_pod_being_deleted_says_so():

@@ -48,7 +48,7 @@ def a_pod(
         "max_latency_ms": None,
         "scheduler_mark": "kfp-placement",
         "gates": (),
-        "barred": False,
+        "unsatisfiable": False,
         "requests": {"cpu": 1000},
         "scored_requests": {"cpu": 1000, "memory": 0},
         "claims": (),

@@ -16,9 +16,9 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     DeletePod,
     OpenGate,
+    ReportDeviation,
     SayFindings,
     StartRound,
-    TellElsewhere,
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
@@ -61,7 +61,7 @@ class PlayedCluster:
         placements: as last written, by namespace and name.
         writes: every write of a placement, in order.
         announced: every event on a Workflow.
-        elsewhere: every event on a pod that is not on its planned node.
+        deviations: every event on a pod that is not on its planned node.
         deleted: pods that were deleted.
         place: chooses the node of a pod; None = it stays unscheduled.
         search: answers rounds.
@@ -83,7 +83,7 @@ class PlayedCluster:
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []
         self.announced: list[Announce] = []
-        self.elsewhere: list[str] = []
+        self.deviations: list[str] = []
         self.deleted: list[str] = []
         self.rounds: list[StartRound] = []
         self.place: Callable[[Json], str | None] = self.planned_node
@@ -255,7 +255,7 @@ class PlayedCluster:
         placement = self.placements.get(
             ("team", metadata["labels"]["workflows.argoproj.io/workflow"])
         )
-        run = self.coordinator.book.runs.get(
+        run = self.coordinator.registry.runs.get(
             RunKey("team", metadata["labels"]["workflows.argoproj.io/workflow"])
         )
         if placement is not None and run is not None and run.pods.index is not None:
@@ -378,8 +378,8 @@ class PlayedCluster:
                 )
                 self._pod(release.pod.name)["spec"].pop("schedulingGates", None)
                 self._dirty = True
-            case TellElsewhere():
-                self.elsewhere.append(action.found.message)
+            case ReportDeviation():
+                self.deviations.append(action.found.message)
                 recording.keep("elsewhere", at=self.now, say=action.found.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)

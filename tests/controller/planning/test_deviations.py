@@ -7,7 +7,7 @@ import pytest
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.deviations import ElsewhereWatch
+from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import Cause, Release
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -38,8 +38,8 @@ class Scene:
         graph = a_run(a_step("work"))
         self.run = TrackedRun(a_workflow(), RunReading(graph, WorkflowIndex(graph, "run"), {}))
         self.plan_on("a")
-        book = RunRegistry(lambda: self.policy, runs={self.run.key: self.run})
-        self.watch = ElsewhereWatch(book, self.cluster)
+        registry = RunRegistry(lambda: self.policy, runs={self.run.key: self.run})
+        self.watch = DeviationWatch(registry, self.cluster)
         self.seen: ObservedPod | None = None
 
     def plan_on(self, node):
@@ -70,10 +70,10 @@ class Scene:
 
     def told(self):
         """[(ground, reason)] since the last call."""
-        found = self.watch.found()
+        found = self.watch.noticed()
         for each in found:
             assert each.message == f"planned on a, placed on b: {each.why}"
-        return [(each.ground, each.why) for each in found]
+        return [(each.reason, each.why) for each in found]
 
 
 @pytest.mark.parametrize(
@@ -114,17 +114,17 @@ def cordoned(scene):
     scene.cluster.nodes["a"] = ObservedNode(a_node("a", unschedulable=True), ())
 
 
-def away(scene):
+def not_ready(scene):
     scene.cluster.nodes["a"] = ObservedNode(a_node("a", taints=(NOT_READY_TAINT,)), ())
 
 
 @pytest.mark.parametrize(
-    ("before_bind", "ground", "why"),
+    ("before_bind", "reason", "why"),
     [
         (taken, "left-out", "not enough cpu free"),
         (lost, "left-out", "it is gone"),
         (cordoned, "left-out", "it is cordoned"),
-        (away, "left-out", "it is not ready"),
+        (not_ready, "left-out", "it is not ready"),
         (
             lambda scene: None,
             "scores",
@@ -132,12 +132,12 @@ def away(scene):
         ),
     ],
 )
-def test_a_gate_that_came_off_in_turn(before_bind, ground, why):
+def test_a_gate_that_came_off_in_turn(before_bind, reason, why):
     scene = Scene()
     scene.release(Cause.TURN, "a")
     before_bind(scene)
     scene.pod(node_name="b")
-    assert scene.told() == [(ground, why)]
+    assert scene.told() == [(reason, why)]
 
 
 def test_room_that_is_just_enough_is_room():
@@ -145,7 +145,7 @@ def test_room_that_is_just_enough_is_room():
     scene.release(Cause.TURN, "a")
     scene.other_pod("a", cpu=3000)
     scene.pod(node_name="b")
-    assert [ground for ground, _ in scene.told()] == ["scores"]
+    assert [reason for reason, _ in scene.told()] == ["scores"]
 
 
 @pytest.mark.parametrize("released_for", ["b", "c"])
@@ -174,8 +174,8 @@ def test_a_gate_that_others_took_off_by_our_rules():
     for scene in (late, paused):
         scene.gated()
         scene.pod(ALREADY_OVERDUE, node_name="b")
-    assert [ground for ground, _ in late.told()] == ["overdue"]
-    assert [ground for ground, _ in paused.told()] == ["paused"]
+    assert [reason for reason, _ in late.told()] == ["overdue"]
+    assert [reason for reason, _ in paused.told()] == ["paused"]
 
 
 def test_after_a_restart_it_is_told_whether_there_was_room():
@@ -195,14 +195,14 @@ def test_pods_bound_before_we_led_are_told_without_a_guess():
     scene.gated()
     scene.run.observe_pod(None, scene.pod(node_name="b"), after(2))
     assert scene.told() == []
-    scene.watch.look_back(scene.run)
+    scene.watch.evaluate_bound(scene.run)
     assert scene.told() == [("not-seen", "default-scheduler placed it before this planner led")]
 
 
 def test_an_ended_pod_is_not_looked_back_at():
     scene = Scene(leads=False)
     scene.run.observe_pod(None, scene.pod(node_name="b", phase="Succeeded"), after(2))
-    scene.watch.look_back(scene.run)
+    scene.watch.evaluate_bound(scene.run)
     assert scene.told() == []
 
 
@@ -211,7 +211,7 @@ def test_a_gate_taken_off_while_another_led_is_remembered():
     scene.release(Cause.OVERDUE)
     scene.leads = True
     scene.pod(node_name="b")
-    assert [ground for ground, _ in scene.told()] == ["overdue"]
+    assert [reason for reason, _ in scene.told()] == ["overdue"]
 
 
 def test_it_is_told_once():
@@ -245,4 +245,4 @@ def test_a_later_pod_of_the_same_name_is_another():
     scene = Scene()
     scene.release(Cause.OVERDUE)
     scene.pod(uid="second", node_name="b")
-    assert [ground for ground, _ in scene.told()] == ["no-gate"]
+    assert [reason for reason, _ in scene.told()] == ["no-gate"]

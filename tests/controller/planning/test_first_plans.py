@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller.planning.first_plans import PLANS_PER_LOOK, FirstPlans
+from kfp_placement_controller.planning.first_plans import PLANS_PER_EVALUATION, FirstPlans
 from tests.controller.planning.builders import START, a_workflow, after
 
 
@@ -24,7 +24,7 @@ class APlanner:
     def __init__(self, *runs: ARun) -> None:
         self.runs = runs
         self.problems: dict[tuple[str, str], str] = {}
-        self.book = self
+        self.registry = self
 
     def active(self):
         """All of them, oldest first."""
@@ -37,7 +37,7 @@ class APlanner:
 
 @pytest.fixture
 def runs() -> list[Any]:
-    return [ARun(number) for number in range(2 * PLANS_PER_LOOK)]
+    return [ARun(number) for number in range(2 * PLANS_PER_EVALUATION)]
 
 
 @pytest.fixture
@@ -52,18 +52,18 @@ def first_plans(planner) -> FirstPlans:
 
 def test_runs_never_tried_go_first_oldest_first(first_plans, planner, runs):
     planner.refuse(runs[:3])
-    assert first_plans.due(after(100)) == runs[3 : 3 + PLANS_PER_LOOK]
+    assert first_plans.due(after(100)) == runs[3 : 3 + PLANS_PER_EVALUATION]
     assert first_plans.awaited() == {run.key for run in runs[3:]}
 
 
 def test_those_refused_take_turns_and_each_has_one_in_a_second(first_plans, planner, runs):
     planner.refuse(runs)
-    assert first_plans.due(after(100)) == runs[:PLANS_PER_LOOK]
-    assert first_plans.due(after(100.1)) == runs[PLANS_PER_LOOK:]
+    assert first_plans.due(after(100)) == runs[:PLANS_PER_EVALUATION]
+    assert first_plans.due(after(100.1)) == runs[PLANS_PER_EVALUATION:]
     assert first_plans.due(after(100.2)) == []
     assert not first_plans.awaited()
-    assert first_plans.due(after(101)) == runs[:PLANS_PER_LOOK]
-    assert first_plans.due(after(102)) == runs[PLANS_PER_LOOK:]
+    assert first_plans.due(after(101)) == runs[:PLANS_PER_EVALUATION]
+    assert first_plans.due(after(102)) == runs[PLANS_PER_EVALUATION:]
 
 
 def test_one_that_could_be_planned_by_now_gets_its_turn(first_plans, planner, runs):

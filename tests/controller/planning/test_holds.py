@@ -54,7 +54,7 @@ def pass_seconds(cluster, seconds):
 
 def ended(cluster, run):
     def found():
-        tracked = cluster.coordinator.book.runs.get(("team", run))
+        tracked = cluster.coordinator.registry.runs.get(("team", run))
         states = [each.state for each in tracked.statuses.values()] if tracked else []
         return bool(states) and all(state in ENDED_STATES for state in states)
 
@@ -62,7 +62,7 @@ def ended(cluster, run):
 
 
 def starts(cluster, run, since):
-    statuses = cluster.coordinator.book.runs["team", run].statuses
+    statuses = cluster.coordinator.registry.runs["team", run].statuses
     return {
         name: (each.started_at - since).total_seconds()
         for name, each in statuses.items()
@@ -130,7 +130,7 @@ def test_a_pod_that_is_there_keeps_its_turn():
     submit(cluster, a_chain("held", a_step(seconds=600)))
     pass_seconds(cluster, 2)
     cluster.suspend("held")
-    run = cluster.coordinator.book.runs["team", "held"]
+    run = cluster.coordinator.registry.runs["team", "held"]
     cluster.step(lambda: True)
     assert run.held
     assert (run.awaits_pod("first"), run.awaits_pod("second")) == (False, True)
@@ -190,7 +190,7 @@ def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
 
 def looked(hold, seconds, *, has_pods=False, **workflow):
     state = a_workflow(**workflow).state
-    goes_on = hold.look(state, after(seconds), has_pods=has_pods, begin_seconds=10)
+    goes_on = hold.evaluate(state, after(seconds), has_pods=has_pods, begin_seconds=10)
     return bool(hold.why), goes_on
 
 

@@ -41,7 +41,7 @@ def a_cluster(**options) -> PlayedCluster:
     room = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
     labels = {STORE_BANDWIDTH_LABEL: "1T"}
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
-    params = PlanningParams(look_seconds=30)
+    params = PlanningParams(evaluation_seconds=30)
     policy = a_policy(**options.pop("policy", {}))
     coordinator = Coordinator(policy=policy, params=params)
     return PlayedCluster(*nodes, coordinator=coordinator, **options)

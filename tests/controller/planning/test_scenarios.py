@@ -11,7 +11,7 @@ import pytest
 from kfp_placement_controller.planning import placement_object
 from kfp_placement_controller.planning.actions import WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.first_plans import PLANS_PER_LOOK
+from kfp_placement_controller.planning.first_plans import PLANS_PER_EVALUATION
 from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
@@ -38,7 +38,7 @@ from tests.controlplane.argo.state import write_time
 from tests.support.kubernetes import node_object
 from tests.support.placements import planned_nodes
 
-PARAMS = PlanningParams(look_seconds=30)
+PARAMS = PlanningParams(evaluation_seconds=30)
 
 
 def a_step(name="work", seconds=60, cpu="1", **fields):
@@ -71,7 +71,7 @@ def submit(cluster, found=None, **options):
 
 def started(cluster, step="first", run="wf"):
     def found():
-        tracked = cluster.coordinator.book.runs.get(("team", run))
+        tracked = cluster.coordinator.registry.runs.get(("team", run))
         return (
             tracked is not None
             and tracked.statuses.get(step) is not None
@@ -358,14 +358,14 @@ def test_a_namespace_that_opts_in_is_planned_from_its_next_run_on():
 
 def test_a_defect_with_one_run_refuses_it_and_no_other(monkeypatch):
     cluster = a_cluster()
-    look = TrackedRun.look
+    look = TrackedRun.evaluate
 
     def broken(run, *arguments):
         if run.key[1] == "wf":
             raise ZeroDivisionError("a defect")
         return look(run, *arguments)
 
-    monkeypatch.setattr(TrackedRun, "look", broken)
+    monkeypatch.setattr(TrackedRun, "evaluate", broken)
     submit(cluster)
     submit(cluster, a_chain("good"))
     cluster.run()
@@ -435,7 +435,7 @@ def test_an_object_that_somebody_deletes_is_written_again_while_its_run_goes_on(
     deleted_at = cluster.now
     cluster.delete_placement("wf")
     cluster.run(lambda: ("team", "wf") in cluster.placements)
-    assert (cluster.now - deleted_at).total_seconds() <= PARAMS.look_seconds
+    assert (cluster.now - deleted_at).total_seconds() <= PARAMS.evaluation_seconds
     assert cluster.placement("wf") == before
     writes = len(cluster.writes)
     cluster.step(lambda: True)
@@ -476,9 +476,9 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     looked_at: list[str] = []
     due, active = PlacementPublisher.due, vars(TrackedRun)["open"].fget
 
-    def noted_due(desk, run, *arguments):
+    def noted_due(publisher, run, *arguments):
         looked_at.append(run.key[1])
-        return due(desk, run, *arguments)
+        return due(publisher, run, *arguments)
 
     def noted_active(run):
         looked_at.append(run.key[1])
@@ -507,7 +507,7 @@ def test_what_is_learned_of_a_run_after_its_end_is_written_too():
     cluster.run()
     for _ in range(3):
         cluster.step(lambda: False)
-    assert not cluster.coordinator.book.open.ordered()
+    assert not cluster.coordinator.registry.open.ordered()
     writes = len(cluster.writes)
     status = cluster.players["wf"].workflow["status"]
     for node in status["nodes"].values():
@@ -525,7 +525,7 @@ def test_a_search_that_dies_twice_refuses_the_run_and_no_other():
     deadly = "team/wf"
 
     def search(asked):
-        if any(run.key == deadly for run in asked.must):
+        if any(run.key == deadly for run in asked.to_replan):
             return RoundFailure(asked.number, "the search process ended", died=True)
         return plan_round(asked)
 
@@ -600,12 +600,12 @@ def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
     submit(cluster)
     cluster.run()
     why = "it had room; default-scheduler preferred another by its own rules and scores"
-    first, second = cluster.elsewhere
+    first, second = cluster.deviations
     assert first.endswith(f": {why}")
     assert second.endswith(f": {why}")
     cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
     cluster.step(lambda: True)
-    assert len(cluster.elsewhere) == 2
+    assert len(cluster.deviations) == 2
 
 
 def test_a_new_leader_tells_of_pods_that_were_bound_before():
@@ -613,10 +613,10 @@ def test_a_new_leader_tells_of_pods_that_were_bound_before():
     cluster.place = lambda pod: "n1" if cluster.planned_node(pod) == "n0" else "n0"
     submit(cluster)
     cluster.run(started(cluster))
-    cluster.elsewhere.clear()
+    cluster.deviations.clear()
     cluster.hand_over(Coordinator(policy=a_policy(), params=PARAMS), epoch=2)
     cluster.step(lambda: True)
-    (message,) = cluster.elsewhere
+    (message,) = cluster.deviations
     assert message.endswith(": default-scheduler placed it before this planner led")
 
 
@@ -686,21 +686,21 @@ def test_where_argo_keeps_its_nodes_to_itself_pods_alone_are_followed():
 
 def test_of_many_new_runs_the_first_are_written_before_the_last_are_planned():
     cluster = a_cluster()
-    for number in range(PLANS_PER_LOOK + 2):
+    for number in range(PLANS_PER_EVALUATION + 2):
         submit(cluster, a_chain(f"wf-{number}"))
-    assert len(_planned(cluster)) == PLANS_PER_LOOK
+    assert len(_planned(cluster)) == PLANS_PER_EVALUATION
     assert cluster.coordinator.next_at(cluster.now) == cluster.now
-    assert len(_planned(cluster)) == PLANS_PER_LOOK + 2
+    assert len(_planned(cluster)) == PLANS_PER_EVALUATION + 2
     assert cluster.coordinator.next_at(cluster.now) > cluster.now
 
 
 def test_nothing_is_written_of_a_run_before_its_plan():
     """Each of many new runs costs one write, however long it has to wait for its turn."""
     cluster = a_cluster()
-    for number in range(PLANS_PER_LOOK + 2):
+    for number in range(PLANS_PER_EVALUATION + 2):
         submit(cluster, a_chain(f"wf-{number}"))
     cluster.tell()
-    for expected in (PLANS_PER_LOOK, 2):
+    for expected in (PLANS_PER_EVALUATION, 2):
         actions = cluster.coordinator.tick(cluster.now)
         written = [each.placement for each in actions if isinstance(each, WritePlacement)]
         assert [len(each.spec.steps) for each in written] == [2] * expected
@@ -711,11 +711,11 @@ def test_nothing_is_written_of_a_run_before_its_plan():
 
 def test_runs_that_cannot_be_planned_keep_no_other_waiting(monkeypatch):
     cluster = a_cluster()
-    for number in range(PLANS_PER_LOOK):
+    for number in range(PLANS_PER_EVALUATION):
         submit(cluster, a_chain(f"bad-{number}"))
 
     def fails_for_bad_ones(asked):
-        if any("bad" in run.key for run in asked.must):
+        if any("bad" in run.key for run in asked.to_replan):
             raise PlanningError("no node at all")
         return plan_round(asked)
 
@@ -729,7 +729,7 @@ def _planned(cluster) -> set[str]:
     """The runs that have a plan after the next look."""
     cluster.tell()
     cluster.coordinator.tick(cluster.now)
-    runs = cluster.coordinator.book.active()
+    runs = cluster.coordinator.registry.active()
     return {run.key[1] for run in runs if run.plan is not None}
 
 
@@ -750,20 +750,20 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gate
     limited["metadata"]["annotations"][HINTS_ANNOTATION] = hints
     submit(cluster, workflow(dag("main", task("first")), limited))
     cluster.place = lambda _pod: None
-    book = cluster.coordinator.book
+    registry = cluster.coordinator.registry
 
     def has_pod():
-        run = book.runs.get(("team", "wf"))
+        run = registry.runs.get(("team", "wf"))
         return run is not None and run.pods.executor("first") is not None
 
     cluster.run(has_pod)
-    pod = book.runs["team", "wf"].pods.executor("first").pod
+    pod = registry.runs["team", "wf"].pods.executor("first").pod
     told = replace(pod, gates=gates, unscheduled=("Unschedulable", "0/2 nodes are available"))
     change = Change((pod.namespace, pod.name), pod, told)
     cluster.coordinator.handle(PODS, change, cluster.now)
     cluster.coordinator.tick(cluster.now)
     placement = placement_object.placement_of(
-        book.runs["team", "wf"].variant, placement_object.PlacementState(), 1, cluster.now
+        registry.runs["team", "wf"].variant, placement_object.PlacementState(), 1, cluster.now
     ).placement
     (row,) = placement.state_rows().rows
     assert row is not None

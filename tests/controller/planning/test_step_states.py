@@ -7,7 +7,7 @@ from kfp_placement_controller.observed.pods import Said
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
-from kfp_placement_controller.planning.waiting import BARRED, waits_for
+from kfp_placement_controller.planning.waiting import UNSATISFIABLE, waits_for
 from kfp_placement_controller.sources.argo import WorkflowIndex
 from kfp_placement_controller.sources.source import RunEnd, RunState
 from kfp_placement_engine.contract.keys import PLAN_GATE
@@ -32,14 +32,14 @@ DRIVER = "run(0).root(0).train-driver(0)"
 
 def status(*pods, seconds=10.0, seen=None, outcome=None, **situation):
     """The status of `train` after these pods, each with the time it was seen."""
-    book = RunPods()
-    book.use_index(WorkflowIndex(GRAPH))
+    run_pods = RunPods()
+    run_pods.use_index(WorkflowIndex(GRAPH))
     for number, pod in enumerate(pods):
-        book.observe(pod, after(number if seen is None else seen[number]))
+        run_pods.observe(pod, after(number if seen is None else seen[number]))
     outcomes = RunOutcome({} if outcome is None else {"train": outcome})
     state = RunState(**{key: situation.pop(key) for key in STATE if key in situation})
     known = RunSituation(outcome=outcomes, state=state, **situation)
-    found = step_statuses(GRAPH, book, known, after(seconds))
+    found = step_statuses(GRAPH, run_pods, known, after(seconds))
     return found["train"]
 
 
@@ -173,8 +173,8 @@ def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
 
 def test_a_pod_that_no_node_was_near_enough_for_waits_for_its_limit_whatever_the_scheduler_says():
     said = Said("Unschedulable", "0/3 nodes are available: 3 node(s) didn't match node affinity")
-    found = waits(unscheduled=said, barred=True)
-    assert (found.what, found.detail) == (WaitingFor.LIMIT, BARRED)
+    found = waits(unscheduled=said, unsatisfiable=True)
+    assert (found.what, found.detail) == (WaitingFor.LIMIT, UNSATISFIABLE)
 
 
 def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared():

@@ -20,7 +20,7 @@ def requires_hosts(pod: Fields) -> bool:
     return any(True for _ in _asked(pod))
 
 
-def is_barred(pod: Fields) -> bool:
+def is_unsatisfiable(pod: Fields) -> bool:
     """Whether it requires a host that there is none of: no node was within its limit.
 
     What a pod requires cannot be changed once its gate is off, so it waits until it is deleted.
