@@ -15,13 +15,14 @@ from kfp_placement_controller.extender.preferences import (
     band_ms,
     latency_ms,
     limit_ms,
+    nodes_within,
     ranked,
     volume_nodes,
 )
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
 from kfp_placement_controller.extender.wire import MAX_SCORE, HostPriority
 from kfp_placement_engine.model.durations import latency_text
-from kfp_placement_engine.model.latency import UNKNOWN_MS, is_within
+from kfp_placement_engine.model.latency import UNKNOWN_MS
 
 CANDIDATES = 4
 """Nodes that `filter` leaves where it has a choice; the scheduler scores each of them."""
@@ -90,7 +91,7 @@ def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
     pinned = volume_nodes(known, pod, allowed)
     pool = pinned or allowed
     band = band_ms(known, pod, pool)
-    near = pool if band is None else [n for n in pool if is_within(latency_ms(known, pod, n), band)]
+    near = pool if band is None else nodes_within(known, pod, pool, band)
     if planned is not None and planned in near:
         return Decision((planned,), DecisionReason.PLAN, planned)
     reason = _reason(planned, offered, allowed, pool, is_ruled=band is not None)
@@ -152,8 +153,9 @@ def _within_limit(
     limit = limit_ms(known, pod)
     if limit is None:
         return offered
-    within = [name for name in offered if is_within(latency_ms(known, pod, name), limit)]
-    return within or [name for name in offered if name not in known.nodes]
+    return nodes_within(known, pod, offered, limit) or [
+        name for name in offered if name not in known.nodes
+    ]
 
 
 def _too_far(known: Knowledge, pod: SchedulingRequest, name: str) -> str:

@@ -16,6 +16,7 @@ from kfp_placement_engine.model.latency import (
     band_limit_ms,
     excess_ms,
     is_ruled,
+    is_within,
 )
 from kfp_placement_engine.model.resources import Resources, room_beside
 
@@ -62,6 +63,18 @@ def limit_ms(known: Knowledge, pod: SchedulingRequest) -> float | None:
 def latency_ms(known: Knowledge, pod: SchedulingRequest, name: str) -> float:
     """Round trip between a node and the pod's place; infinite = unknown."""
     return known.nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(pod.place, UNKNOWN_MS)
+
+
+def nodes_within(
+    known: Knowledge, pod: SchedulingRequest, names: Iterable[str], limit: float
+) -> list[str]:
+    """Those of the nodes whose round trip to the pod's place keeps a limit."""
+    nodes, place = known.nodes, pod.place
+    return [
+        name
+        for name in names
+        if is_within(nodes.get(name, _UNKNOWN_NODE).latencies_ms.get(place, UNKNOWN_MS), limit)
+    ]
 
 
 def band_ms(known: Knowledge, pod: SchedulingRequest, pool: Sequence[str]) -> float | None:
