@@ -1,5 +1,5 @@
 """What the live commands read, show and change; the API server is an argument.
 
-`fetching`, `releasing` and `following` ask and write, everything else makes views of plain dicts
-and text of views.
+`connection` is the way to it; `fetching`, `releasing` and `following` ask and write, everything
+else makes views of plain dicts and text of views.
 """

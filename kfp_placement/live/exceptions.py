@@ -35,4 +35,4 @@ class ClusterConflictError(ClusterError):
 
 
 class ClusterExpiredError(ClusterError):
-    """The version to go on from is gone; list anew."""
+    """The version to go on from is gone; list again."""

@@ -77,7 +77,7 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
 
 
 def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: bool) -> Released:
-    """Take our gates off, and only ours, until no pod bears one any more.
+    """Take our gates off, and only ours, until no pod has one any more.
 
     Args:
         api: the cluster.

@@ -16,7 +16,7 @@ from kfp_placement_kube.transport import Transport
 PatchType = Literal["merge", "json", "strategic"]
 
 PAGE_SIZE = 500
-"""Objects that are asked for at a time: 7 MB of pods as KFP makes them."""
+"""Objects that are asked for at a time: 7 MB of pods of 13 kB."""
 
 MAX_TRIES = 5
 """Writes of one object that others may come before."""

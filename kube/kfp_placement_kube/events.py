@@ -45,7 +45,7 @@ class EventParams:
 
     Attributes:
         waiting: events that may wait to be written; more are dropped and counted.
-        remembered: objects and reasons whose event is counted on instead of made anew.
+        remembered: objects and reasons whose event is counted on instead of made again.
         repeat_seconds: between two writes of the same event; what comes in between is counted
             with the next one.
         series_seconds: after so long a repetition is an event of its own, as in Kubernetes.

@@ -1,7 +1,7 @@
 """JSON of the API server, read fast and whatever its depth.
 
-The server keeps objects nested 10,000 deep where a kind allows unknown fields, as Workflows do;
-orjson reads 1,024 levels. One such object of anybody's must not hide the others in its list.
+The server keeps objects nested 10,000 deep where a kind allows unknown fields, as custom resources
+may; orjson reads 1,024 levels. One such object of anybody's must not hide the others in its list.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Deletes pods that wait for a dead scheduler: they cannot change it, and Argo makes them anew."""
+"""Deletes pods that wait for a dead scheduler: they cannot change it, and Argo makes them again."""
 
 from functools import partial
 
