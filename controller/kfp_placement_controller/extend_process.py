@@ -166,9 +166,9 @@ class ExtendProcess:
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
         self._memory.pod_changed(change)
-        elsewhere = self._notes.pod_changed(change)
-        if elsewhere is not None:
-            report_deviation(self._events, elsewhere)
+        deviation = self._notes.pod_changed(change)
+        if deviation is not None:
+            report_deviation(self._events, deviation)
         self._guard.pod_changed(change)
         count_rejection(change, self._memory.known.rules.scheduler_names)
 

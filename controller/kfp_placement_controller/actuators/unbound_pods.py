@@ -1,4 +1,4 @@
-"""Deletes pods that wait for a dead scheduler: they cannot change it, and Argo makes them again."""
+"""Deletes pods that wait for a dead scheduler: they cannot change it; their runs make others."""
 
 from functools import partial
 

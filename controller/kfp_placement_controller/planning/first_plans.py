@@ -13,7 +13,7 @@ PLANS_PER_EVALUATION = 4
 
 @dataclass
 class FirstPlans:
-    """Runs without a plan, or whose loops have become wider than it, or that Argo goes on with.
+    """Runs without a plan, whose loops have become wider than it, or that are no longer held back.
 
     Attributes:
         planner: makes the plans, and says which runs it could make none for.

@@ -52,8 +52,8 @@ class LearnedOverheads:
 
     Attributes:
         driver: from the moment at which a step could begin (its dependencies and the drivers of its
-            groups have ended) until its pod is created, by each driver in between: Argo's own
-            delay, the driver pod, and Argo's delay again.
+            groups have ended) until its pod is created, by each driver in between: the
+            delay before it, the driver pod, and the delay after it.
         start: from a pod's bind to the start of its main container, pulls by plan not counted.
     """
 
@@ -87,9 +87,9 @@ class LearnedOverheads:
             graph: the run.
             pods: its pods.
             statuses: of its steps.
-            began_at: when Argo began it, which may be long after its submission; None = not known.
+            began_at: when it was begun, which may be long after its submission; None = not known.
             pulls: step -> seconds that its plan has for its image.
-            held_at: when Argo last held it back; None = never. Nothing is learned of drivers that
+            held_at: when it was last held back; None = never. Nothing is learned of drivers that
                 waited for that.
         """
         groups = {group.name: group for group in graph.groups}

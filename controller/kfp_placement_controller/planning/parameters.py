@@ -16,7 +16,7 @@ class PlanningParams:
         status_seconds: between two writes of a status, at least; conditions are written at once.
         status_seconds_per_byte: the same for large ones: 1 s for every 100 kB.
         least_budget_seconds: a search that could only be shorter is left out.
-        begin_seconds: a run of which Argo has neither said nor made anything for so long is held
+        begin_seconds: a run that nobody has begun, and that has no pods for so long, is held
             back by something.
         evaluation_seconds: how often steps are looked at without a change: for drift and deadlines.
         retry_seconds: after a write that failed.

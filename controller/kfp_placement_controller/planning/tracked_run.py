@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.current_plan import CurrentPlan
-from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.run_pods import RunPods
 from kfp_placement_controller.planning.run_reading import RunReading, new_widths, read_run
@@ -24,7 +23,7 @@ from kfp_placement_controller.planning.step_states import (
     step_statuses,
 )
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
-from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
@@ -40,6 +39,45 @@ class Refusal:
     """
 
     why: str
+
+
+@dataclass
+class HoldWatch:
+    """Follows whether one run is held back.
+
+    Attributes:
+        why: it is, as of the last evaluation, or "".
+        last_at: the last evaluation that found it so; None = none.
+    """
+
+    why: str = ""
+    last_at: datetime | None = None
+    _known_since: datetime | None = None
+
+    def evaluate(
+        self,
+        state: RunState,
+        now: datetime,
+        *,
+        has_pods: bool,
+        begin_seconds: float,
+    ) -> bool:
+        """Evaluate again; returns whether a run that had been held back goes on.
+
+        Args:
+            state: of the run, as last observed.
+            now: the time. Ages count from the first evaluation, so that only our clock counts.
+            has_pods: there are pods of it.
+            begin_seconds: within these a run is begun, unless something keeps it from that.
+        """
+        self._known_since = self._known_since or now
+        before = self.why
+        self.why = state.held
+        if not has_pods and now - self._known_since > timedelta(seconds=begin_seconds):
+            self.why = state.held or state.idle
+        if self.why:
+            self.last_at = now
+        return bool(before) and not self.why
 
 
 @dataclass

@@ -8,7 +8,7 @@ from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.step_state import WaitingFor
 
 QUOTA_WORDS = "exceeded quota"
-"""Of the API server's refusal, as Argo repeats it on the node."""
+"""Of the API server's refusal, as the run's object repeats it."""
 
 IMAGE_REASONS = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
@@ -54,7 +54,7 @@ def waits_for(
 
     Args:
         pod: of the step; None = there is none.
-        node_message: what Argo says where there is none.
+        node_message: what the run's object says where there is none.
         since: when its node came to be, for waits that no pod dates.
         gate_deadline_seconds: after this a gate of ours comes off.
         attach_failure: why a volume could not be attached for the pod, at some time; "" = it could.

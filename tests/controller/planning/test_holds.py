@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.holds import HoldWatch
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
+from kfp_placement_controller.planning.tracked_run import HoldWatch
 from kfp_placement_engine.model.step_state import ENDED_STATES
 from tests.controller.planning.builders import a_policy, a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster
