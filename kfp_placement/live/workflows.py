@@ -154,7 +154,7 @@ def _going_on(api: Api, namespace: str, now: datetime) -> Iterator[tuple[str, Ru
                 made = metadata.text("creationTimestamp")
                 age_seconds = (now - parse_time(made)).total_seconds()
                 name, space = metadata.text("name"), metadata.text("namespace")
-            except (InputError, ValueError, TypeError):
+            except InputError:
                 continue
             if age_seconds >= PLANNED_AFTER_SECONDS:
                 yield made, RunKey(space, name)
