@@ -1,6 +1,6 @@
 """What is kept of a pod: a hundredth of what is written into it."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from sys import intern
@@ -52,10 +52,10 @@ class Owner(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodMarks:
-    """What shows in a pod which run it is of; kept of every pod.
+    """What a source of runs reads in pods, which shows which run they are of.
 
     Attributes:
-        labels, annotations: their keys.
+        labels, annotations: their keys; a pod with a value of such a label is of that source.
         containers: names of those that run the steps; the others prepare and clean up.
     """
 
@@ -144,12 +144,13 @@ def is_overdue(pod: ObservedPod, now: datetime, deadline_seconds: float) -> bool
     return now - pod.created_at >= timedelta(seconds=deadline_seconds)
 
 
-def observe_pod(raw: Mapping[str, Any], marks: PodMarks) -> ObservedPod:
+def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPod:
     """Keep what matters of a pod as the API server prints it.
 
     Args:
         raw: the pod.
-        marks: what is kept of labels and annotations, and whose times count.
+        marks: of every source, in their order: all their labels and annotations are kept, and the
+            times of the container that runs the step are those that the pod's own source names.
 
     Raises:
         InputError: it has another form, or an amount in it is malformed.
@@ -160,7 +161,7 @@ def observe_pod(raw: Mapping[str, Any], marks: PodMarks) -> ObservedPod:
     pod = Fields(raw, Place("pod {:.80}/{:.80}", (namespace, name)))
     metadata, spec, status = pod.flat("metadata"), pod.flat("spec"), pod.flat("status")
     labels, annotations = metadata.flat("labels"), metadata.flat("annotations")
-    main = _main_state(status, marks.containers)
+    main = _main_state(status, _step_containers(labels, status, marks))
     requests = read_requests(pod)
     conditions = list(status.each_flat("conditions"))
     states = [container.flat("state") for container in _containers(status)]
@@ -173,8 +174,10 @@ def observe_pod(raw: Mapping[str, Any], marks: PodMarks) -> ObservedPod:
         phase=intern(_text(status, "phase") or "Pending"),
         node_name=intern(_text(spec, "nodeName")),
         scheduler_name=intern(_text(spec, "schedulerName")),
-        labels={key: intern(_text(labels, key)) for key in marks.labels if key in labels},
-        annotations={k: _text(annotations, k) for k in marks.annotations if k in annotations},
+        labels={k: intern(_text(labels, k)) for each in marks for k in each.labels if k in labels},
+        annotations={
+            k: _text(annotations, k) for each in marks for k in each.annotations if k in annotations
+        },
         owners=tuple([_owner(each) for each in metadata.each_flat("ownerReferences")]),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
@@ -204,7 +207,21 @@ def _gates(spec: Fields) -> Iterator[Fields]:
         yield Fields.of(gate, spec.place)
 
 
-def _main_state(status: Fields, names: Container[object]) -> Fields:
+def _step_containers(labels: Fields, status: Fields, marks: Sequence[PodMarks]) -> Sequence[str]:
+    """The containers that run steps in pods of this pod's source.
+
+    Its source is the first whose label it has, else the first that has a container in it.
+    """
+    for each in marks:
+        if any(labels.get(key) for key in each.labels):
+            return each.containers
+    for each in marks:
+        if any(container.get("name") in each.containers for container in _containers(status)):
+            return each.containers
+    return ()
+
+
+def _main_state(status: Fields, names: Sequence[str]) -> Fields:
     """When the container that runs the step began and ended."""
     for container in _containers(status):
         if container.get("name") in names:

@@ -183,12 +183,7 @@ class RunSources:
     def __init__(self, *sources: RunSource) -> None:
         """Ask them in this order."""
         self._sources = sources
-        marks = [source.pod_marks for source in sources]
-        self._marks = PodMarks(
-            labels=tuple({key for each in marks for key in each.labels}),
-            annotations=tuple({key for each in marks for key in each.annotations}),
-            containers=tuple({name for each in marks for name in each.containers}),
-        )
+        self._marks = tuple(source.pod_marks for source in sources)
 
     def __iter__(self) -> Iterator[RunSource]:
         return iter(self._sources)

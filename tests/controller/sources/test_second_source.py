@@ -18,7 +18,7 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.argo import WORKFLOW_LABEL, ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
     PodRun,
@@ -129,6 +129,7 @@ class BatchSource:
 
 
 SOURCES = RunSources(ArgoSource(), BatchSource())
+OTHER_ORDER = RunSources(BatchSource(), ArgoSource())
 
 
 def a_batch(**status: Any) -> Json:
@@ -261,3 +262,36 @@ def test_what_holds_a_run_back_is_said_in_the_source_s_words(plane):
     (planned,) = (each for each in plane.placements[-1].status.conditions if each.type == "Planned")
     assert planned.reason == "Suspended"
     assert planned.message.endswith("the batch waits for its turn")
+
+
+def a_pod_of_two_containers(**labels: str) -> Json:
+    """A pod whose `work` ended before its `main` began."""
+    times = (
+        {"startedAt": "2026-01-05T08:00:00Z", "finishedAt": "2026-01-05T08:00:05Z"},
+        {"startedAt": "2026-01-05T08:00:10Z", "finishedAt": "2026-01-05T08:00:40Z"},
+    )
+    statuses = [
+        {"name": name, "state": {"terminated": each}}
+        for name, each in zip(("work", "main"), times, strict=True)
+    ]
+    metadata = {"namespace": "team", "name": "p", "uid": "p1", "labels": labels}
+    status = {"phase": "Succeeded", "containerStatuses": statuses}
+    return {"metadata": metadata, "spec": {"containers": []}, "status": status}
+
+
+@pytest.mark.parametrize("sources", [SOURCES, OTHER_ORDER])
+@pytest.mark.parametrize(
+    ("label", "seconds"), [(WORKFLOW_LABEL, (10, 40)), (BATCH, (0, 5))], ids=["argo", "batch"]
+)
+def test_the_times_of_a_pod_are_of_the_container_that_its_own_source_names(sources, label, seconds):
+    pod = sources.observe_pod(a_pod_of_two_containers(**{label: "nightly"}))
+    expected = tuple(START + timedelta(seconds=each) for each in seconds)
+    assert (pod.running_at, pod.finished_at) == expected
+
+
+@pytest.mark.parametrize(("sources", "second"), [(SOURCES, 10), (OTHER_ORDER, 0)])
+def test_a_pod_without_a_label_has_the_times_of_the_first_source_with_a_container_in_it(
+    sources, second
+):
+    pod = sources.observe_pod(a_pod_of_two_containers())
+    assert pod.running_at == START + timedelta(seconds=second)
