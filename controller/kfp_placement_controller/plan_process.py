@@ -13,6 +13,7 @@ from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.policies import show_policy
+from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.kinds import (
     LOCATIONS,
@@ -37,7 +38,6 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
-from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES

@@ -13,6 +13,7 @@ from kfp_placement_controller.actuators.placements import (
     stored_version,
 )
 from kfp_placement_controller.actuators.policies import write_findings
+from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.actuators.unbound_pods import delete_unbound
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
@@ -29,7 +30,6 @@ from kfp_placement_controller.planning.actions import (
     WritePlacement,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.search_worker import SearchWorker
 from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError

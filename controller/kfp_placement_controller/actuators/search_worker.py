@@ -4,7 +4,6 @@ One process, spawned; plain data goes in and out by a pipe. One that ends or ove
 made again. A thread waits for the answer, so that nobody else has to.
 """
 
-import logging
 import multiprocessing
 import queue
 import threading
@@ -21,8 +20,6 @@ from kfp_placement_engine.model.durations import whole_seconds_text
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
-
-_LOG = logging.getLogger(__name__)
 
 Plan = Callable[[PlanningRound], RoundResult]
 

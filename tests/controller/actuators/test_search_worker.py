@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from kfp_placement_controller.actuators.search_worker import SearchWorker, WorkerParams
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
-from kfp_placement_controller.planning.search_worker import SearchWorker, WorkerParams
 from kfp_placement_engine.exceptions import PlanningError
 
 Answers = queue.Queue[RoundResult | RoundFailure]
