@@ -78,7 +78,7 @@ def connect(settings: Settings, *, timeout_seconds: float | None = None) -> Kube
         SettingsError: no usable configuration.
     """
     timeout = timeout_seconds or settings.request_timeout_seconds
-    params = TransportParams(_USER_AGENT, timeout_seconds=timeout)
+    params = TransportParams(_USER_AGENT, timeout_seconds=timeout, renews_account=True)
     return KubeClient(Transport(partial(_load, settings.kubeconfig), params), ApiMetrics())
 
 

@@ -90,7 +90,7 @@ class Requests:
         content_type: str = JSON,
         silence: float | None = None,
     ) -> Any:
-        """Send; credentials that are too old are read again once.
+        """Send; credentials that are too old are read again once, where the transport says so.
 
         Args:
             verb: what is done.
@@ -116,7 +116,7 @@ class Requests:
         )
         try:
             response = send()
-            if response.status == HTTPStatus.UNAUTHORIZED:
+            if response.status == HTTPStatus.UNAUTHORIZED and self._transport.renews_account:
                 response.close()
                 self._transport.renew()
                 response = send()

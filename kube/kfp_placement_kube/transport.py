@@ -34,6 +34,8 @@ class TransportParams:
         connections: kept open at most: a stream per watched kind, and a few requests at a time.
         max_answer_bytes: longest answer that is read; None = any.
         max_line_bytes: longest line of a watch that is read; None = any.
+        renews_account: the configuration is read again, once a request, when the server does not
+            know the account any more; otherwise that is an error at once.
     """
 
     user_agent: str
@@ -42,6 +44,7 @@ class TransportParams:
     connections: int = 32
     max_answer_bytes: int | None = None
     max_line_bytes: int | None = None
+    renews_account: bool = False
 
 
 class Transport:
@@ -51,8 +54,7 @@ class Transport:
         """Open nothing yet.
 
         Args:
-            load: reads where the server is and who asks; called again when the server does not know
-                the account any more.
+            load: reads where the server is and who asks; called again by `renew`.
             params: how to talk to it.
 
         Raises:
@@ -67,6 +69,11 @@ class Transport:
     def address(self) -> str:
         """The server's."""
         return str(self._configuration.host)
+
+    @property
+    def renews_account(self) -> bool:
+        """Whether `renew` is to be called when the server does not know the account any more."""
+        return self._params.renews_account
 
     def renew(self) -> None:
         """Read the configuration again: the server does not know our credentials any more.

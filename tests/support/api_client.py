@@ -11,7 +11,7 @@ from kfp_placement_kube.transport import Transport, TransportParams
 
 def a_transport(kubeconfig: Path, timeout_seconds: float = 10.0) -> Transport:
     """Connections to the server of a kubeconfig."""
-    params = TransportParams("a-test/1", timeout_seconds=timeout_seconds)
+    params = TransportParams("a-test/1", timeout_seconds=timeout_seconds, renews_account=True)
     return Transport(partial(load_kubeconfig, kubeconfig), params)
 
 
