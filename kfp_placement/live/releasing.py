@@ -158,7 +158,7 @@ def _open(api: Api, pod: JsonObject, done: Released, tell: Tell, *, dry_run: boo
     metadata, name = pod["metadata"], _name(pod)
 
     def write(now: JsonObject | None) -> bool:
-        patch = None if now is None else opening_patch(now)
+        patch = opening_patch(now, metadata.get("uid"))
         if patch is None:
             return False
         api.patch(PODS, metadata["name"], metadata["namespace"], patch, dry_run=dry_run)

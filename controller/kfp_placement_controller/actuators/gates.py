@@ -35,9 +35,7 @@ def open_gate(
     """
 
     def write(pod: JsonObject | None, pin: Pin | None) -> bool:
-        if pod is None or pod["metadata"].get("uid") != uid:
-            return False
-        patch = opening_patch(pod, pin)
+        patch = opening_patch(pod, uid, pin)
         if patch is None:
             return False
         client.patch(PODS, name, namespace, patch)

@@ -194,6 +194,25 @@ def test_somebody_else_writes_the_pod(live, cluster):
     assert gates(cluster, "train") == [THEIRS]
 
 
+def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, cluster):
+    """Another run's may have come in its place while we worked."""
+    write = cluster.patch
+
+    def patch(kind, name, *rest, **options):
+        if name.endswith("train"):
+            later = executor_pod("train", gates=(OURS,))
+            later["metadata"]["uid"] = "later"
+            cluster.put(PODS, later)
+            raise ClusterConflictError("modified")
+        return write(kind, name, *rest, **options)
+
+    cluster.patch = patch
+    result = live("release", "--dry-run")
+    assert result.exit_code == 0
+    assert "taxi-x7k2p-train" not in result.stdout
+    assert "1 pod would be released." in result.stdout
+
+
 def test_somebody_else_never_stops(live, cluster):
     def patch(kind, name, *rest, **options):
         if kind is PODS:

@@ -24,20 +24,31 @@ def gated(*gates, **node_affinity):
 
 
 def affinity_after(pod, pin):
-    patch = opening_patch(pod, pin)
+    patch = opening_patch(pod, None, pin)
     assert patch is not None
     return patch["spec"]["affinity"]["nodeAffinity"]
 
 
 def test_only_our_gate_goes():
-    patch = opening_patch(gated(KUEUE, OURS), None)
+    patch = opening_patch(gated(KUEUE, OURS), None, None)
     assert patch == {"metadata": {"resourceVersion": "7"}, "spec": {"schedulingGates": [KUEUE]}}
 
 
 def test_a_pod_without_our_gate_needs_nothing():
     assert not is_gated(gated(KUEUE))
-    assert opening_patch(gated(KUEUE), Pin("n1")) is None
-    assert opening_patch(pod_object(), Pin("n1")) is None
+    assert opening_patch(gated(KUEUE), None, Pin("n1")) is None
+    assert opening_patch(pod_object(), None, Pin("n1")) is None
+
+
+def test_a_later_pod_of_the_same_name_is_left_alone():
+    pod = gated(OURS)
+    pod["metadata"]["uid"] = "second"
+    assert opening_patch(pod, "first") is None
+    assert opening_patch(None, "first") is None
+    assert opening_patch(pod, "second") == {
+        "metadata": {"resourceVersion": "7", "uid": "second"},
+        "spec": {"schedulingGates": []},
+    }
 
 
 def test_our_preference_comes_after_the_user_s():
@@ -81,4 +92,4 @@ def test_a_pod_of_another_form_is_refused_with_the_place():
     pod = gated(OURS)
     pod["spec"]["affinity"] = ["wrong"]
     with pytest.raises(InputError, match="affinity"):
-        opening_patch(pod, Pin("n1"))
+        opening_patch(pod, None, Pin("n1"))

@@ -41,20 +41,31 @@ def is_gated(pod: Mapping[str, Any]) -> bool:
     return has_our_gate(read_gates(pod))
 
 
-def opening_patch(pod: Mapping[str, Any], pin: Pin | None = None) -> dict[str, Any] | None:
-    """The merge patch that takes our gate off, and only ours; None = it is not there.
+def opening_patch(
+    pod: Mapping[str, Any] | None, uid: str | None, pin: Pin | None = None
+) -> dict[str, Any] | None:
+    """The merge patch that takes our gate off a pod, and only ours; None = there is none to take.
+
+    That is so where the pod is gone, where a later one of the same name has come in its place, and
+    where our gate is off already.
 
     Args:
-        pod: as the API server prints it; the patch is refused if others have written it since.
+        pod: what is there now by the pod's name, as the API server prints it; the patch is refused
+            if others have written it since. None = nothing.
+        uid: of the pod that is meant; None = it has none.
         pin: where it is to go; None = anywhere.
 
     Raises:
         InputError: the pod has another form.
     """
+    if pod is None:
+        return None
+    metadata = Fields(pod, _POD).mapping("metadata")
+    if metadata.get("uid") != uid:
+        return None
     gates = read_gates(pod)
     if not has_our_gate(gates):
         return None
-    metadata = Fields(pod, _POD).mapping("metadata")
     checked = ("uid", "resourceVersion")
     version = {key: value for key, value in metadata.items() if key in checked}
     if pin is None:
