@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
@@ -14,7 +15,6 @@ from kfp_placement_controller.actuators.placements import (
 )
 from kfp_placement_controller.actuators.policies import write_findings
 from kfp_placement_controller.actuators.search_worker import SearchWorker
-from kfp_placement_controller.actuators.unbound_pods import delete_unbound
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
 from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
@@ -34,11 +34,16 @@ from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_kube.client import KubeClient
+from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
+from kfp_placement_kube.kinds import PODS
 
 _LOG = logging.getLogger(__name__)
+
+_POD = Place("pod")
 
 
 class ActionRunner:
@@ -158,3 +163,37 @@ class ActionRunner:
         pin = Pin(release.node, release.hosts) if release.node or release.hosts else None
         if open_gate(self._client, pod.namespace, pod.name, pod.uid, pin):
             GATES_OPENED.labels(str(release.cause)).inc()
+
+
+def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> bool:
+    """Delete a pod unless it has been bound to a node, also at the last moment.
+
+    A pod that waits for a dead scheduler cannot change to another one; its run makes a new pod.
+
+    Args:
+        client: the API server.
+        namespace: of the pod.
+        name: of the pod.
+        uid: of the pod; a later one of the same name is left alone.
+
+    Returns:
+        Whether it was deleted by this.
+
+    Raises:
+        InputError: the pod has another form.
+        KubernetesError: refused, or no answer.
+    """
+
+    def write(pod: JsonObject | None) -> bool:
+        if pod is None:
+            return False
+        raw = Fields(pod, _POD)
+        metadata = raw.mapping("metadata")
+        bound = raw.mapping("spec").get("nodeName")
+        if bound or metadata.get("uid") != uid or metadata.get("deletionTimestamp") is not None:
+            return False
+        version = metadata.get("resourceVersion", "")
+        return client.delete(PODS, name, namespace, uid=uid, resource_version=version)
+
+    read = partial(client.get, PODS, name, namespace)
+    return modify(read(), write, read)

@@ -8,11 +8,10 @@ import threading
 from collections import OrderedDict
 from typing import NamedTuple
 
-from kfp_placement_controller.extender.decisions import Decision
-from kfp_placement_controller.extender.explanations import why_deviating
+from kfp_placement_controller.extender.decisions import Decision, DecisionReason
 from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.observed.deviations import Deviation
+from kfp_placement_controller.observed.deviations import NODE_GONE, Deviation, why_left_out
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_kube.change import Change
 
@@ -41,7 +40,7 @@ class DeviationNotes:
 
     def decided(self, known: Knowledge, pod: SchedulingRequest, decision: Decision) -> None:
         """Note what was answered for a pod."""
-        why, uid = why_deviating(known, pod, decision), pod.observed.uid
+        why, uid = _why_deviating(known, pod, decision), pod.observed.uid
         with self._lock:
             self._notes.pop(uid, None)
             if why and decision.planned is not None and uid:
@@ -59,3 +58,37 @@ class DeviationNotes:
         if note is None or change.new is None or pod.node_name == note.planned:
             return None
         return Deviation(pod, note.planned, note.reason, note.why)
+
+
+def _why_deviating(known: Knowledge, pod: SchedulingRequest, decision: Decision) -> str:
+    """Why the planned node is not the answer; "" where it is, or where nothing is planned."""
+    planned, location = decision.planned, pod.observed.location
+    if planned is None:
+        return ""
+    match decision.reason:
+        case DecisionReason.LIMIT | DecisionReason.REFUSED:
+            return f"its round trip to {location} is over the step's limit"
+        case DecisionReason.VOLUME:
+            return f"the step's volume is in use on {', '.join(decision.nodes)}"
+        case DecisionReason.LATENCY:
+            return f"other nodes are nearer to {location} now"
+        case DecisionReason.NEXT_BEST:
+            return _why_not_offered(known, pod, planned)
+        case DecisionReason.PLAN | DecisionReason.NOTHING_KNOWN | DecisionReason.TAKEN:
+            return ""
+
+
+def _why_not_offered(known: Knowledge, pod: SchedulingRequest, name: str) -> str:
+    """Why kube-scheduler left a node out, as far as we can see."""
+    node = known.nodes.get(name)
+    if node is None:
+        return NODE_GONE
+    used = known.used.get(name, {})
+    objection = why_left_out(
+        pod.observed.requests,
+        node.allocatable,
+        used,
+        is_not_ready=node.not_ready,
+        is_cordoned=node.cordoned,
+    )
+    return objection or "it does not take the pod now"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kfp_placement_controller.actuators.unbound_pods import delete_unbound
+from kfp_placement_controller.actuators.plan_actions import delete_unbound
 from kfp_placement_kube.kinds import PODS
 from tests.controlplane import objects
 from tests.controlplane.waiting import wait_until
