@@ -22,13 +22,11 @@ class WritePlacement:
         key: of the run.
         placement: whole.
         plan: the plan has changed, or there is no object yet.
-        status: what became of the run has changed.
     """
 
     key: RunKey
     placement: PipelinePlacement
     plan: bool
-    status: bool
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class PlacementPublisher:
             publication.published is None
             or publication.published.plan != publication.publishing.plan
         )
-        return [*actions, WritePlacement(run.key, built.placement, plan, status=True)]
+        return [*actions, WritePlacement(run.key, built.placement, plan)]
 
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A write has been done."""

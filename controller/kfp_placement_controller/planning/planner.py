@@ -194,11 +194,6 @@ class Planner:
         else:
             self.trigger(run, {Trigger.NEW_RUN}, now)
 
-    @property
-    def idle(self) -> bool:
-        """Whether no round is under way."""
-        return self._asked is None
-
     def _finish(self, number: int) -> _Asked | None:
         asked = self._asked
         if asked is None or asked.round.number != number:

@@ -395,7 +395,7 @@ class PlayedCluster:
         """As the API server does: what is not written stays; what is malformed fails."""
         self.writes.append(write)
         raw = json.loads(json.dumps(write.placement.to_object()))
-        recording.keep("write", at=self.now, plan=write.plan, status=write.status, object=raw)
+        recording.keep("write", at=self.now, plan=write.plan, status=True, object=raw)
         before = self.placements.get(write.key)
         if not write.plan and before is not None:
             raw["spec"] = before.to_object()["spec"]
