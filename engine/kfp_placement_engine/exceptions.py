@@ -11,7 +11,6 @@
     │   ├── ArgumentError      an argument that the run does not take, or of the wrong type
     │   └── LimitError         larger or deeper than the documented limits
     ├── InputNotFoundError     a file, module or data set that is not there
-    ├── MissingExtraError      an optional library is needed for what was asked
     └── PlanningError          a problem or option the planner refuses
 
 Every message says what was wrong, which value, and what to do.
@@ -52,10 +51,6 @@ class LimitError(InputError):
 
 class InputNotFoundError(EngineError):
     """A file, module or data set that does not exist."""
-
-
-class MissingExtraError(EngineError):
-    """An optional library is needed; the message names the extra to install."""
 
 
 class PlanningError(EngineError):

@@ -7,7 +7,6 @@ from kfp_placement.exceptions import PlacementError, RunError
 from kfp_placement_engine.exceptions import (
     InputNotFoundError,
     LimitError,
-    MissingExtraError,
     PlanningError,
 )
 
@@ -30,7 +29,6 @@ def wrapped(cause):
     [
         (PlanningError("no"), 1),
         (LimitError("no"), 1),
-        (MissingExtraError("no"), 1),
         (InputNotFoundError("no"), 3),
         (PlacementError("no"), 1),
         (wrapped(InputNotFoundError("no")), 3),
