@@ -230,14 +230,14 @@ class ExtendProcess:
     def _listeners(self, certificates: CertificateFiles | None) -> list[Listener]:
         settings, answers, is_synced = self._settings, self._answers, self._is_synced
         probes = probe_application(is_synced, self._stuck)
-        found = [
+        listeners = [
             Listener(scheduler_application(answers, is_synced), LOOPBACK, settings.extender_port),
             Listener(probes, None, settings.probe_port),
         ]
         if certificates is not None:
             hook = webhook_application(answers, is_synced)
-            found.append(Listener(hook, None, settings.webhook_port, certificates.context))
-        return found
+            listeners.append(Listener(hook, None, settings.webhook_port, certificates.context))
+        return listeners
 
 
 @contextlib.asynccontextmanager

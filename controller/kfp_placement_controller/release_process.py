@@ -85,9 +85,9 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
     """The policy's, or the default ones: a policy that is gone or damaged holds nobody up."""
     policy = PlacementPolicy()
     try:
-        found = client.get(POLICIES, POLICY_NAME)
-        if found is not None:
-            policy = read_resource(PlacementPolicy, found)
+        stored = client.get(POLICIES, POLICY_NAME)
+        if stored is not None:
+            policy = read_resource(PlacementPolicy, stored)
     except (KubernetesError, InputError) as error:
         say(f"the policy cannot be read, its defaults hold: {error}")
     return policy.spec

@@ -111,20 +111,20 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
     number = counted(len(done.opened), "pod")
     if done.opened:
         text = f"{number} {'would be released' if dry_run else 'released'}."
-    elif done.failures or done.barred:
+    elif done.failures or done.unsatisfiable:
         text = f"{number} released."
     else:
         text = f"{number} released: none bears our gate. Without gates nothing of ours holds pods."
     click.echo(_result(text, dry_run))
     for pod, why in done.failures.items():
         click.echo(f"Error: {visible(pod)} is not released: {visible(why)}", err=True)
-    for pod in done.barred:
+    for pod in done.unsatisfiable:
         click.echo(
             f"Error: {visible(pod)} cannot be released: no node was within its latency limit when"
             " its gate came off, and what a pod requires cannot be changed later; delete it",
             err=True,
         )
-    return not done.failures and not done.barred
+    return not done.failures and not done.unsatisfiable
 
 
 def _result(text: str, dry_run: bool) -> str:

@@ -48,12 +48,13 @@ class Released:
     Attributes:
         opened: namespace/name of pods whose gate was taken off, or would be.
         failures: those whose gate is still there, and why.
-        barred: pods that go nowhere even so: under gates no node was within their latency limit.
+        unsatisfiable: pods that go nowhere even so: under gates no node was within their latency
+            limit.
     """
 
     opened: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
-    barred: list[str] = field(default_factory=list)
+    unsatisfiable: list[str] = field(default_factory=list)
 
 
 def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
@@ -66,10 +67,10 @@ def set_paused(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
         ClusterMissingError: the controller is not installed.
         ClusterError: refused, or no answer.
     """
-    found = api.get(POLICIES, POLICY_NAME)
-    if found is None:
+    policy = api.get(POLICIES, POLICY_NAME)
+    if policy is None:
         return _create_policy(api, paused, dry_run=dry_run)
-    spec = found.get("spec")
+    spec = policy.get("spec")
     if isinstance(spec, dict) and bool(spec.get("paused")) == paused:
         return PolicyChange.NONE
     api.patch(POLICIES, POLICY_NAME, "", pause_patch(paused), dry_run=dry_run)
@@ -92,10 +93,10 @@ def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: 
     chosen = None if runs is None else list(runs)
     for _ in range(1 if dry_run else MAX_ROUNDS):
         gated: list[JsonObject] = []
-        done.barred.clear()
+        done.unsatisfiable.clear()
         for pod in _pending(api, chosen):
-            if _is_barred(pod):
-                done.barred.append(_name(pod))
+            if _is_unsatisfiable(pod):
+                done.unsatisfiable.append(_name(pod))
             if _is_gated(pod) and _name(pod) not in done.failures:
                 gated.append(pod)
         if not gated:
@@ -147,7 +148,7 @@ def _is_gated(pod: Mapping[str, Any]) -> bool:
         return False
 
 
-def _is_barred(pod: Mapping[str, Any]) -> bool:
+def _is_unsatisfiable(pod: Mapping[str, Any]) -> bool:
     try:
         return is_unsatisfiable(Fields(pod, Place("pod")))
     except InputError:

@@ -86,12 +86,12 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
         GarbledError: it holds none: it broke off, or something in between has answered.
     """
     try:
-        found = read_json(text, observer)
+        answer = read_json(text, observer)
     except ValueError as error:
         raise garbled(f"reading {path}: no answer: {error!s:.300}", "no JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         raise garbled(f"{path}: the answer is no object", "no object")
-    return found
+    return answer
 
 
 def page_of(kind: Kind, answer: JsonObject) -> Page:
@@ -99,11 +99,11 @@ def page_of(kind: Kind, answer: JsonObject) -> Page:
     items, metadata = answer.get("items"), answer.get("metadata")
     # The items of a list do not say what they are; of metadata alone, none is null.
     objects = items if isinstance(items, list) else []
-    found = [typed(kind, item) for item in objects if isinstance(item, dict)]
+    typed_items = [typed(kind, item) for item in objects if isinstance(item, dict)]
     if not isinstance(metadata, dict):
-        return Page(found, "", "")
+        return Page(typed_items, "", "")
     version, further = metadata.get("resourceVersion"), metadata.get("continue")
-    return Page(found, str(version or ""), str(further or ""))
+    return Page(typed_items, str(version or ""), str(further or ""))
 
 
 def typed(kind: Kind, body: Mapping[str, Any]) -> JsonObject:
@@ -119,17 +119,17 @@ def garbled(message: str, why: str) -> GarbledError:
 def refused(status: int, text: bytes, path: str) -> KubernetesError:
     """The error for an answer of 400 and above, which may come from something in between."""
     try:
-        found = read_json(text)
+        status_object = read_json(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        found = {"message": text[:300].decode(errors="replace")}
-    return _refusal(status, found, path)
+        status_object = None
+    if not isinstance(status_object, dict):
+        status_object = {"message": text[:300].decode(errors="replace")}
+    return _refusal(status, status_object, path)
 
 
 def _event(line: bytes, path: str, observer: Observer) -> StreamEvent:
-    found = parsed(line, path, observer)
-    kind, subject = found.get("type"), found.get("object")
+    event = parsed(line, path, observer)
+    kind, subject = event.get("type"), event.get("object")
     if not isinstance(kind, str) or not isinstance(subject, dict):
         raise garbled(f"{path}: {line[:80]!r} is no event", "a change without an object")
     return StreamEvent(kind, subject)

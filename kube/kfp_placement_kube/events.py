@@ -58,7 +58,7 @@ class EventParams:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Recorded:
     regarding: Regarding
     reason: str
     note: str
@@ -102,7 +102,7 @@ class EventRecorder:
         self._identity = identity[:128]
         self._clock = clock
         self._params = params
-        self._waiting: queue.Queue[_Said | None] = queue.Queue(params.waiting)
+        self._waiting: queue.Queue[_Recorded | None] = queue.Queue(params.waiting)
         self._written: OrderedDict[tuple[Regarding, str, str], _Written] = OrderedDict()
         self._thread = threading.Thread(target=self._work, name="events", daemon=True)
 
@@ -139,63 +139,65 @@ class EventRecorder:
             type: Normal or Warning.
             once: say it once in an object's life, whatever the note, whichever of us says it.
         """
-        said = _Said(regarding, reason, _cut(note), type, action, self._clock(), once)
+        recorded = _Recorded(regarding, reason, _cut(note), type, action, self._clock(), once)
         try:
-            self._waiting.put_nowait(said)
+            self._waiting.put_nowait(recorded)
         except queue.Full:
             self._client.observer.event_dropped()
 
     def _work(self) -> None:
-        while (said := self._waiting.get()) is not None:
+        while (recorded := self._waiting.get()) is not None:
             try:
-                self._write(said)
+                self._write(recorded)
             except KubernetesError as error:
                 self._client.observer.event_dropped()
-                _LOG.warning("event %s is not written: %s", said.reason, error)
+                _LOG.warning("event %s is not written: %s", recorded.reason, error)
 
-    def _write(self, said: _Said) -> None:
-        key = (said.regarding, said.reason, said.note)
+    def _write(self, recorded: _Recorded) -> None:
+        key = (recorded.regarding, recorded.reason, recorded.note)
         before = self._written.get(key)
-        since = 0.0 if before is None else (said.at - before.written_at).total_seconds()
+        since = 0.0 if before is None else (recorded.at - before.written_at).total_seconds()
         if before is None or since > self._params.series_seconds:
-            self._create(said, key)
+            self._create(recorded, key)
             return
         before.count += 1
         if since < self._params.repeat_seconds:
             return
-        series = {"count": before.count, "lastObservedTime": micro_time_text(said.at)}
+        series = {"count": before.count, "lastObservedTime": micro_time_text(recorded.at)}
         self._client.patch(EVENTS, before.name, before.namespace, {"series": series})
-        before.written_at = said.at
+        before.written_at = recorded.at
 
-    def _create(self, said: _Said, key: tuple[Regarding, str, str]) -> None:
-        event = self._event(said)
+    def _create(self, recorded: _Recorded, key: tuple[Regarding, str, str]) -> None:
+        event = self._event(recorded)
         try:
             self._client.create(EVENTS, event)
         except ConflictError:
-            if not said.once:
+            if not recorded.once:
                 raise
             return
         metadata = event["metadata"]
-        self._written[key] = _Written(metadata["name"], metadata["namespace"], said.at)
+        self._written[key] = _Written(metadata["name"], metadata["namespace"], recorded.at)
         self._written.move_to_end(key)
         if len(self._written) > self._params.remembered:
             self._written.popitem(last=False)
 
-    def _event(self, said: _Said) -> JsonObject:
-        about = said.regarding
+    def _event(self, recorded: _Recorded) -> JsonObject:
+        about = recorded.regarding
         # Events about objects of the cluster are in the namespace default, as Kubernetes' own are.
         namespace = about.namespace or "default"
         # What is said once has one name, so that the API server refuses it the second time.
-        number = uuid5(NAMESPACE_OID, f"{about.uid} {said.reason}") if said.once else uuid4()
+        number = (
+            uuid5(NAMESPACE_OID, f"{about.uid} {recorded.reason}") if recorded.once else uuid4()
+        )
         return {
             "metadata": {"name": f"{about.name[:230]}.{number.hex[:16]}", "namespace": namespace},
-            "eventTime": micro_time_text(said.at),
+            "eventTime": micro_time_text(recorded.at),
             "reportingController": self._component,
             "reportingInstance": self._identity,
-            "action": said.action,
-            "reason": said.reason,
-            "note": said.note,
-            "type": said.type,
+            "action": recorded.action,
+            "reason": recorded.reason,
+            "note": recorded.note,
+            "type": recorded.type,
             "regarding": {
                 "apiVersion": about.kind.api_version,
                 "kind": about.kind.kind,

@@ -31,9 +31,9 @@ def read_json(text: bytes, observer: Observer = SILENT) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        found = orjson.loads(_flattened(text))
+        value = orjson.loads(_flattened(text))
     observer.cut()
-    return found
+    return value
 
 
 def _flattened(text: bytes) -> bytes:

@@ -184,14 +184,14 @@ class LeaderElection:
         return self._thread.is_alive()
 
     def _work(self) -> None:
-        told: int | None = None
+        reported: int | None = None
         while not self._stopping.is_set():
             self._try()
-            if self.epoch != told:
-                told = self.epoch
-                self._tell(told)
+            if self.epoch != reported:
+                reported = self.epoch
+                self._tell(reported)
             self._stopping.wait(self._pause_seconds())
-        if told is not None:
+        if reported is not None:
             self._tell(None)
         self._give_back()
 

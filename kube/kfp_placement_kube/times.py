@@ -14,10 +14,10 @@ def read_time(value: object, place: str) -> datetime | None:
     if value is None:
         return None
     try:
-        found = datetime.fromisoformat(str(value))
+        moment = datetime.fromisoformat(str(value))
     except ValueError as error:
         raise MalformedError(f"{place}: {value!r:.40} is no time") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def micro_time_text(time: datetime) -> str:

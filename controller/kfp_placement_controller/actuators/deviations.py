@@ -7,9 +7,9 @@ from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.kinds import PODS
 
 
-def report_deviation(events: EventRecorder, found: Deviation) -> None:
+def report_deviation(events: EventRecorder, deviation: Deviation) -> None:
     """Say it in an event on the pod, and count it; returns at once."""
-    COUNTED.labels(found.reason).inc()
-    pod = found.pod
+    COUNTED.labels(deviation.reason).inc()
+    pod = deviation.pod
     regarding = Regarding(PODS, pod.name, pod.namespace, pod.uid)
-    events.record(regarding, PLACED_ELSEWHERE, found.message, action="Placing", once=True)
+    events.record(regarding, PLACED_ELSEWHERE, deviation.message, action="Placing", once=True)

@@ -99,11 +99,11 @@ class Guard:
             alive = scheduler_finding(self._leases[self._scheduler_lease], known.rules, now)
             planner = self._leases[self._planner_lease]
             planner_age_seconds = planner.age_seconds(now)
-        found = [] if alive is None else [alive]
+        findings = [] if alive is None else [alive]
         stale_seconds = known.rules.scheduler_stale_after_seconds
         if not planner.held or planner_age_seconds > stale_seconds:
-            found.append(gates_finding(leads=False))
-        return unsaid(found, None if known.policy is None else known.policy.status)
+            findings.append(gates_finding(leads=False))
+        return unsaid(findings, None if known.policy is None else known.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:
         """Pods whose gate should have come off."""

@@ -84,13 +84,13 @@ class ActionRunner:
             KubernetesError: refused, or no answer.
         """
         self._known.clear()
-        found: list[PipelinePlacement] = []
+        placements: list[PipelinePlacement] = []
         for raw in self._client.list(PLACEMENTS).items:
             metadata = raw["metadata"]
             try:
                 key = RunKey(metadata["namespace"], metadata["name"])
                 self._known[key] = stored_version(raw)
-                found.append(read_resource(PipelinePlacement, raw))
+                placements.append(read_resource(PipelinePlacement, raw))
             except InputError as error:
                 _LOG.warning(
                     "placement %s/%s is not read: %.300s",
@@ -98,7 +98,7 @@ class ActionRunner:
                     metadata["name"],
                     error,
                 )
-        return found
+        return placements
 
     def run(self, action: Action, coordinator: Coordinator) -> None:
         """Carry out one action."""
@@ -112,7 +112,7 @@ class ActionRunner:
                     regarding, action.reason, action.note, type=action.type, action="Planning"
                 )
             case ReportDeviation():
-                report_deviation(self._events, action.found)
+                report_deviation(self._events, action.deviation)
             case WritePlacement():
                 self._write(action, coordinator)
             case ForgetRun():

@@ -32,9 +32,9 @@ def ensure_policy(client: KubeClient) -> JsonObject:
     Raises:
         KubernetesError: refused, or no answer.
     """
-    found = client.get(POLICIES, POLICY_NAME)
-    if found is not None:
-        return found
+    policy = client.get(POLICIES, POLICY_NAME)
+    if policy is not None:
+        return policy
     try:
         return client.create(POLICIES, new_policy())
     except ConflictError:

@@ -53,11 +53,11 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
 
     async def settled(body: bytes) -> Answer:
         begun = time.monotonic()
-        found = answers.filter(body)
-        while found.pause_seconds:
-            await asyncio.sleep(found.pause_seconds)
-            found = answers.filter(body, time.monotonic() - begun)
-        return found
+        answered = answers.filter(body)
+        while answered.pause_seconds:
+            await asyncio.sleep(answered.pause_seconds)
+            answered = answers.filter(body, time.monotonic() - begun)
+        return answered
 
     async def points(body: bytes) -> Answer:
         return answers.prioritize(body)
@@ -111,8 +111,10 @@ def _answering(
         body = await request.read()
         if not is_synced():
             return _not_synced()
-        found = await answer(body)
-        return web.Response(body=found.body, status=found.status, content_type="application/json")
+        answered = await answer(body)
+        return web.Response(
+            body=answered.body, status=answered.status, content_type="application/json"
+        )
 
     return handle
 

@@ -27,7 +27,7 @@ _ENDED = ("Succeeded", "Failed")
 _STARTING = ("PodInitializing", "ContainerCreating")
 
 
-class Said(NamedTuple):
+class ReasonAndMessage(NamedTuple):
     """Why something is so.
 
     Attributes:
@@ -121,10 +121,10 @@ class ObservedPod:
     started_at: datetime | None
     running_at: datetime | None
     finished_at: datetime | None
-    unscheduled: Said | None
+    unscheduled: ReasonAndMessage | None
     prepared: bool
     waiting_reason: str
-    failure: Said | None
+    failure: ReasonAndMessage | None
 
     @property
     def ended(self) -> bool:
@@ -194,7 +194,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
         unscheduled=_unscheduled(conditions),
         prepared=_prepared(conditions, states),
         waiting_reason=_waiting_reason(states),
-        failure=_said(status) if status.get("phase") == "Failed" else None,
+        failure=_reason_and_message(status) if status.get("phase") == "Failed" else None,
     )
 
 
@@ -246,10 +246,12 @@ def _containers(status: Fields) -> Iterator[Fields]:
     yield from status.each_flat("containerStatuses")
 
 
-def _unscheduled(conditions: Iterable[Fields]) -> Said | None:
+def _unscheduled(conditions: Iterable[Fields]) -> ReasonAndMessage | None:
     scheduled = _condition(conditions, "PodScheduled")
     return (
-        _said(scheduled) if scheduled is not None and scheduled.get("status") == "False" else None
+        _reason_and_message(scheduled)
+        if scheduled is not None and scheduled.get("status") == "False"
+        else None
     )
 
 
@@ -266,9 +268,9 @@ def _condition(conditions: Iterable[Fields], type_: str) -> Fields | None:
     return next((each for each in conditions if each.get("type") == type_), None)
 
 
-def _said(fields: Fields) -> Said | None:
+def _reason_and_message(fields: Fields) -> ReasonAndMessage | None:
     reason, message = _text(fields, "reason"), _text(fields, "message")[:MAX_MESSAGE_CHARACTERS]
-    return Said(intern(reason), message) if reason or message else None
+    return ReasonAndMessage(intern(reason), message) if reason or message else None
 
 
 def _text(fields: Fields, key: str) -> str:

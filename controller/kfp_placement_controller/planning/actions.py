@@ -59,7 +59,7 @@ class OpenGate:
 class ReportDeviation:
     """Say in an event why a pod is not on its planned node."""
 
-    found: Deviation
+    deviation: Deviation
 
 
 @dataclass(frozen=True)

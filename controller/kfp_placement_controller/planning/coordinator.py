@@ -194,7 +194,7 @@ class Coordinator:
 
     def _adopt(self, run: TrackedRun, now: datetime) -> None:
         """Go on with what another planner has written of a run, if anything."""
-        placement = self.publisher.found(run)
+        placement = self.publisher.taken_over(run)
         if placement is None:
             return
         self._safely(run, partial(run.evaluate, self.policy, now, self.params))

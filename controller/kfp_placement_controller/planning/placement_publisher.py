@@ -79,19 +79,19 @@ class PlacementPublisher:
 
     params: PlanningParams
     _publications: dict[RunKey, _Publication] = field(default_factory=dict)
-    _found: dict[RunKey, PipelinePlacement] = field(default_factory=dict)
+    _taken_over: dict[RunKey, PipelinePlacement] = field(default_factory=dict)
 
     def take_over(self, placements: Iterable[PipelinePlacement]) -> None:
         """Others may have written since we wrote: this is all there is now."""
         self._publications.clear()
-        self._found = {
+        self._taken_over = {
             RunKey(each.metadata.namespace or "", each.metadata.name or ""): each
             for each in placements
         }
 
-    def found(self, run: TrackedRun) -> PipelinePlacement | None:
+    def taken_over(self, run: TrackedRun) -> PipelinePlacement | None:
         """What was taken over for a run, once: to be adopted as soon as the run is known."""
-        placement = self._found.pop(run.key, None)
+        placement = self._taken_over.pop(run.key, None)
         if placement is None or placement.spec.workflow_uid != run.observed.uid:
             return None
         return placement
@@ -99,7 +99,7 @@ class PlacementPublisher:
     def forget(self, key: RunKey) -> None:
         """A run is gone."""
         self._publications.pop(key, None)
-        self._found.pop(key, None)
+        self._taken_over.pop(key, None)
 
     def adopt(self, run: TrackedRun, placement: PipelinePlacement) -> None:
         """Go on from what an earlier planner has written of a run; evaluate it before."""

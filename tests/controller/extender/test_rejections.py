@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kfp_placement_controller.extender.rejections import count_rejection
-from kfp_placement_controller.observed.pods import Said
+from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_kube.change import Change
 from tests.controller.extender.known import observed
 
@@ -20,7 +20,9 @@ def counted(scheduler: str) -> float:
 
 def failed(reason: str, scheduler: str = "kfp-placement"):
     pod = observed(node="a", phase="Failed")
-    return dataclasses.replace(pod, failure=Said(reason, "no"), scheduler_name=scheduler)
+    return dataclasses.replace(
+        pod, failure=ReasonAndMessage(reason, "no"), scheduler_name=scheduler
+    )
 
 
 @pytest.mark.parametrize(

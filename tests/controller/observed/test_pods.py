@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, Said
+from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, ReasonAndMessage
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
@@ -165,7 +165,7 @@ def test_a_pod_is_prepared_when_its_containers_may_begin():
 def test_the_scheduler_s_words_are_kept_and_cut():
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     pod = a_pod({"conditions": [said | {"message": "x" * 5000}]})
-    assert pod.unscheduled == Said("Unschedulable", "x" * MAX_MESSAGE_CHARACTERS)
+    assert pod.unscheduled == ReasonAndMessage("Unschedulable", "x" * MAX_MESSAGE_CHARACTERS)
     assert a_pod({"conditions": [said | {"status": "True"}]}).unscheduled is None
 
 
@@ -182,7 +182,7 @@ def test_the_reason_that_says_most_is_kept():
 def test_a_pod_the_kubelet_rejected_says_why():
     rejected = {"reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"}
     pod = a_pod(rejected, phase="Failed")
-    assert pod.failure == Said("OutOfcpu", "Node didn't have enough resource: cpu")
+    assert pod.failure == ReasonAndMessage("OutOfcpu", "Node didn't have enough resource: cpu")
     assert a_pod(phase="Failed").failure is None
 
 

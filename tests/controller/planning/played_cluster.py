@@ -360,8 +360,8 @@ class PlayedCluster:
         match action:
             case StartRound():
                 self.rounds.append(action)
-                found = self.search(recording.counted(action.round))
-                self.coordinator.round_outcome(found, self.now)
+                outcome = self.search(recording.counted(action.round))
+                self.coordinator.round_outcome(outcome, self.now)
             case WritePlacement():
                 self._write(action)
             case Announce(key, _, reason, note, kind):
@@ -379,8 +379,8 @@ class PlayedCluster:
                 self._pod(release.pod.name)["spec"].pop("schedulingGates", None)
                 self._dirty = True
             case ReportDeviation():
-                self.deviations.append(action.found.message)
-                recording.keep("elsewhere", at=self.now, say=action.found.message)
+                self.deviations.append(action.deviation.message)
+                recording.keep("elsewhere", at=self.now, say=action.deviation.message)
             case DeletePod():
                 self.deleted.append(action.pod.name)
                 recording.keep("deleted", at=self.now, pod=action.pod.name)

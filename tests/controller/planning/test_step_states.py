@@ -3,7 +3,7 @@
 import pytest
 
 from kfp_placement_controller.observed.attach_failures import AttachFailure
-from kfp_placement_controller.observed.pods import Said
+from kfp_placement_controller.observed.pods import ReasonAndMessage
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_pods import RunPods, moment
 from kfp_placement_controller.planning.step_states import RunSituation, step_progress, step_statuses
@@ -86,7 +86,7 @@ def test_without_argos_nodes_a_failed_pod_is_the_end_until_another_comes():
 
 
 def test_the_kubelets_words_say_why_a_pod_failed():
-    said = Said("OutOfcpu", "Node didn't have enough resource: cpu")
+    said = ReasonAndMessage("OutOfcpu", "Node didn't have enough resource: cpu")
     failed = executor(node_name="n1", phase="Failed", failure=said)
     found = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="other words"))
     assert found.message == said.message
@@ -166,13 +166,15 @@ def test_a_refused_pod_means_quota():
     ],
 )
 def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
-    found = waits(unscheduled=Said("Unschedulable", message))
+    found = waits(unscheduled=ReasonAndMessage("Unschedulable", message))
     assert (found.what, found.detail) == (what, message)
-    assert waits(unscheduled=Said("SchedulerError", message)) is None
+    assert waits(unscheduled=ReasonAndMessage("SchedulerError", message)) is None
 
 
 def test_a_pod_that_no_node_was_near_enough_for_waits_for_its_limit_whatever_the_scheduler_says():
-    said = Said("Unschedulable", "0/3 nodes are available: 3 node(s) didn't match node affinity")
+    said = ReasonAndMessage(
+        "Unschedulable", "0/3 nodes are available: 3 node(s) didn't match node affinity"
+    )
     found = waits(unscheduled=said, unsatisfiable=True)
     assert (found.what, found.detail) == (WaitingFor.LIMIT, UNSATISFIABLE)
 
