@@ -45,6 +45,7 @@ from kfp_placement_controller.observed.liveness import observe_held_lease
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
@@ -80,8 +81,12 @@ def needs(settings: ExtendSettings) -> list[Need]:
     ]
 
 
-def run(settings: ExtendSettings) -> int:
+def run(settings: ExtendSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
     """Run until we are asked to stop; returns the exit code.
+
+    Args:
+        settings: of the process.
+        sources: where runs come from.
 
     Raises:
         SettingsError: a setting is not what we need.
@@ -89,18 +94,18 @@ def run(settings: ExtendSettings) -> int:
     """
     client = connect(settings)
     check_access(client, needs(settings))
-    asyncio.run(ExtendProcess(settings, client).serve())
+    asyncio.run(ExtendProcess(settings, client, sources).serve())
     return 0
 
 
 class ExtendProcess:
     """What lives as long as the process."""
 
-    def __init__(self, settings: ExtendSettings, client: KubeClient) -> None:
+    def __init__(self, settings: ExtendSettings, client: KubeClient, sources: RunSources) -> None:
         """Connect everything; start nothing."""
         self._settings = settings
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=_now)
-        self._memory = Memory(sources=DEFAULT_SOURCES)
+        self._memory = Memory(sources)
         self._notes = DeviationNotes()
         self._guard = Guard(
             client,
@@ -110,7 +115,7 @@ class ExtendProcess:
             clock=_now,
         )
         self._stopping = threading.Event()
-        self._watchers = self._watching(client)
+        self._watchers = self._watching(client, sources)
         self._answers = Answers(lambda: self._memory.known, self._decided, settings.own_namespace)
 
     async def serve(self) -> None:
@@ -130,7 +135,7 @@ class ExtendProcess:
                 async with _beside(certificates):
                     await stopping.wait()
 
-    def _watching(self, client: KubeClient) -> Sequence[Watcher[Any]]:
+    def _watching(self, client: KubeClient, sources: RunSources) -> Sequence[Watcher[Any]]:
         memory = self._memory
 
         def watch(
@@ -144,7 +149,7 @@ class ExtendProcess:
             watch(POLICIES, read_policy, self._policy_changed),
             watch(CLAIMS, observe_claim, memory.claim_changed),
             watch(PLACEMENTS, read_plan, memory.plan_changed),
-            watch(PODS, DEFAULT_SOURCES.observe_pod, self._pod_changed),
+            watch(PODS, sources.observe_pod, self._pod_changed),
             Watcher(
                 client,
                 LEASES,

@@ -41,6 +41,7 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.placement import Phase
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
@@ -72,56 +73,58 @@ STUCK_SECONDS = 120.0
 MAX_BATCH_SECONDS = 0.1
 """For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
 
-READ: dict[Kind, Callable[[JsonObject], Any]] = {
-    NODES: observe_node,
-    PODS: DEFAULT_SOURCES.observe_pod,
-    CLAIMS: observe_claim,
-    VOLUMES: observe_volume,
-    **{source.kind: source.observe for source in DEFAULT_SOURCES},
-    LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
-    POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
-    NAMESPACES: observe_namespace,
-    EVENTS: observe_attach_failure,
-    PLACEMENT_METADATA: observe_existence,
-}
-"""What is watched, and what is kept of it; of events only those of one reason.
-
-Of our own objects only their being there counts: who deletes one takes a run's plan away.
-"""
-
-NEEDS = (
-    *(Need(kind) for kind in READ),
-    Need(PLACEMENTS, ("get", "create", "patch", "delete")),
-    Need(PLACEMENTS, ("patch",), subresource="status"),
-    Need(POLICIES, ("get", "create")),
-    Need(POLICIES, ("patch",), subresource="status"),
-)
-
 Message = Callable[[Coordinator, datetime], None]
 
 
-def run(settings: PlanSettings) -> int:
+def run(settings: PlanSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code.
+
+    Args:
+        settings: of the process.
+        sources: where runs come from.
 
     Raises:
         SettingsError: there is no way to the API server.
         KubeError: the cluster or our rights will not do.
     """
     client = connect(settings)
-    check_access(client, needs(settings))
-    process = PlanProcess(settings, client)
+    check_access(client, needs(settings, sources))
+    process = PlanProcess(settings, client, sources)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
     return process.run()
 
 
-def needs(settings: PlanSettings) -> tuple[Need, ...]:
+def readers(sources: RunSources) -> dict[Kind, Callable[[JsonObject], Any]]:
+    """What is watched, and what is kept of it; of events only those of one reason.
+
+    Of our own objects only their being there counts: who deletes one takes a run's plan away.
+    """
+    return {
+        NODES: observe_node,
+        PODS: sources.observe_pod,
+        CLAIMS: observe_claim,
+        VOLUMES: observe_volume,
+        **{source.kind: source.observe for source in sources},
+        LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
+        POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
+        NAMESPACES: observe_namespace,
+        EVENTS: observe_attach_failure,
+        PLACEMENT_METADATA: observe_existence,
+    }
+
+
+def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
     """What the process does with the API server."""
     namespace = settings.own_namespace
     opening = (Need(PODS, ("get", "patch")),) if settings.gates else ()
     return (
         *opening,
-        *NEEDS,
+        *(Need(kind) for kind in readers(sources)),
+        Need(PLACEMENTS, ("get", "create", "patch", "delete")),
+        Need(PLACEMENTS, ("patch",), subresource="status"),
+        Need(POLICIES, ("get", "create")),
+        Need(POLICIES, ("patch",), subresource="status"),
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=settings.planner_lease_name),
     )
@@ -146,6 +149,7 @@ class PlanProcess:
         self,
         settings: PlanSettings,
         client: KubeClient,
+        sources: RunSources,
         clock: Callable[[], datetime] = _now,
     ) -> None:
         """Start nothing yet."""
@@ -156,12 +160,14 @@ class PlanProcess:
         self._came_round_at = clock()
         self._caught_up = False
         self.coordinator = Coordinator(
+            sources,
             settings.own_namespace,
             may_gate=settings.gates,
             opt_in=settings.opt_in,
-            sources=DEFAULT_SOURCES,
         )
-        self._watchers = [self._watcher(client, kind) for kind in READ]
+        self._watchers = [
+            self._watcher(client, kind, read) for kind, read in readers(sources).items()
+        ]
         self._watchers.append(self._lease_watcher(client))
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._worker = SearchWorker(self._round_ended)
@@ -217,7 +223,9 @@ class PlanProcess:
             wrong.append("the election thread has ended")
         return "; ".join(wrong)
 
-    def _watcher(self, client: KubeClient, kind: Kind) -> Watcher[Any]:
+    def _watcher(
+        self, client: KubeClient, kind: Kind, read: Callable[[JsonObject], Any]
+    ) -> Watcher[Any]:
         def changed(change: Change[Any]) -> None:
             if kind == POLICIES and change.key[1] == POLICY_NAME:
                 show_policy(change.new)
@@ -227,7 +235,7 @@ class PlanProcess:
         return Watcher(
             client,
             kind,
-            READ[kind],
+            read,
             changed,
             field_selector=ATTACH_FAILED_SELECTOR if events else "",
             listed=lambda: self._inbox.put(_nothing),

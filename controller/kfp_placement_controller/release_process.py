@@ -16,6 +16,7 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
@@ -31,18 +32,24 @@ Say = Callable[[str], None]
 _POD = Place("pod")
 
 
-def run(settings: ReleaseSettings) -> int:
+def run(settings: ReleaseSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
     """Release once; returns the exit code: 1 if a gate could not be taken off.
+
+    Args:
+        settings: whether all gates or only overdue ones, and whether in earnest.
+        sources: read the pods.
 
     Raises:
         SettingsError: there is no way to the API server.
         KubernetesError: no answer, or what everything needs is refused.
     """
     client = connect(settings)
-    return release(client, datetime.now(UTC), print, settings)
+    return release(client, datetime.now(UTC), print, settings, sources)
 
 
-def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings) -> int:
+def release(
+    client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, sources: RunSources
+) -> int:
     """Take gates off; one pod that cannot be freed keeps none of the others waiting.
 
     Args:
@@ -50,6 +57,7 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
         now: the time.
         say: takes a line about what is done.
         settings: whether all gates or only overdue ones, and whether in earnest.
+        sources: read the pods.
 
     Returns:
         The exit code: 1 if a gate could not be taken off.
@@ -73,7 +81,7 @@ def release(client: KubeClient, now: datetime, say: Say, settings: ReleaseSettin
             continue
         try:
             freed += open_gate(client, namespace, name, metadata.get("uid", ""))
-            say(f"freed {namespace}/{name}{_unkept_limit(pod, rules)}")
+            say(f"freed {namespace}/{name}{_unkept_limit(pod, rules, sources)}")
         except (KubernetesError, InputError) as error:
             failed += 1
             say(f"could not free {namespace}/{name}: {error}")
@@ -93,10 +101,10 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
     return policy.spec
 
 
-def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec) -> str:
+def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec, sources: RunSources) -> str:
     """What is to be said of a pod's hard limit: nobody here knows round trips."""
     try:
-        observed = DEFAULT_SOURCES.observe_pod(pod)
+        observed = sources.observe_pod(pod)
     except InputError:
         return ""  # it is freed all the same
     limit = limit_ms(observed, rules)

@@ -14,6 +14,7 @@ import pytest
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.plan_process import PlanProcess
 from kfp_placement_controller.settings import PlanSettings
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controlplane.waiting import wait_until
 
 LEASE = "/leases/kfp-placement-planner"
@@ -101,7 +102,7 @@ def at_work(server: EmptyServer, folder: Path) -> Iterator[PlanProcess]:
     path = folder / "kubeconfig"
     path.write_text(json.dumps(kubeconfig))
     settings = PlanSettings(kubeconfig=path, port=0, address="127.0.0.1")
-    process = PlanProcess(settings, connect(settings))
+    process = PlanProcess(settings, connect(settings), DEFAULT_SOURCES)
     thread = threading.Thread(target=process.run)
     thread.start()
     try:

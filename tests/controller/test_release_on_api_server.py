@@ -8,6 +8,7 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.main import main
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import ReleaseSettings
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import PODS
@@ -80,7 +81,7 @@ def test_by_hand_the_policy_is_paused_and_our_gates_go(
 
 def test_a_dry_run_changes_nothing(client, namespace, pods):
     said: list[str] = []
-    assert release(client, now(), said.append, ReleaseSettings(dry_run=True)) == 0
+    assert release(client, now(), said.append, ReleaseSettings(dry_run=True), DEFAULT_SOURCES) == 0
     assert pods() == HELD
     assert client.get(POLICIES, "default") is None
     assert f"would free {namespace}/a" in said
@@ -95,7 +96,7 @@ def test_overdue_frees_pods_past_the_deadline_only(client, pods, later_seconds, 
     if deadline is not None:
         a_policy(client, gateDeadline=deadline)
     settings = ReleaseSettings(overdue=True)
-    assert release(client, now(later_seconds), lambda line: None, settings) == 0
+    assert release(client, now(later_seconds), lambda line: None, settings, DEFAULT_SOURCES) == 0
     assert pods() == expected
     policy = client.get(POLICIES, "default")
     assert policy is None or not policy["spec"].get("paused")
@@ -106,7 +107,9 @@ def test_it_says_of_which_pods_a_hard_limit_is_not_kept(client, namespace, pods)
     limited["metadata"]["annotations"] = {HINTS_ANNOTATION: '{"v": 1, "maxLatency": "20ms"}'}
     client.create(PODS, limited)
     said: list[str] = []
-    assert release(client, now(70), said.append, ReleaseSettings(overdue=True)) == 0
+    assert (
+        release(client, now(70), said.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
+    )
     assert f"freed {namespace}/near; its limit of 20ms to HOME is not kept" in said
     assert f"freed {namespace}/a" in said
 
@@ -121,7 +124,9 @@ def test_a_policy_that_cannot_be_read_holds_nobody_up(client, pods):
 
     said: list[str] = []
     client.get = refuse
-    assert release(client, now(70), said.append, ReleaseSettings(overdue=True)) == 0
+    assert (
+        release(client, now(70), said.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
+    )
     client.get = get
     assert pods() == FREED
     assert "may not get the policy" in said[0]
@@ -137,7 +142,7 @@ def test_one_pod_that_cannot_be_freed_keeps_no_other_waiting(client, namespace, 
 
     said: list[str] = []
     client.patch = refuse
-    assert release(client, now(), said.append, ReleaseSettings()) == 1
+    assert release(client, now(), said.append, ReleaseSettings(), DEFAULT_SOURCES) == 1
     assert pods() == {**FREED, "a": [OURS]}
     assert said[-1] == "1 gates taken off, 1 failed"
 

@@ -15,6 +15,7 @@ from kfp_placement_controller.settings import (
     ReleaseSettings,
     Settings,
 )
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_kube.access import check_access
 from tests.controlplane import housekeeping, objects
@@ -177,7 +178,7 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
     ("name", "needs"),
     [
         ("scheduler", extend_process.needs(ExtendSettings())),
-        ("plan", plan_process.needs(PlanSettings(gates=True))),
+        ("plan", plan_process.needs(PlanSettings(gates=True), DEFAULT_SOURCES)),
     ],
 )
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):
@@ -338,7 +339,9 @@ def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, in
     client = connect(Settings(kubeconfig=kubeconfig))
     later = datetime.now(UTC) + timedelta(minutes=2)
     said: list[str] = []
-    assert release(client, later, said.append, ReleaseSettings(overdue=True)) == 0, said
+    assert (
+        release(client, later, said.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
+    ), said
     assert f"freed {namespace}/p" in said
     found = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
     assert "schedulingGates" not in found["spec"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -104,6 +103,7 @@ class Knowledge:
     """Everything the extender knows.
 
     Attributes:
+        sources: say which run and step a pod is of.
         policy: the policy `default`; None = there is none, and its defaults hold.
         plans: of all runs.
         nodes: by name.
@@ -116,9 +116,9 @@ class Knowledge:
         places: places, lower case, to which any node states a round trip.
         claim_nodes: claim -> nodes where pods that have not ended mount it.
         shared_claims: claims that several nodes may mount at a time.
-        sources: say which run and step a pod is of.
     """
 
+    sources: RunSources
     policy: PlacementPolicy | None = None
     plans: Mapping[RunKey, KnownPlan] = field(default_factory=dict)
     nodes: Mapping[str, KnownNode] = field(default_factory=dict)
@@ -131,7 +131,6 @@ class Knowledge:
     places: frozenset[str] = frozenset()
     claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
     shared_claims: frozenset[ClaimKey] = frozenset()
-    sources: RunSources = DEFAULT_SOURCES
 
     @property
     def rules(self) -> PlacementPolicySpec:

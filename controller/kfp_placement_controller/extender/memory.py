@@ -22,7 +22,6 @@ from kfp_placement_controller.extender.knowledge import (
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import (
@@ -97,14 +96,14 @@ class Memory:
 
     def __init__(
         self,
+        sources: RunSources,
         clock: Callable[[], float] = time.monotonic,
-        sources: RunSources = DEFAULT_SOURCES,
     ) -> None:
         """Know nothing.
 
         Args:
-            clock: seconds that never go back.
             sources: say which run and step a pod is of.
+            clock: seconds that never go back.
         """
         self.known = Knowledge(sources=sources)
         self._clock = clock

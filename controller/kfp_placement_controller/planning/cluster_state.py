@@ -23,17 +23,17 @@ class ClusterState:
     """What is known of the cluster besides runs.
 
     Attributes:
+        load: room that pods take.
         nodes, volumes: by name.
         claims: by namespace and name.
         locations: by object name.
-        load: room that pods take.
     """
 
+    load: Load
     nodes: dict[str, ObservedNode] = field(default_factory=dict)
     claims: dict[ClaimKey, ObservedClaim] = field(default_factory=dict)
     volumes: dict[str, ObservedVolume] = field(default_factory=dict)
     locations: dict[str, StatedPlace] = field(default_factory=dict)
-    load: Load = field(default_factory=Load)
 
     def snapshot(self, planned: Container[RunKey], namespaces: Container[str]) -> Cluster:
         """The cluster for the engine.

@@ -40,7 +40,6 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import (
     POLICY_NAME,
@@ -60,6 +59,7 @@ class Coordinator:
     """All that is known, and what follows from it.
 
     Attributes:
+        sources: where runs come from.
         own_namespace: the controller's.
         params: times and thresholds.
         policy: in force.
@@ -67,9 +67,9 @@ class Coordinator:
         learned: overheads seen.
         may_gate: whether we may take gates off, so that pods may be gated at all.
         opt_in: whether only namespaces that ask for it are planned.
-        sources: where runs come from.
     """
 
+    sources: RunSources
     own_namespace: str = ""
     params: PlanningParams = field(default_factory=PlanningParams)
     policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
@@ -77,13 +77,12 @@ class Coordinator:
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
     opt_in: bool = False
-    sources: RunSources = DEFAULT_SOURCES
 
     def __post_init__(self) -> None:
         """Make the parts."""
-        self.cluster = ClusterState(load=Load(self.sources))
+        self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
-            lambda: self.policy, self.own_namespace, self.opt_in, sources=self.sources
+            lambda: self.policy, self.sources, self.own_namespace, self.opt_in
         )
         self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
         self.reactions = Reactions(self.registry, self.cluster, self.planner)
@@ -91,7 +90,7 @@ class Coordinator:
         self.gates = GateController(self.registry, self.cluster, self.params.retry_seconds)
         self.deviations = DeviationWatch(self.registry, self.cluster)
         self.publisher = PlacementPublisher(self.params)
-        self.guard = Guard(self.params.retry_seconds, self.may_gate, self.sources)
+        self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self._evaluated_at: datetime | None = None
         self._gone: list[RunKey] = []
         self._policy_status = PlacementPolicyStatus()

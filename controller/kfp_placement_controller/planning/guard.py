@@ -12,7 +12,6 @@ from kfp_placement_controller.observed.liveness import (
 )
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 
@@ -22,7 +21,7 @@ def stranded_pods(
     age_seconds: float,
     policy: PlacementPolicySpec,
     now: datetime,
-    sources: RunSources = DEFAULT_SOURCES,
+    sources: RunSources,
 ) -> list[ObservedPod]:
     """Pods that wait for a dead scheduler and are to be deleted: their runs make them again.
 
@@ -64,14 +63,14 @@ class Guard:
 
     Attributes:
         retry_seconds: between two tries of the same.
-        may_gate: whether we may take gates off.
         sources: say which run a pod is of.
+        may_gate: whether we may take gates off.
         lease: of our scheduler.
     """
 
     retry_seconds: float
+    sources: RunSources
     may_gate: bool = True
-    sources: RunSources = DEFAULT_SOURCES
     lease: LeaseWatch = field(default_factory=LeaseWatch)
     _said_at: datetime | None = None
     _deleted_at: dict[str, datetime] = field(default_factory=dict)

@@ -7,7 +7,6 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, subtract_from, with_pod
@@ -42,7 +41,7 @@ class NodeLoad:
 class Load:
     """The room that bound pods take."""
 
-    def __init__(self, sources: RunSources = DEFAULT_SOURCES) -> None:
+    def __init__(self, sources: RunSources) -> None:
         """Nothing is taken.
 
         Args:

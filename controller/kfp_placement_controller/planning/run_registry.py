@@ -9,7 +9,6 @@ from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_reading import RunReading, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
 from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
-from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
@@ -57,22 +56,22 @@ class RunRegistry:
     Attributes:
         runs: by namespace and name.
         open: those that are not over and done with.
+        sources: say which run a pod is of.
         own_namespace: the controller's.
         opt_in: whether only namespaces that ask for it take part, or all but those that refuse.
         enabled: what namespaces say of that by their label; "" = nothing.
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
-        sources: say which run a pod is of.
     """
 
     policy: Callable[[], PlacementPolicySpec]
+    sources: RunSources
     own_namespace: str = ""
     opt_in: bool = False
     runs: dict[RunKey, TrackedRun] = field(default_factory=dict)
     open: OpenRuns = field(default_factory=OpenRuns)
     enabled: dict[str, str] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
-    sources: RunSources = DEFAULT_SOURCES
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:

@@ -56,7 +56,9 @@ class Scene:
         self.nodes: dict[str, KnownNode] = {}
         self.guard = Guard(
             self.server,  # type: ignore[arg-type]
-            lambda: Knowledge(policy=read_policy(self.server.policy), nodes=self.nodes),
+            lambda: Knowledge(
+                DEFAULT_SOURCES, policy=read_policy(self.server.policy), nodes=self.nodes
+            ),
             scheduler_lease=SCHEDULER,
             planner_lease=PLANNER,
             clock=lambda: self.now,

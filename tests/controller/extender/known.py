@@ -180,7 +180,7 @@ class Cluster:
 
     def __init__(self, *nodes: str) -> None:
         self.now = 1000.0
-        self.memory = Memory(clock=lambda: self.now)
+        self.memory = Memory(DEFAULT_SOURCES, clock=lambda: self.now)
         self._pods: dict[tuple[str, str], ObservedPod] = {}
         for name in nodes:
             self.node(name)

@@ -38,7 +38,7 @@ def recorded_pod() -> dict[str, Any]:
 
 def filled(pod: dict[str, Any], rng: random.Random) -> Memory:
     """A memory of a large cluster."""
-    memory = Memory()
+    memory = Memory(DEFAULT_SOURCES)
     for name in NAMES:
         labels = {"HOME-EDGE": f"{rng.random() * 50:.3f}", "kubernetes.io/hostname": name}
         node = read_bare_node(node_object(name, labels))

@@ -22,6 +22,7 @@ from kfp_placement_controller.extender.app import (
     webhook_application,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.known import Cluster, pod_object
 from tests.controlplane.certificates import CertificateAuthority
 from tests.controlplane.ports import LOOPBACK
@@ -156,7 +157,7 @@ def test_the_webhook_uses_renewed_certificates(tmp_path):
 
     async def ask(authority):
         trusted = ssl.create_default_context(cafile=authority.certificate)
-        answers = Answers(Knowledge, lambda *_: None)
+        answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
         application = webhook_application(answers, lambda: True)
         async with serving(application, files.context, trusted) as post:
             return await post("/mutate", review)

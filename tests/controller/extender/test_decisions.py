@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.decisions import CANDIDATES, DecisionReason
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.known import (
     WORKFLOW,
     Cluster,
@@ -387,7 +388,7 @@ def test_answers_are_sound_whatever_is_known(cluster, pod, offered):
 
 @given(pods, st.lists(names, unique=True))
 def test_who_knows_nothing_changes_nothing(pod, offered):
-    assert filter_nodes(Knowledge(), pod, offered).nodes == tuple(offered)
+    assert filter_nodes(Knowledge(DEFAULT_SOURCES), pod, offered).nodes == tuple(offered)
 
 
 def test_a_bound_pod_is_found_by_the_same_names():

@@ -11,6 +11,7 @@ import pytest
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.app import CertificateFiles
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from tests.controller.admission_cases import CASES, OURS, READY, STOCK, AdmissionCase
 from tests.controlplane.certificates import CertificateAuthority
@@ -34,7 +35,7 @@ class Webhook:
     """
 
     def __init__(self, files: CertificateFiles) -> None:
-        self.known = Knowledge()
+        self.known = Knowledge(DEFAULT_SOURCES)
         answers = Answers(lambda: self.known, lambda *_: None)
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -76,7 +77,7 @@ class Webhook:
         if case.policy is not None:
             found = {"spec": dict(case.policy), "status": dict(case.status)}
             policy = read_resource(PlacementPolicy, found)
-        self.known = Knowledge(policy=policy)
+        self.known = Knowledge(DEFAULT_SOURCES, policy=policy)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from kfp_placement_controller.observed.liveness import (
     scheduler_finding,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
@@ -30,10 +31,10 @@ def a_lease(holder: str | None = "one", renewed: str | None = FIRST, **spec: Any
 def both_say(*leases: dict[str, Any] | None) -> list[str]:
     """What `plan` and `extend` find of our scheduler after each of these, a second apart."""
     now, seen = [START], None
-    coordinator = Coordinator()
+    coordinator = Coordinator(DEFAULT_SOURCES)
     guard = Guard(
         None,  # type: ignore[arg-type]
-        Knowledge,
+        lambda: Knowledge(DEFAULT_SOURCES),
         scheduler_lease="scheduler",
         planner_lease="planner",
         clock=lambda: now[0],

@@ -78,7 +78,7 @@ class PlayedCluster:
         gated: bool = False,
         record: bool = False,
     ) -> None:
-        self.coordinator = coordinator or Coordinator()
+        self.coordinator = coordinator or Coordinator(DEFAULT_SOURCES)
         self.now = START
         self.placements: dict[tuple[str, str], PipelinePlacement] = {}
         self.writes: list[WritePlacement] = []

@@ -9,9 +9,11 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import Cause, Release
+from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WorkflowIndex
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
@@ -32,13 +34,13 @@ class Scene:
     def __init__(self, *, leads: bool = True, **policy) -> None:
         self.policy = a_policy(**policy)
         self.leads = leads
-        self.cluster = ClusterState()
+        self.cluster = ClusterState(Load(DEFAULT_SOURCES))
         for name in ("a", "b"):
             self.cluster.nodes[name] = ObservedNode(a_node(name), ())
         graph = a_run(a_step("work"))
         self.run = TrackedRun(a_workflow(), RunReading(graph, WorkflowIndex(graph, "run"), {}))
         self.plan_on("a")
-        registry = RunRegistry(lambda: self.policy, runs={self.run.key: self.run})
+        registry = RunRegistry(lambda: self.policy, DEFAULT_SOURCES, runs={self.run.key: self.run})
         self.watch = DeviationWatch(registry, self.cluster)
         self.seen: ObservedPod | None = None
 

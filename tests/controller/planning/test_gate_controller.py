@@ -4,7 +4,9 @@ from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Cause
+from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources import Location
 from tests.controller.planning.builders import a_pod, a_policy, after
@@ -19,7 +21,10 @@ def a_gate_controller(limit_ms=20.0, **round_trips):
         name: ObservedNode(a_node(name, labels={"HOME-EDGE": trip}), ())
         for name, trip in round_trips.items()
     }
-    keeper = GateController(RunRegistry(lambda: POLICY), ClusterState(nodes=nodes))
+    keeper = GateController(
+        RunRegistry(lambda: POLICY, DEFAULT_SOURCES),
+        ClusterState(Load(DEFAULT_SOURCES), nodes=nodes),
+    )
     limited = a_pod("limited", location="home-edge", max_latency_ms=limit_ms, gates=(PLAN_GATE,))
     keeper.pod_changed(None, limited)
     return keeper

@@ -7,6 +7,7 @@ import pytest
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
 from kfp_placement_controller.planning.guard import Guard, stranded_pods
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
 from kfp_placement_engine.contract.resources import Condition
 from tests.controller.planning.builders import a_pod, a_policy, after
@@ -48,7 +49,7 @@ def renewed(clock):
 
 
 def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
-    guard = Guard(retry_seconds=2.0, may_gate=False)
+    guard = Guard(retry_seconds=2.0, sources=DEFAULT_SOURCES, may_gate=False)
     found = said(guard, 0)
     assert flags(found)["gatesReady"] is False
     assert "NotInstalled" in [each.reason for action in found for each in action.findings]
@@ -83,7 +84,7 @@ def test_a_lease_never_seen_is_as_old_as_our_asking():
 
 
 def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
-    guard = Guard(2.0)
+    guard = Guard(2.0, DEFAULT_SOURCES)
     assert flags(said(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
     guard.lease.observe(renewed("06:00:00"), after(7))
     assert flags(said(guard, 7)) == {"gatesReady": True}
@@ -95,7 +96,7 @@ def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
 
 
 def test_a_planner_without_gates_takes_back_that_none_leads():
-    guard = Guard(2.0, may_gate=False)
+    guard = Guard(2.0, DEFAULT_SOURCES, may_gate=False)
     dead = a_status(SchedulerReady="NoLease", GatesReady="NoPlanner")
     assert said(guard, 0, dead)
     alive = a_status(SchedulerReady="NoLease", GatesReady="NotInstalled")
@@ -103,14 +104,14 @@ def test_a_planner_without_gates_takes_back_that_none_leads():
 
 
 def test_what_is_not_taken_over_is_said_again_but_not_at_once():
-    guard = Guard(2.0)
+    guard = Guard(2.0, DEFAULT_SOURCES)
     assert said(guard, 0)
     assert said(guard, 1.9) == []
     assert said(guard, 2.0)
 
 
 def test_the_policy_says_when_a_lease_is_stale():
-    guard = Guard(2.0)
+    guard = Guard(2.0, DEFAULT_SOURCES)
     guard.lease.observe(renewed("06:00:00"), after(-2))
     guard.lease.observe(renewed("07:00:00"), after(0))
     policy = a_policy(schedulerStaleAfter="30s")
@@ -118,7 +119,7 @@ def test_the_policy_says_when_a_lease_is_stale():
 
 
 def stranded(seconds=100.0, age=1000.0, **fields):
-    return stranded_pods([a_pod(**fields)], age, POLICY, after(seconds))
+    return stranded_pods([a_pod(**fields)], age, POLICY, after(seconds), DEFAULT_SOURCES)
 
 
 def test_a_pod_of_a_dead_scheduler_is_deleted_after_its_deadline():
@@ -149,7 +150,7 @@ def test_nobody_elses_pods_are_touched(fields):
 @pytest.mark.parametrize("was_seen", [True, False])
 def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
     """It gives its Lease back, and pods that wait for room are older than their deadline."""
-    guard, pod = Guard(2.0), a_pod()
+    guard, pod = Guard(2.0, DEFAULT_SOURCES), a_pod()
     if was_seen:
         guard.lease.observe(renewed("07:00:00"), after(100))
         guard.lease.observe(None, after(100))
@@ -163,7 +164,7 @@ def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
 
 
 def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
-    guard, pod = Guard(2.0), a_pod()
+    guard, pod = Guard(2.0, DEFAULT_SOURCES), a_pod()
     guard.lease.observe(renewed("07:00:00"), after(0))
     guard.lease.observe(None, after(0))
     ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")

@@ -7,6 +7,7 @@ import pytest
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
 from kfp_placement_controller.planning.tracked_run import HoldWatch
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.step_state import ENDED_STATES
 from tests.controller.planning.builders import a_policy, a_workflow, after
 from tests.controller.planning.played_cluster import PlayedCluster
@@ -24,7 +25,7 @@ HOLDS = ("suspended", "Pending", "")
 def a_small_cluster(*, gated):
     policy = a_policy(actuator="gates" if gated else "extender")
     node = node_object("n0", allocatable={"cpu": "1"})
-    return PlayedCluster(node, coordinator=Coordinator(policy=policy), gated=gated)
+    return PlayedCluster(node, coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=gated)
 
 
 def submit_held(cluster, how):

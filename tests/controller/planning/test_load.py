@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.load import Load
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from tests.controller.planning.builders import a_pod
 
 
 def test_a_planned_run_is_no_load():
-    load = Load()
+    load = Load(DEFAULT_SOURCES)
     load.change(None, a_pod("a", node_name="n1", workflow="mine", requests={"cpu": 5}))
     load.change(None, a_pod("b", node_name="n1", workflow="", requests={"cpu": 7, "gpu": 1}))
     assert load.by_node({RunKey("team", "mine")})["n1"].used == {"cpu": 7, "gpu": 1, "pods": 1}
@@ -20,13 +21,13 @@ def test_a_planned_run_is_no_load():
 
 
 def test_pods_without_a_workflow_count_whatever_is_planned():
-    load = Load()
+    load = Load(DEFAULT_SOURCES)
     load.change(None, a_pod("b", node_name="n1", workflow=""))
     assert load.by_node({RunKey("team", "")})["n1"].used["pods"] == 1
 
 
 def test_who_mounts_a_claim_where():
-    load = Load()
+    load = Load(DEFAULT_SOURCES)
     pod = a_pod("a", node_name="n1", claims=("data",))
     load.change(None, pod)
     assert set(load.claim_users(ClaimKey("team", "data"))) == {"n1"}
@@ -47,7 +48,7 @@ CHANGES = st.lists(
 
 @given(CHANGES)
 def test_the_sums_are_those_of_the_pods_there_are(changes):
-    load, pods = Load(), dict[str, ObservedPod | None]()
+    load, pods = Load(DEFAULT_SOURCES), dict[str, ObservedPod | None]()
     for name, node, phase, cpu in changes:
         new = None
         if phase is not None:

@@ -8,15 +8,16 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.memory import Memory, read_bare_node, read_plan
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
-from kfp_placement_controller.planning.actions import Action, WritePlacement
+from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources.argo import WORKFLOW_LABEL, ArgoSource
 from kfp_placement_controller.sources.source import (
@@ -29,6 +30,7 @@ from kfp_placement_controller.sources.source import (
     StepIndex,
 )
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
+from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState
@@ -42,13 +44,11 @@ from kfp_placement_engine.readers.run_outcomes import (
 )
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NODES, PODS, Kind
+from tests.controller.memory_placements import MemoryPlacements
 from tests.controller.planning.builders import a_policy
 from tests.support.builders import a_step
 from tests.support.kubernetes import node_object
 from tests.support.placements import planned_nodes
-
-if TYPE_CHECKING:
-    from kfp_placement_engine.contract.resources import PipelinePlacement
 
 BATCHES = Kind("batches.example.org/v1", "batches", "Batch")
 BATCH = "example.org/batch"
@@ -158,15 +158,27 @@ def a_batch_pod(step: str, node: str = "", **times: str) -> Json:
     }
 
 
+class Nobody:
+    """Takes events and rounds."""
+
+    def record(self, *arguments: object, **options: object) -> None:
+        """Said to nobody."""
+
+    submit = record
+
+
 class Plane:
-    """A coordinator and an extender that know batches, and two nodes."""
+    """A coordinator, what writes for it, and an extender, that know batches; and two nodes."""
 
     def __init__(self) -> None:
         self.now = START
-        self.coordinator = Coordinator(policy=a_policy(), sources=SOURCES)
+        self.coordinator = Coordinator(SOURCES, policy=a_policy())
         self.coordinator.lead(1, [], START)
-        self.memory = Memory(clock=lambda: 0.0, sources=SOURCES)
-        self.placements: list[PipelinePlacement] = []
+        self.memory = Memory(SOURCES, clock=lambda: 0.0)
+        self.api = MemoryPlacements()
+        api: Any = self.api
+        nobody: Any = Nobody()
+        self.runner = ActionRunner(api, nobody, nobody, lambda: self.now)
         for name in ("n0", "n1"):
             raw = node_object(name)
             self.coordinator.handle(NODES, Change(("", name), None, observe_node(raw)), START)
@@ -187,12 +199,18 @@ class Plane:
         self.now += timedelta(seconds=seconds)
         actions = self.coordinator.tick(self.now)
         for action in actions:
+            if not isinstance(action, SayFindings):
+                self.runner.run(action, self.coordinator)
             if isinstance(action, WritePlacement):
-                self.coordinator.written(action, self.now)
-                self.placements.append(action.placement)
-                plan = read_plan(action.placement.to_object())
+                plan = read_plan(self.api.objects[action.key])
                 self.memory.plan_changed(Change(action.key, None, plan))
         return actions
+
+    @property
+    def placement(self) -> PipelinePlacement:
+        """The only placement, as it is stored."""
+        (raw,) = self.api.objects.values()
+        return read_resource(PipelinePlacement, raw)
 
     def asked(self, pod: Json) -> list[str]:
         """The nodes that the extender leaves for a pod."""
@@ -203,7 +221,7 @@ class Plane:
 
     def states(self) -> dict[str, str]:
         """State of every step, as last written."""
-        placement = self.placements[-1]
+        placement = self.placement
         rows = zip(placement.planned_rows().rows, placement.state_rows().rows, strict=True)
         return {plan.name: state.state for plan, state in rows if plan and state}
 
@@ -218,7 +236,7 @@ def plane() -> Plane:
 
 
 def test_an_object_becomes_a_plan_that_it_owns(plane):
-    (placement,) = plane.placements
+    placement = plane.placement
     (owner,) = placement.metadata.owner_references
     assert (owner.api_version, owner.kind, owner.name, owner.uid) == (
         "batches.example.org/v1",
@@ -233,7 +251,7 @@ def test_an_object_becomes_a_plan_that_it_owns(plane):
 
 
 def test_the_extender_answers_by_the_plan_of_the_pods_step(plane):
-    planned = planned_nodes(plane.placements[-1])
+    planned = planned_nodes(plane.placement)
     for step in ("load", "train"):
         assert plane.asked(a_batch_pod(step)) == [planned[step]]
     assert plane.asked(a_batch_pod("unknown")) == ["n0", "n1"]
@@ -253,13 +271,13 @@ def test_the_object_says_what_became_of_the_others(plane):
     plane.batch(a_batch(done=["load", "train"], ended=True))
     plane.tick()
     assert plane.states() == {"load": "succeeded", "train": "succeeded"}
-    assert plane.placements[-1].status.phase == "Succeeded"
+    assert plane.placement.status.phase == "Succeeded"
 
 
 def test_what_holds_a_run_back_is_said_in_the_source_s_words(plane):
     plane.batch(a_batch(held="the batch waits for its turn"))
     plane.tick()
-    (planned,) = (each for each in plane.placements[-1].status.conditions if each.type == "Planned")
+    (planned,) = (each for each in plane.placement.status.conditions if each.type == "Planned")
     assert planned.reason == "Suspended"
     assert planned.message.endswith("the batch waits for its turn")
 
