@@ -21,7 +21,7 @@ from kfp_placement_controller.observed.liveness import (
     LeaseWatch,
     gates_finding,
     scheduler_finding,
-    unsaid,
+    unpublished,
 )
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_engine.contract.gates import Pin
@@ -73,7 +73,7 @@ class Guard:
                 watch.observe(change.new, self._clock())
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
-        """A pod, which may bear our gate."""
+        """A pod, which may have our gate."""
         with self._lock:
             if change.new is not None and PLAN_GATE in change.new.gates:
                 self._gated[change.key] = change.new
@@ -103,7 +103,7 @@ class Guard:
         stale_seconds = known.rules.scheduler_stale_after_seconds
         if not planner.held or planner_age_seconds > stale_seconds:
             findings.append(gates_finding(leads=False))
-        return unsaid(findings, None if known.policy is None else known.policy.status)
+        return unpublished(findings, None if known.policy is None else known.policy.status)
 
     def overdue(self, now: datetime) -> list[ObservedPod]:
         """Pods whose gate should have come off."""

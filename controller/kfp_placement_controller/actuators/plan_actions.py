@@ -78,7 +78,7 @@ class ActionRunner:
         return max(epochs, default=-1)
 
     def read_placements(self) -> list[PipelinePlacement]:
-        """All placements as they are now; what cannot be read is left out, to be written anew.
+        """All placements as they are now; what cannot be read is left out, to be written again.
 
         Raises:
             KubernetesError: refused, or no answer.
@@ -131,7 +131,7 @@ class ActionRunner:
             _LOG.warning("%s", error)
             coordinator.follow()
         except NotFoundError as error:
-            # The run is gone, or somebody has deleted the object: then it is made anew.
+            # The run is gone, or somebody has deleted the object: then it is made again.
             self._known.pop(write.key, None)
             coordinator.write_failed(write, str(error), self._clock())
         except (KubernetesError, InputError) as error:
@@ -140,7 +140,7 @@ class ActionRunner:
             coordinator.written(write, self._clock())
 
     def _attempt(self, action: OpenGate | DeletePod | SayFindings) -> None:
-        """Write; what fails is decided anew with the next look."""
+        """Write; what fails is decided again at the next evaluation."""
         try:
             match action:
                 case OpenGate():

@@ -1,6 +1,6 @@
 """Two schedulers and one room: ours lets the pods of others go first.
 
-Both wait for the same thing, the end of a pod, and would book its room within milliseconds of each
+Both wait for the same thing, the end of a pod, and would take its room within milliseconds of each
 other; the kubelet then fails one of the two pods for good. So where pods of another scheduler may
 want the room that we are about to give away, the answer is held back until that scheduler has had
 its turn, and is then given from what has become of the room. A moment suffices, and it passes:

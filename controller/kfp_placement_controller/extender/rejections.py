@@ -1,4 +1,4 @@
-"""Counts pods that the kubelet refused because their room had been taken: booked twice."""
+"""Counts pods that the kubelet refused because two schedulers had given away the same room."""
 
 from kfp_placement_controller.metrics import PODS_REJECTED
 from kfp_placement_controller.observed.pods import ObservedPod
@@ -16,8 +16,8 @@ for _scheduler in ("ours", "another"):
 def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...]) -> None:
     """Count a pod when it turns out to have been refused.
 
-    Two schedulers that share nodes can book the same room; headroom makes it rare, gates make it
-    impossible.
+    Two schedulers that share nodes can give away the same room; headroom makes it rare, gates
+    make it impossible.
 
     Args:
         change: of any pod.

@@ -57,7 +57,7 @@ def hard_limit(
     """Where a pod may go; None = there is no limit.
 
     So it is too where no node states a round trip to its location, and while placement is paused,
-    when pods go as if we were not there. A host label that a node beyond the limit bears as well
+    when pods go as if we were not there. A host label that a node beyond the limit has as well
     names nobody.
 
     Args:

@@ -78,7 +78,7 @@ class LeaseWatch:
         return (now - self._changed_at).total_seconds()
 
 
-def unsaid(
+def unpublished(
     findings: Iterable[PolicyFinding], status: PlacementPolicyStatus | None
 ) -> list[PolicyFinding]:
     """Findings whose flag or reason the policy's status does not show yet; None = it has none."""

@@ -71,7 +71,7 @@ class DeletePod:
 
 @dataclass(frozen=True)
 class SayFindings:
-    """Say in the policy's status what was found."""
+    """Write findings into the policy's status."""
 
     findings: Sequence[PolicyFinding]
 

@@ -70,7 +70,7 @@ PlacedT = TypeVar("PlacedT", QueuedStep, Occupied)
 
 @dataclass(frozen=True)
 class GatedPod:
-    """A pod that bears our gate.
+    """A pod that has our gate.
 
     Attributes:
         pod: as observed.

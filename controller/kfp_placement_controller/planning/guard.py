@@ -8,7 +8,7 @@ from kfp_placement_controller.observed.liveness import (
     LeaseWatch,
     gates_finding,
     scheduler_finding,
-    unsaid,
+    unpublished,
 )
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import DeletePod, SayFindings
@@ -72,7 +72,7 @@ class Guard:
     sources: RunSources
     may_gate: bool = True
     lease: LeaseWatch = field(default_factory=LeaseWatch)
-    _said_at: datetime | None = None
+    _published_at: datetime | None = None
     _deleted_at: dict[str, datetime] = field(default_factory=dict)
 
     def due(
@@ -82,7 +82,7 @@ class Guard:
         pods: Iterable[ObservedPod],
         now: datetime,
     ) -> list[SayFindings | DeletePod]:
-        """What is to be said and done now; of the planner that leads.
+        """What is to be published and done now; of the planner that leads.
 
         Args:
             policy: in force.
@@ -95,8 +95,8 @@ class Guard:
         gates = gates_finding(leads=True, installed=self.may_gate)
         findings = tuple(each for each in (alive, gates) if each is not None)
         actions: list[SayFindings | DeletePod] = []
-        if unsaid(findings, status) and self._may(self._said_at, now):
-            self._said_at = now
+        if unpublished(findings, status) and self._may(self._published_at, now):
+            self._published_at = now
             actions.append(SayFindings(findings))
         stranded = stranded_pods(pods, age, policy, now, self.sources)
         uids = {pod.uid for pod in stranded}
