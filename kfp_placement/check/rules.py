@@ -249,5 +249,5 @@ def _on_cluster(request: PlanRequest) -> Iterator[Finding]:
     tasks = {step.name: step.task for step in run.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
-    told = (notice for notice in plan.notices if notice.code not in _SAID_BETTER)
-    yield from _with_hard_limits(run, told)
+    notices = (notice for notice in plan.notices if notice.code not in _SAID_BETTER)
+    yield from _with_hard_limits(run, notices)

@@ -37,5 +37,5 @@ def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
 
 def candidates(runs: Sequence[RunKey]) -> str:
     """Namespaces and names of runs, for whoever must choose one."""
-    told = ", ".join(f"{shown(space, 63)}/{shown(name, 120)}" for space, name in runs[:_SHOWN])
-    return told + (", ..." if len(runs) > _SHOWN else "")
+    names = ", ".join(f"{shown(space, 63)}/{shown(name, 120)}" for space, name in runs[:_SHOWN])
+    return names + (", ..." if len(runs) > _SHOWN else "")

@@ -59,18 +59,17 @@ def _why_off(raw: Mapping[str, Any] | None) -> str:
     else:
         ready = status and status.scheduler_ready
         kind, what = "SchedulerReady", "our scheduler is not alive"
-    said = None if status is None else status.condition(kind)
+    condition = None if status is None else status.condition(kind)
     if ready:
         return _no_planner(status.condition(_GATES_READY)) if status is not None else ""
-    return sentence(f"{what}, new pods go to the default scheduler{_since(said)}")
+    return sentence(f"{what}, new pods go to the default scheduler{_since(condition)}")
 
 
-def _no_planner(said: Condition | None) -> str:
+def _no_planner(condition: Condition | None) -> str:
     """Under the extender pods are placed without a planner too, new runs by no plan."""
-    if said is None or said.status != "False" or said.reason != _NO_PLANNER:
+    if condition is None or condition.status != "False" or condition.reason != _NO_PLANNER:
         return ""
-    since = f"since {moment_text(said.last_transition_time)} ({said.reason}): {said.message}"
-    return sentence(f"no planner is alive, new runs get no plan {since}")
+    return sentence(f"no planner is alive, new runs get no plan{_since(condition)}")
 
 
 def _since(condition: Condition | None) -> str:

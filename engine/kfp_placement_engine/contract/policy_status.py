@@ -88,8 +88,8 @@ def _is_news(stored: StoredStatus, finding: PolicyFinding) -> bool:
     condition = stored.conditions.get(finding.condition)
     if condition is None:
         return True
-    said = condition.get("status"), condition.get("reason")
-    if said != (str(finding.holds), finding.reason):
+    stored_state = condition.get("status"), condition.get("reason")
+    if stored_state != (str(finding.holds), finding.reason):
         return True
     return bool(finding.flag) and stored.status.get(finding.flag) is not finding.holds
 

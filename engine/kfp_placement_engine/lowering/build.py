@@ -54,7 +54,7 @@ def lower_runs(
     volumes = volume_rules(runs, cluster)
     parts = _parts(runs, cluster, options, activities, volumes)
     problem = _problem(parts)
-    told = (
+    notices = (
         *parts.classes.notices,
         *volumes.notices,
         *parts.genes.notices,
@@ -67,7 +67,7 @@ def lower_runs(
         shapes=parts.classes.shapes,
         tables=parts.tables,
         volumes=volumes,
-        notices=told,
+        notices=notices,
     )
 
 

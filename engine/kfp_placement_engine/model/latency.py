@@ -111,8 +111,8 @@ def latency_rule(
     """
     nearest, limited = is_ruled(step.type, ruled_types), step.max_latency_ms is not None
     if not step.location:
-        told = "a maximum latency is given but no location, so it cannot hold; give OurLocation"
-        return LatencyRule(), Notice("no-location", told, step.task) if limited else None
+        message = "a maximum latency is given but no location, so it cannot hold; give OurLocation"
+        return LatencyRule(), Notice("no-location", message, step.task) if limited else None
     if not nearest and not limited:
         return LatencyRule(), None
     if latencies_to(step.location, cluster.latencies):

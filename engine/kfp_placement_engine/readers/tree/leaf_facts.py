@@ -164,8 +164,8 @@ def _no_text_warnings(
 ) -> Iterator[tuple[str, str]]:
     for key, expression in expressions.items():
         if isinstance(expression, Constant) and not isinstance(expression.value, str):
-            said = f"its {what} {key:.80} = {expression.value!r:.80} is no text"
-            yield "invalid-label", f"{said}: KFP will refuse the package; put the value in quotes"
+            entry = f"its {what} {key:.80} = {expression.value!r:.80} is no text"
+            yield "invalid-label", f"{entry}: KFP will refuse the package; put the value in quotes"
 
 
 def _hints(annotations: Mapping[str, str], warnings: list[tuple[str, str]]) -> StepHints:
