@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.keys import LOCATION_NAMES, PLACEMENT_NAMES, POLICY_NAMES
 from kfp_placement_kube.kinds import Kind
 
-PLACEMENTS = Kind(API_VERSION, "pipelineplacements", "PipelinePlacement")
+PLACEMENTS = Kind(*PLACEMENT_NAMES)
 PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
-POLICIES = Kind(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
-LOCATIONS = Kind(API_VERSION, "locations", "Location", namespaced=False)
+POLICIES = Kind(*POLICY_NAMES)
+LOCATIONS = Kind(*LOCATION_NAMES)

@@ -22,7 +22,7 @@ from kfp_placement.live.kinds import (
     JsonObject,
     Kind,
 )
-from kfp_placement.live.pods import WORKFLOW_LABEL, pods_by_step
+from kfp_placement.live.pods import pods_by_step
 from kfp_placement.live.runs import (
     RunView,
     run_view,
@@ -31,6 +31,7 @@ from kfp_placement.live.runs import (
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.contract.keys import PLACED_ELSEWHERE, RUN_ID_LABEL
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 
 MAX_RUNS = 5_000
 """Runs that are listed."""

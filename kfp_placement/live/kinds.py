@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.contract.keys import LOCATION_NAMES, PLACEMENT_NAMES, POLICY_NAMES
+from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ __all__ = [
 JsonObject = dict[str, Any]
 
 EVENTS = Kind("v1", "events", "Event")
-WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
+WORKFLOWS = Kind(*WORKFLOW_NAMES)
 WORKFLOW_METADATA = replace(WORKFLOWS, metadata_only=True)
-PLACEMENTS = Kind(API_VERSION, "pipelineplacements", "PipelinePlacement")
+PLACEMENTS = Kind(*PLACEMENT_NAMES)
 PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
-POLICIES = Kind(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
-LOCATIONS = Kind(API_VERSION, "locations", "Location", namespaced=False)
+POLICIES = Kind(*POLICY_NAMES)
+LOCATIONS = Kind(*LOCATION_NAMES)
 
 NOT_INSTALLED = (
     "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"

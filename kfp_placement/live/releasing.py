@@ -12,11 +12,11 @@ from kfp_placement.live.exceptions import (
     ClusterUnreachableError,
 )
 from kfp_placement.live.kinds import NOT_INSTALLED, PODS, POLICIES, Api, JsonObject
-from kfp_placement.live.pods import WORKFLOW_LABEL
 from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.policy_status import new_policy, pause_patch
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.readers.fields import Fields, Place
 from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable

@@ -15,6 +15,7 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import parse_time
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
 from kfp_placement_engine.readers.fields import Fields, Place
 
@@ -24,7 +25,7 @@ PLANNED_AFTER_SECONDS = 30.0
 MAX_LOOKED_AT = 20
 """Workflows that are read in full, the latest first: each may have 1 MB."""
 
-_NOT_ENDED = "workflows.argoproj.io/completed!=true"
+_NOT_ENDED = f"{COMPLETED_LABEL}!=true"
 _WORKFLOW = Place("workflow")
 _WRONG = ("Failed", "Error")
 _GROUPS = ("DAG", "Retry", "StepGroup", "Steps", "TaskGroup")

@@ -31,6 +31,11 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from kfp_placement_engine.readers.argo.keys import (
+    NODE_NAME_ANNOTATION,
+    WORKFLOW_LABEL,
+    WORKFLOW_NAMES,
+)
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_moment, read_nodes
@@ -39,7 +44,7 @@ from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
 from kfp_placement_kube.kinds import Kind
 
-WORKFLOWS = Kind("argoproj.io/v1alpha1", "workflows", "Workflow")
+WORKFLOWS = Kind(*WORKFLOW_NAMES)
 
 MAX_NODES_BYTES = 32 * 2**20
 """Of a Workflow's nodes once decompressed; Argo writes at most 1 MB of them, of ten times that."""
@@ -52,9 +57,6 @@ MAX_DOCUMENT_BYTES = 8 * 2**20
 """Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
 
 _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd.FAILED}
-
-WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
-NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
 
 MAIN_CONTAINER = "main"
 """Where Argo runs the step; the others prepare and clean up."""
@@ -202,7 +204,7 @@ def _dumped(raw: Mapping[str, Any], spec: Mapping[str, Any], stored: object) -> 
     """What the graph is read from, as JSON: a tenth of the memory that the objects take."""
     metadata = _mapping(raw.get("metadata"))
     document: dict[str, Any] = {
-        "apiVersion": raw.get("apiVersion", "argoproj.io/v1alpha1"),
+        "apiVersion": raw.get("apiVersion", WORKFLOWS.api_version),
         "kind": "Workflow",
         "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
         "spec": spec,

@@ -1,7 +1,30 @@
 """Label, annotation and name constants of the contract between SDK and cluster."""
 
+from typing import NamedTuple
+
 API_GROUP = "kfp-placement.dev"
 API_VERSION = "kfp-placement.dev/v1alpha1"
+
+
+class KindNames(NamedTuple):
+    """How the API server calls a kind.
+
+    Attributes:
+        api_version: group and version.
+        plural: as it stands in addresses.
+        kind: as it stands in objects.
+        namespaced: whether its objects live in namespaces.
+    """
+
+    api_version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+
+PLACEMENT_NAMES = KindNames(API_VERSION, "pipelineplacements", "PipelinePlacement")
+POLICY_NAMES = KindNames(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
+LOCATION_NAMES = KindNames(API_VERSION, "locations", "Location", namespaced=False)
 
 TYPE_LABEL = "typeOfComponent"
 LOCATION_LABEL = "OurLocation"

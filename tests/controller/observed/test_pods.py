@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import MAX_MESSAGE_CHARACTERS, ReasonAndMessage
 from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.quantities import parse_quantity
+from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 from tests.support.data import data_path
 from tests.support.kubernetes import pod_object
 

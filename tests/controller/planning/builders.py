@@ -5,14 +5,11 @@ from typing import Any
 
 from kfp_placement_controller.observed.pods import ObservedPod, Owner
 from kfp_placement_controller.planning.run_pods import RunPod
-from kfp_placement_controller.sources.argo import (
-    NODE_NAME_ANNOTATION,
-    WORKFLOW_LABEL,
-    observe_workflow,
-)
+from kfp_placement_controller.sources.argo import observe_workflow
 from kfp_placement_controller.sources.source import ObservedRun
 from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION, WORKFLOW_LABEL
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 

@@ -19,7 +19,7 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.sources.argo import WORKFLOW_LABEL, ArgoSource
+from kfp_placement_controller.sources.argo import ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
     PodRun,
@@ -34,6 +34,7 @@ from kfp_placement_engine.contract.resources import PipelinePlacement, read_reso
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import (
     PodIdentity,

@@ -6,6 +6,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
+from kfp_placement_engine.readers.argo.keys import GROUP, VERSION
 from kfp_placement_engine.readers.argo.kfp_workflow import (
     is_kfp_workflow,
     is_older_kfp_workflow,
@@ -17,8 +18,6 @@ from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.tree.expansion import expand
 
 KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
-GROUP = "argoproj.io"
-VERSION = "v1alpha1"
 
 
 def is_workflow(document: dict[str, Any]) -> bool:

@@ -1,0 +1,17 @@
+"""Names that Argo gives: of the kind Workflow, and of labels and annotations."""
+
+from kfp_placement_engine.contract.keys import KindNames
+
+GROUP = "argoproj.io"
+VERSION = "v1alpha1"
+
+WORKFLOW_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflows", "Workflow")
+
+WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
+"""On pods: the Workflow's name."""
+
+COMPLETED_LABEL = "workflows.argoproj.io/completed"
+"""On Workflows: `true` once they have ended."""
+
+NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
+"""On pods: the name of the Workflow's node."""
