@@ -13,6 +13,7 @@ from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import latency_rule
+from kfp_placement_engine.model.resources import with_pod
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Integers
 
@@ -60,5 +61,5 @@ def pod_classes(
         of_activity[number] = index_of.setdefault(shape, len(index_of))
     shapes = tuple(index_of)
     resources = resource_names(shapes)
-    requests = amounts([{**dict(shape.requests), "pods": 1} for shape in shapes], resources)
+    requests = amounts([with_pod(dict(shape.requests)) for shape in shapes], resources)
     return PodClasses(shapes, of_activity, resources, requests, tuple(notices.values()))

@@ -9,7 +9,7 @@ from kfp_placement_engine.model.pod import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
 )
-from kfp_placement_engine.model.resources import Resources, raise_to
+from kfp_placement_engine.model.resources import Resources, add_to, bounded, raise_to
 from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
@@ -17,6 +17,12 @@ LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}
 
 DRIVER_REQUESTS: Resources = {"cpu": 100, "memory": 64 * 2**20}
 """KFP driver pods, importers and createpvc pods (KFP 2.17, argo.go)."""
+
+_WITHOUT_REQUEST: Resources = {
+    "cpu": DEFAULT_CPU_REQUEST_MILLI,
+    "memory": DEFAULT_MEMORY_REQUEST_BYTES,
+}
+"""What kube-scheduler's scores count for a container that requests neither."""
 
 MAX_AMOUNT = 2**60
 """Amounts are cut here, so that sums of many stay within int64: an exbibyte."""
@@ -109,15 +115,13 @@ def _scored(main: Resources, sidecars: int, floor: Resources | None = None) -> t
     kube-scheduler counts 100m and 200 MiB for each container without a request; init containers
     only where they need more than all others together.
     """
-    cpu = main.get("cpu", DEFAULT_CPU_REQUEST_MILLI) + sidecars * DEFAULT_CPU_REQUEST_MILLI
-    memory = (
-        main.get("memory", DEFAULT_MEMORY_REQUEST_BYTES) + sidecars * DEFAULT_MEMORY_REQUEST_BYTES
-    )
-    least: Resources = floor or {}
-    return (
-        min(max(cpu, least.get("cpu", 0)), MAX_AMOUNT),
-        min(max(memory, least.get("memory", 0)), MAX_AMOUNT),
-    )
+    scored = {name: main.get(name, amount) for name, amount in _WITHOUT_REQUEST.items()}
+    for _ in range(sidecars):
+        add_to(scored, _WITHOUT_REQUEST)
+    if floor is not None:
+        raise_to(scored, floor)
+    cut = bounded(scored, MAX_AMOUNT)
+    return cut.get("cpu", 0), cut.get("memory", 0)
 
 
 def resource_names(shapes: Iterable[PodShape]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from kfp_placement_engine.lowering.tables import amounts
 from kfp_placement_engine.model.active_runs import ReservedRun
+from kfp_placement_engine.model.resources import with_pod
 from kfp_placement_engine.problem.problem import AXES, ELEMENTS, PlacementProblem, ProblemArrays
 
 
@@ -34,7 +35,7 @@ def with_reservations(
     # Few kinds of requests: each is a class that every node lets on.
     kinds: dict[tuple[tuple[str, int], ...], int] = {}
     kind = [kinds.setdefault(tuple(sorted(room.requests.items())), len(kinds)) for _, room in rooms]
-    requests = amounts([{**dict(each), "pods": 1} for each in kinds], problem.resource_names)
+    requests = amounts([with_pod(dict(each)) for each in kinds], problem.resource_names)
     offset, width = arrays.feasible.shape
     counts = {"A": count, "A + 1": count, "K": len(kinds), "runs": len(reserved)}
     added = _no_rows_but(arrays, counts)._replace(

@@ -89,9 +89,9 @@ def without_zeros(amounts: Resources) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if amount}
 
 
-def bounded(amounts: Resources) -> dict[str, int]:
-    """Sums with which a plan can be made: at most `MAX_SUM` each, and none of 0 or less."""
-    return {name: min(amount, MAX_SUM) for name, amount in amounts.items() if amount > 0}
+def bounded(amounts: Resources, most: int = MAX_SUM) -> dict[str, int]:
+    """Sums with which a plan can be made: at most `most` each, and none of 0 or less."""
+    return {name: min(amount, most) for name, amount in amounts.items() if amount > 0}
 
 
 def room_beside(
