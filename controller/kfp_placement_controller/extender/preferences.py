@@ -12,11 +12,12 @@ from kfp_placement_controller.observed import latency_limits
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.latency import (
     UNKNOWN_MS,
-    LatencyTolerance,
     band_limit_ms,
     excess_ms,
     is_ruled,
     is_within,
+    policy_tolerance,
+    policy_types,
 )
 from kfp_placement_engine.model.resources import Resources, room_beside
 
@@ -82,9 +83,9 @@ def band_ms(known: Knowledge, pod: SchedulingRequest, pool: Sequence[str]) -> fl
     rules = known.rules.latency_rules
     if pod.place not in known.places:
         return None
-    if not is_ruled(pod.step_type, {each.lower() for each in rules.step_types}):
+    if not is_ruled(pod.step_type, policy_types(rules.step_types)):
         return None
-    tolerance = LatencyTolerance(rules.tolerance_ms, rules.tolerance_percent / 100)
+    tolerance = policy_tolerance(rules.tolerance_ms, rules.tolerance_percent)
     return band_limit_ms((latency_ms(known, pod, name) for name in pool), tolerance)
 
 

@@ -4,7 +4,15 @@ A prediction step belongs near its users (latency-aware scheduling, origins: the
 scored the node of least latency only). Here nodes within a tolerance band of the best count as
 best, a hard limit excludes nodes, and a node of unknown latency ranks last.
 
-What is asked of one node at a time is decided here; `lowering` does the same for whole tables.
+What is asked of one node at a time is decided here. Elsewhere round trips are compared by
+
+- `lowering/tables`: limits and bands of whole numpy tables; a test holds them against this module.
+- `planning/explanation`: a step's own round trip against the best, to choose between reasons; what
+  is too far it reads from the table.
+- `planning/plan_parts`, `planning/alternatives`, `search`: sums and terms of the objective.
+- `extender/preferences` of the controller: ranks of nodes, by the functions of this module.
+- `observed/latency_limits` of the controller: sorts hosts, the nearest first.
+- the SDK's report: figures of plans, to show which is better.
 """
 
 import difflib
@@ -55,6 +63,27 @@ class LatencyRule:
 
     location: str = ""
     nearest: bool = False
+
+
+def policy_tolerance(
+    tolerance_ms: float | None, tolerance_percent: float | None
+) -> LatencyTolerance:
+    """The tolerance of a policy.
+
+    Args:
+        tolerance_ms: nodes within this of the best count as best; None = as usual.
+        tolerance_percent: the same relatively; None = as usual.
+    """
+    usual = LatencyTolerance()
+    return LatencyTolerance(
+        milliseconds=usual.milliseconds if tolerance_ms is None else tolerance_ms,
+        share=usual.share if tolerance_percent is None else tolerance_percent / 100,
+    )
+
+
+def policy_types(step_types: Iterable[str]) -> tuple[str, ...]:
+    """Step types as a policy names them, in any case -> as `is_ruled` compares them."""
+    return tuple(each.lower() for each in step_types)
 
 
 def is_ruled(step_type: str, ruled_types: Collection[str]) -> bool:

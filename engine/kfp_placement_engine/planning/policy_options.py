@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import LatencyTolerance, hard_limit_ms
+from kfp_placement_engine.model.latency import hard_limit_ms, policy_tolerance, policy_types
 from kfp_placement_engine.model.policy import (
     Actuator,
     LatencyPolicy,
@@ -44,8 +44,8 @@ def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) 
         # Only gates hold a pod back. Workflow formats, which no cluster runs, are `auto`'s concern.
         dispatch="ordered" if policy.actuator is Actuator.GATES else "auto",
         objective=str(_given(policy.objective, usual.objective)),
-        latency_ruled_types=tuple(each.lower() for each in step_types),
-        latency_tolerance=_tolerance(rules, usual.latency_tolerance),
+        latency_ruled_types=policy_types(step_types),
+        latency_tolerance=policy_tolerance(rules.tolerance_ms, rules.tolerance_percent),
         assumptions=_assumptions(policy, driver_seconds),
         params=_params(engine),
     )
@@ -137,14 +137,6 @@ def _text(value: Any) -> str:
 
 def _given(value: ValueT | None, usual: ValueT) -> ValueT:
     return usual if value is None else value
-
-
-def _tolerance(rules: LatencyPolicy, usual: LatencyTolerance) -> LatencyTolerance:
-    percent = rules.tolerance_percent
-    return LatencyTolerance(
-        milliseconds=_given(rules.tolerance_ms, usual.milliseconds),
-        share=usual.share if percent is None else percent / 100,
-    )
 
 
 def _params(engine: SearchPolicy) -> GeneticParams:

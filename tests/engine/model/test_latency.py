@@ -15,14 +15,24 @@ from kfp_placement_engine.model.latency import (
     is_ruled,
     is_within,
     latency_rule,
+    policy_tolerance,
+    policy_types,
 )
 from kfp_placement_engine.model.run_graph import Step
 
 CLUSTER = Cluster((), latencies={"HOME": {"n1": 1.0}, "SHELF": {"n1": 2.0}})
 
 
+def test_what_a_policy_leaves_open_is_as_usual():
+    assert policy_tolerance(None, None) == LatencyTolerance()
+    assert policy_tolerance(2.0, None) == LatencyTolerance(milliseconds=2.0)
+    assert policy_tolerance(None, 20) == LatencyTolerance(share=0.2)
+    assert policy_tolerance(0.0, 0) == LatencyTolerance(0.0, 0.0)
+
+
 def test_a_type_is_ruled_in_any_case():
     assert is_ruled("Predict", ("predict",))
+    assert is_ruled("predict", policy_types(["Show", "PREDICT"]))
     assert not is_ruled("train", ("predict",))
 
 

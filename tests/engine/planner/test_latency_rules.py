@@ -5,10 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kfp_placement.report.table import plan_table
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
-from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.latency import (
+    UNKNOWN_MS,
+    LatencyTolerance,
+    band_limit_ms,
+    excess_ms,
+    is_within,
+)
 from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
@@ -63,6 +71,35 @@ def test_the_band_may_be_set(tolerance, excess):
     cluster = a_cluster(*nodes(2), latencies={PLACE: {"n1": 8.0, "n2": 10.0}})
     problem = a_problem(a_run(predicting()), cluster, latency_tolerance=tolerance)
     assert problem.arrays.latency_excess_ms[0].tolist() == pytest.approx([0.0, excess])
+
+
+ROUND_TRIPS = st.floats(min_value=0.0, max_value=1_000.0)
+
+
+@given(
+    trips=st.lists(st.none() | ROUND_TRIPS, min_size=1, max_size=6).filter(
+        lambda trips: any(each is not None for each in trips)
+    ),
+    limit=st.none() | ROUND_TRIPS,
+    is_ruled=st.booleans(),
+    tolerance=st.builds(LatencyTolerance, ROUND_TRIPS, st.floats(min_value=0.0, max_value=2.0)),
+)
+def test_tables_of_rules_hold_what_is_decided_of_each_node(trips, limit, is_ruled, tolerance):
+    members = nodes(len(trips))
+    known = {node.name: trip for node, trip in zip(members, trips, strict=True) if trip is not None}
+    step = predicting(type="Predict" if is_ruled else "Train", max_latency_ms=limit)
+    cluster = a_cluster(*members, latencies={PLACE: known})
+    arrays = a_problem(a_run(step), cluster, latency_tolerance=tolerance).arrays
+    found = [known.get(node.name, UNKNOWN_MS) for node in members]
+    limits = [] if limit is None else [limit]
+    if is_ruled:
+        limits.append(band_limit_ms(found, tolerance))
+    expected = [max((excess_ms(trip, each) for each in limits), default=0.0) for trip in found]
+    row = arrays.latency_excess_ms[arrays.class_of[0]].tolist()
+    assert row == [min(each, UNKNOWN_EXCESS_MS) for each in expected]
+    within = [limit is None or is_within(trip, limit) for trip in found]
+    if any(within):
+        assert arrays.allowed[arrays.gene[0]].tolist() == within
 
 
 def test_the_band_hangs_on_the_best_node_with_room():
