@@ -26,20 +26,18 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class ObservedLease:
-    """A Lease.
+    """What the election reads in a Lease; when it was renewed is seen by its changes alone.
 
     Attributes:
         holder: who has it; "" = nobody.
         duration_seconds: for how long after a renewal.
         acquired_at: since when; None = never.
-        renewed_at: last renewal, by the holder's clock; None = never.
         transitions: how often it went from one to another.
     """
 
     holder: str
     duration_seconds: int
     acquired_at: datetime | None
-    renewed_at: datetime | None
     transitions: int
 
 
@@ -56,7 +54,6 @@ def observe_lease(raw: Mapping[str, Any]) -> ObservedLease:
         holder=_text(spec, "holderIdentity"),
         duration_seconds=_count(spec, "leaseDurationSeconds"),
         acquired_at=read_time(spec.get("acquireTime"), "lease: acquireTime"),
-        renewed_at=read_time(spec.get("renewTime"), "lease: renewTime"),
         transitions=_count(spec, "leaseTransitions"),
     )
 
@@ -252,6 +249,12 @@ class LeaderElection:
         }
 
     def _see(self, raw: JsonObject) -> None:
+        """Note when the Lease has changed.
+
+        Whatever changes in it counts, as in client-go, and not only another holder or time of
+        renewal, by which others watch whether a holder is alive: two leaders at a time do harm,
+        and one that leads a few seconds later does none.
+        """
         if self._seen is None or self._seen.get("spec") != raw.get("spec"):
             self._seen, self._seen_at = raw, self._monotonic()
 

@@ -83,7 +83,7 @@ def test_a_lease_says_who_and_how_often():
 
 
 @pytest.mark.parametrize(
-    "spec", [{"renewTime": "yesterday"}, {"leaseTransitions": -1}, {"holderIdentity": {}}]
+    "spec", [{"acquireTime": "yesterday"}, {"leaseTransitions": -1}, {"holderIdentity": {}}]
 )
 def test_a_malformed_lease_is_refused(spec):
     with pytest.raises(MalformedError):
