@@ -27,7 +27,10 @@ from kfp_placement_controller.extender.decisions import (
     taken_nodes,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest, read_asked_pod
+from kfp_placement_controller.extender.scheduling_request import (
+    SchedulingRequest,
+    read_scheduling_request,
+)
 from kfp_placement_controller.extender.wire import (
     FilterResult,
     priorities_json,
@@ -131,7 +134,7 @@ class Answers:
 
     def _filter(self, paused_seconds: float, body: bytes) -> Answer:
         args, known, now = read_args(body), self._known(), self._clock()
-        pod = read_asked_pod(args.pod, known.sources)
+        pod = read_scheduling_request(args.pod, known.sources)
         since = now - paused_seconds - SETTLE_SECONDS
         offered = without_taken(known, pod, args.node_names, since)
         if args.node_names and not offered:
@@ -157,7 +160,7 @@ class Answers:
 
     def _prioritize(self, body: bytes) -> Answer:
         args, known = read_args(body), self._known()
-        pod = read_asked_pod(args.pod, known.sources)
+        pod = read_scheduling_request(args.pod, known.sources)
         points = prioritize_nodes(known, pod, args.node_names)
         return Answer(priorities_json(points), "points")
 

@@ -83,11 +83,13 @@ def filter_nodes(known: Knowledge, pod: SchedulingRequest, offered: Sequence[str
     """
     step = known.planned_step(pod.observed)
     planned = None if step is None else step.node
-    allowed = _within_limit(known, pod, offered)
-    if not allowed:
-        reasons = {name: _too_far(known, pod, name) for name in offered}
-        reason = DecisionReason.REFUSED if offered else DecisionReason.NOTHING_KNOWN
-        return Decision((), reason, planned, reasons)
+    if not offered:
+        return Decision((), DecisionReason.NOTHING_KNOWN, planned)
+    limit = limit_ms(known, pod)
+    allowed = offered if limit is None else _within_limit(known, pod, offered, limit)
+    if limit is not None and not allowed:
+        reasons = {name: _too_far(known, pod, name, limit) for name in offered}
+        return Decision((), DecisionReason.REFUSED, planned, reasons)
     pinned = volume_nodes(known, pod, allowed)
     pool = pinned or allowed
     band = band_ms(known, pod, pool)
@@ -121,7 +123,8 @@ def prioritize_nodes(
     points = {
         each: max(0, MAX_SCORE - position) for position, each in enumerate(sorted({*rank.values()}))
     }
-    allowed = _within_limit(known, pod, offered)
+    limit = limit_ms(known, pod)
+    allowed = offered if limit is None else _within_limit(known, pod, offered, limit)
     pool = frozenset(volume_nodes(known, pod, allowed) or allowed)
     return [HostPriority(name, points[rank[name]] if name in pool else 0) for name in offered]
 
@@ -147,20 +150,17 @@ def _reason(
 
 
 def _within_limit(
-    known: Knowledge, pod: SchedulingRequest, offered: Sequence[str]
+    known: Knowledge, pod: SchedulingRequest, offered: Sequence[str], limit: float
 ) -> Sequence[str]:
     """Nodes within the hard limit; only if there are none, those we have not seen yet."""
-    limit = limit_ms(known, pod)
-    if limit is None:
-        return offered
     return nodes_within(known, pod, offered, limit) or [
         name for name in offered if name not in known.nodes
     ]
 
 
-def _too_far(known: Knowledge, pod: SchedulingRequest, name: str) -> str:
+def _too_far(known: Knowledge, pod: SchedulingRequest, name: str, limit: float) -> str:
     """One of two sentences: kube-scheduler counts nodes by sentence."""
     place = pod.observed.location
     if latency_ms(known, pod, name) == UNKNOWN_MS:
         return f"no round trip to {place} is known"
-    return f"round trip to {place} is over {latency_text(limit_ms(known, pod) or 0.0)}"
+    return f"round trip to {place} is over {latency_text(limit)}"

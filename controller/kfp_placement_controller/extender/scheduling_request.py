@@ -23,7 +23,7 @@ class SchedulingRequest:
     place: str
 
 
-def read_asked_pod(raw: Mapping[str, Any], sources: RunSources) -> SchedulingRequest:
+def read_scheduling_request(raw: Mapping[str, Any], sources: RunSources) -> SchedulingRequest:
     """Read a pod as the API server prints it.
 
     Args:

@@ -12,7 +12,10 @@ from kfp_placement_controller.extender.memory import (
     read_plan,
     read_policy,
 )
-from kfp_placement_controller.extender.scheduling_request import SchedulingRequest, read_asked_pod
+from kfp_placement_controller.extender.scheduling_request import (
+    SchedulingRequest,
+    read_scheduling_request,
+)
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.sources import DEFAULT_SOURCES
@@ -82,7 +85,7 @@ def _conditions(refused: str) -> list[JsonObject]:
 
 def asked(step: str = "train", **given: Any) -> SchedulingRequest:
     """A pod that kube-scheduler asks about."""
-    return read_asked_pod(pod_object(step, **given), DEFAULT_SOURCES)
+    return read_scheduling_request(pod_object(step, **given), DEFAULT_SOURCES)
 
 
 def predict(hints: str = "", location: str = "HOME-EDGE", **given: Any) -> SchedulingRequest:
