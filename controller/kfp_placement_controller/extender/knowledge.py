@@ -167,7 +167,7 @@ def known_plan(placement: PipelinePlacement) -> KnownPlan:
     """What the extender keeps of a PipelinePlacement; rows that cannot be read are left out."""
     spec = placement.spec
     steps = {}
-    for row in placement.planned_rows().rows:
+    for row in placement.planned_rows(with_reasons=False).rows:
         if row is None:
             continue
         start, finish = row.start_seconds or 0.0, row.finish_seconds or 0.0

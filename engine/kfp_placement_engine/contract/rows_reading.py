@@ -49,8 +49,14 @@ class ReadRows(Generic[RowT]):
     problems: tuple[str, ...] = ()
 
 
-def read_planned_row(row: object, nodes: int) -> PlannedRow:
+def read_planned_row(row: object, nodes: int, *, with_reason: bool = True) -> PlannedRow:
     """Read a planned row of a plan with so many nodes.
+
+    Args:
+        row: as it is stored.
+        nodes: of the plan.
+        with_reason: whether the reason is made of its code and arguments; without, the row's is
+            None, and the same rows are refused.
 
     Raises:
         InputError: it cannot be used; the message says what is wrong.
@@ -61,7 +67,7 @@ def read_planned_row(row: object, nodes: int) -> PlannedRow:
         node=_node(_entry(entries, 1), nodes),
         start_seconds=_time(_entry(entries, 2)),
         finish_seconds=_time(_entry(entries, 3)),
-        reason=_reason(_entry(entries, 4)),
+        reason=_reason(_entry(entries, 4), made=with_reason),
         alternatives=_alternatives(_entry(entries, 5), nodes),
     )
 
@@ -82,12 +88,21 @@ def read_state_row(row: object, nodes: int) -> StateRow:
     )
 
 
-def read_planned_rows(rows: Sequence[object], nodes: int) -> ReadRows[PlannedRow]:
-    """Read all rows of a plan; of two of the same name only the first counts."""
+def read_planned_rows(
+    rows: Sequence[object], nodes: int, *, with_reasons: bool = True
+) -> ReadRows[PlannedRow]:
+    """Read all rows of a plan; of two of the same name only the first counts.
+
+    Args:
+        rows: as they are stored.
+        nodes: of the plan.
+        with_reasons: whether reasons are made of their codes and arguments; without, those of all
+            rows are None, and the same rows are refused.
+    """
     names: set[str] = set()
 
     def read(row: object) -> PlannedRow:
-        planned = read_planned_row(row, nodes)
+        planned = read_planned_row(row, nodes, with_reason=with_reasons)
         if planned.name in names:
             raise InputError(f"step {planned.name!r:.120} has a row already")
         names.add(planned.name)
@@ -164,13 +179,15 @@ def _time(value: object) -> float | None:
     return None if seconds < 0 else seconds
 
 
-def _reason(value: object) -> Reason | None:
+def _reason(value: object, *, made: bool) -> Reason | None:
+    """Check the code and arguments of a reason; they are made into one only if it is wanted."""
     if value is None:
         return None
     entries = _list(value, "a reason")
     if not entries:
         return None
-    return read_reason(_text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0))
+    code, arguments = _text(entries[0], "a reason's code"), _arguments(entries[1:], depth=0)
+    return read_reason(code, arguments) if made else None
 
 
 def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -204,6 +205,23 @@ def test_a_bad_row_spoils_no_other():
         "steps[1]: node 99 is none of the 4 nodes of the plan",
         "steps[3]: step 'a' has a row already",
     )
+
+
+@given(st.lists(json_values, max_size=8), st.lists(json_values, max_size=4))
+def test_without_reasons_the_same_rows_are_refused(rows, reasons):
+    rows = [*rows, *(["a step", 0, 0, 1, reason] for reason in reasons)]
+    read, without = (read_planned_rows(rows, NODES, with_reasons=each) for each in (True, False))
+    assert without.problems == read.problems
+    assert without.rows == tuple(row and replace(row, reason=None) for row in read.rows)
+
+
+@pytest.mark.parametrize("reason", [7, [7], ["chosen", {}], ["chosen", [[[[1]]]]], ["x", 1e300]])
+def test_a_malformed_reason_refuses_its_row_without_reasons_too(reason):
+    rows = [["a", 0, 0, 1, reason], ["b", 0, 0, 1, ["chosen", "not a number"]]]
+    read, without = (read_planned_rows(rows, NODES, with_reasons=each) for each in (True, False))
+    assert [row and row.name for row in without.rows] == [None, "b"]
+    assert without.problems == read.problems
+    assert without.problems[0].startswith("steps[0]: ")
 
 
 def test_endless_problems_are_counted():
