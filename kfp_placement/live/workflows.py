@@ -37,8 +37,6 @@ _NOT_PLANNED = (
     " -n kfp-placement get pods)"
 )
 
-"""Namespace, and the Workflow's name."""
-
 
 def unplanned_runs(
     api: Api, namespace: str, planned: Collection[RunKey], now: datetime

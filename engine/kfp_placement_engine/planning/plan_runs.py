@@ -4,7 +4,7 @@
 already happened to each.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from kfp_placement_engine.lowering import (
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.progress import GenerationProgress, Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
@@ -119,7 +119,7 @@ def plan_runs(
     )
 
 
-def _reporter(options: PlanOptions, tell: Progress) -> Callable[[int, float], None]:
+def _reporter(options: PlanOptions, tell: Progress) -> GenerationProgress:
     def report(generation: int, share: float) -> None:
         if options.generations:
             share = generation / options.generations

@@ -7,13 +7,14 @@ its simulated schedule shows (Lamarckian), so all individuals stay feasible. The
 kernel's (`engine/kernel/search.h`); this module seeds it, runs the islands and keeps the best.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.progress import GenerationProgress
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -195,7 +196,7 @@ class GeneticSearch:
         self,
         stop: StoppingCriterion,
         warm_start: Placement | None,
-        report: Callable[[int, float], None],
+        report: GenerationProgress,
     ) -> tuple[Candidate, int]:
         """Search until the criterion says so; returns the best plan and the generations done.
 
@@ -226,7 +227,7 @@ class GeneticSearch:
         self,
         stop: StoppingCriterion,
         warm_start: Placement | None,
-        report: Callable[[int, float], None],
+        report: GenerationProgress,
     ) -> tuple[Candidate, Candidate | None, int]:
         """Fill the islands with the seeds, best first; plans with held starts are kept aside.
 

@@ -9,10 +9,9 @@ constant. It sees neither time nor order; on equal nodes with equal images Eq. (
 the search is random placement.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
+from kfp_placement_engine.model.progress import GenerationProgress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
 from kfp_placement_engine.search.genetic import Candidate, GeneticParams
@@ -76,9 +75,7 @@ class PaperSearch:
         self._choices = np.argsort(~problem.arrays.allowed, axis=1, kind="stable")
         self._choice_counts = problem.arrays.allowed.sum(axis=1)
 
-    def run(
-        self, stop: StoppingCriterion, report: Callable[[int, float], None]
-    ) -> tuple[Candidate, int]:
+    def run(self, stop: StoppingCriterion, report: GenerationProgress) -> tuple[Candidate, int]:
         """Evolve for the parameters' generations or until the criterion says so."""
         population = self._random_nodes(self._params.population_size)
         fitness = self._fitness(population)

@@ -28,10 +28,3 @@ class Result:
     seed: int
     seconds: float
     exact: bool = False
-
-    def summary(self) -> str:
-        """One line for people."""
-        how = (
-            "all plans tried" if self.exact else f"{self.generations} generations, seed {self.seed}"
-        )
-        return f"makespan {self.schedule.makespan_seconds:.1f} s ({how}, {self.seconds:.2f} s)"

@@ -2,11 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable
 
 import numpy as np
 
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.progress import GenerationProgress, no_generation_progress
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans
@@ -20,13 +20,6 @@ from kfp_placement_engine.search.stop import MaxRuntime, StoppingCriterion
 EXACT_WORK = 10_000_000
 """Plans x work of one simulation up to which all plans are tried, well under a second."""
 
-Report = Callable[[int, float], None]
-"""Called with the generation and the share of a running time that is spent."""
-
-
-def _silent(generation: int, share: float) -> None:
-    """Report nothing."""
-
 
 def solve(
     problem: PlacementProblem,
@@ -36,7 +29,7 @@ def solve(
     warm_start: Placement | None = None,
     *,
     threads: int = 0,
-    report: Report = _silent,
+    report: GenerationProgress = no_generation_progress,
 ) -> Result:
     """Find a good placement.
 
