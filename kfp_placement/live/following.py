@@ -43,9 +43,9 @@ def follow(
     while True:
         try:
             if not version:
-                look, version = _look(api, namespace, name)
+                current, version = _current(api, namespace, name)
                 failures = 0
-                yield look
+                yield current
             for kind, raw in api.stream(
                 PLACEMENTS, version, namespace=namespace, field_selector=_only(name)
             ):
@@ -69,12 +69,12 @@ def follow(
             pause(seconds)
 
 
-def _look(api: Api, namespace: str, name: str) -> tuple[JsonObject | None, str]:
-    look, version = None, ""
+def _current(api: Api, namespace: str, name: str) -> tuple[JsonObject | None, str]:
+    current, version = None, ""
     for page in api.pages(PLACEMENTS, namespace=namespace, field_selector=_only(name)):
         version = page.resource_version
-        look = next(iter(page.items), look)
-    return look, version
+        current = next(iter(page.items), current)
+    return current, version
 
 
 def _only(name: str) -> str:

@@ -16,7 +16,7 @@ from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.plan import Bound, Figures, Plan
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_rows import (
-    Told,
+    Explanations,
     driver_rows,
     notices_of,
     step_rows,
@@ -37,7 +37,7 @@ class PlanParts:
         lowered: the problem, reserved rooms included.
         result: the plan.
         baselines: by name the schedules that a baseline may lead to.
-        told: reasons and next best nodes.
+        explanations: reasons and next best nodes.
         bounds: a bound for each run.
         assumptions: those in force.
         marked_only: only steps with a mark were planned.
@@ -48,7 +48,7 @@ class PlanParts:
     lowered: Lowered
     result: Result
     baselines: Mapping[str, Sequence[Schedule]]
-    told: Told
+    explanations: Explanations
     bounds: tuple[Bound, ...]
     assumptions: Assumptions
     marked_only: bool
@@ -104,7 +104,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
     """The plan of one of the runs."""
     lowered, result, cluster = parts.lowered, parts.result, parts.cluster
     problem, active = lowered.problem, lowered.runs[run]
-    graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.told)
+    graph, steps = active.graph, step_rows(run, lowered, result.schedule, parts.explanations)
     return Plan(
         run_name=graph.name,
         run_source=graph.source,

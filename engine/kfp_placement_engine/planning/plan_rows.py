@@ -26,8 +26,8 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is told of steps, by index of their activities.
+class Explanations:
+    """Why steps go where they go, by index of their activities.
 
     Attributes:
         reasons: why each goes where it goes.
@@ -39,12 +39,12 @@ class Told:
 
 
 def step_rows(
-    run: int, lowered: Lowered, schedule: Schedule, told: Told
+    run: int, lowered: Lowered, schedule: Schedule, explanations: Explanations
 ) -> tuple[PlannedStep, ...]:
     """The steps of one of the runs, in its graph's order."""
     graph, activities = lowered.runs[run].graph, lowered.step_activities[run]
     return tuple(
-        _step_row(run, lowered, schedule, activities[step.name], step, told)
+        _step_row(run, lowered, schedule, activities[step.name], step, explanations)
         if step.name in activities
         else _ended_row(lowered.runs[run], step)
         for step in graph.steps
@@ -94,7 +94,12 @@ def _ended_row(run: ActiveRun, step: Step) -> PlannedStep:
 
 
 def _step_row(
-    run: int, lowered: Lowered, schedule: Schedule, index: int, step: Step, told: Told
+    run: int,
+    lowered: Lowered,
+    schedule: Schedule,
+    index: int,
+    step: Step,
+    explanations: Explanations,
 ) -> PlannedStep:
     problem, arrays = lowered.problem, lowered.problem.arrays
     node = int(schedule.node[index])
@@ -109,7 +114,7 @@ def _step_row(
     name = problem.node_names[node] if placed else running.node if running else None
     shown = placed or cached or running is not None
     start = -running.seconds_since_start if running else float(schedule.start[index])
-    reason = told.reasons[index]
+    reason = explanations.reasons[index]
     return PlannedStep(
         **_common_fields(lowered.runs[run].graph, step),
         node=name,
@@ -123,7 +128,7 @@ def _step_row(
         cached=cached,
         progress=ProgressState.RUNNING if running else ProgressState.WAITING,
         why=reason,
-        alternatives=told.alternatives.get(index, ()),
+        alternatives=explanations.alternatives.get(index, ()),
     )
 
 

@@ -29,7 +29,7 @@ from kfp_placement_engine.planning.plan_options import (
     lowering_options_of,
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
-from kfp_placement_engine.planning.plan_rows import Told
+from kfp_placement_engine.planning.plan_rows import Explanations
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
@@ -101,7 +101,7 @@ def plan_runs(
         lowered=lowered,
         result=result,
         baselines=baselines,
-        told=_told(lowered, cluster, options, result),
+        explanations=_explanations(lowered, cluster, options, result),
         bounds=_bounds(bare.problem, len(runs), quick=options.quick),
         assumptions=assumptions_of(cluster, options),
         marked_only=options.marked_only,
@@ -157,11 +157,15 @@ def _warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
     return Placement(nodes, result.priority, np.empty(0))
 
 
-def _told(lowered: Lowered, cluster: Cluster, options: PlanOptions, result: Result) -> Told:
+def _explanations(
+    lowered: Lowered, cluster: Cluster, options: PlanOptions, result: Result
+) -> Explanations:
     work = 0 if options.quick else WHAT_IF_WORK
     explainer = Explainer(lowered, cluster, result.placement, result.schedule, work)
     next_best = NextBest(lowered, result.placement, result.schedule)
-    return Told(explainer.reasons(), next_best.alternatives() if options.alternatives else {})
+    return Explanations(
+        explainer.reasons(), next_best.alternatives() if options.alternatives else {}
+    )
 
 
 def _bounds(problem: PlacementProblem, runs: int, *, quick: bool) -> tuple[Bound, ...]:
