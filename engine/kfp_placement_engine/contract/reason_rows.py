@@ -6,12 +6,14 @@ ever added, and arguments only at the end. What this revision does not know is k
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.objections import Argument, CountedObjection, Objection
 from kfp_placement_engine.model.reasons import Reason
+
+KnownT = TypeVar("KnownT")
 
 CodedArguments = tuple[str, tuple[Argument, ...]]
 """A code and what it says."""
@@ -19,7 +21,7 @@ CodedArguments = tuple[str, tuple[Argument, ...]]
 
 def read_reason(code: str, arguments: tuple[Argument, ...]) -> Reason:
     """The reason that a row holds; of another revision, or with other arguments, as it came."""
-    reason: reasons.KnownReason | None = _read(_REASONS, code, arguments)
+    reason = _read(_REASONS, code, arguments)
     return reasons.OtherReason(code, arguments) if reason is None else reason
 
 
@@ -33,7 +35,7 @@ def written_reason(reason: Reason) -> CodedArguments:
 
 def read_objection(code: str, arguments: tuple[Argument, ...]) -> Objection:
     """The objection that a row holds; of another revision, or with other arguments, as it came."""
-    objection: objections.KnownObjection | None = _read(_OBJECTIONS, code, arguments)
+    objection = _read(_OBJECTIONS, code, arguments)
     return objections.OtherObjection(code, arguments) if objection is None else objection
 
 
@@ -45,7 +47,9 @@ def written_objection(objection: Objection) -> CodedArguments:
     return code, _OBJECTIONS[code].write(objection)
 
 
-def _read(layouts: "Mapping[str, _Layout]", code: str, arguments: tuple[Argument, ...]) -> Any:
+def _read(
+    layouts: "Mapping[str, _Layout[KnownT]]", code: str, arguments: tuple[Argument, ...]
+) -> KnownT | None:
     """What the layout of the code reads; None where there is none, or it reads other arguments."""
     if code not in layouts:
         return None
@@ -118,14 +122,16 @@ class _Kind:
     is_optional: bool = False
 
 
-class _Layout:
+class _Layout(Generic[KnownT]):
     """The arguments of a code, in their order, by field; optional ones come last.
 
     Attributes:
         made: the class whose instances have these fields.
     """
 
-    def __init__(self, made: Callable[..., Any], fields: Mapping[str, _Kind] | None = None) -> None:
+    def __init__(
+        self, made: Callable[..., KnownT], fields: Mapping[str, _Kind] | None = None
+    ) -> None:
         """Prepare it: rows are read by the thousand."""
         kinds = {} if fields is None else fields
         self.made = made
@@ -133,7 +139,7 @@ class _Layout:
         self._writers = tuple((name, kind.write, kind.is_optional) for name, kind in kinds.items())
         self._required = sum(not kind.is_optional for kind in kinds.values())
 
-    def read(self, arguments: tuple[Argument, ...]) -> Any:
+    def read(self, arguments: tuple[Argument, ...]) -> KnownT:
         """What the arguments say.
 
         Raises:
@@ -175,7 +181,7 @@ _NEAR = {
 _FAR = {"latency_ms": _LATENCY, "location": _TEXT, "node": _WHOLE, "node_ms": _NUMBER}
 _LATER = {"seconds": _NUMBER, "node": _WHOLE}
 
-_REASONS: Mapping[str, _Layout] = {
+_REASONS: Mapping[str, _Layout[reasons.KnownReason]] = {
     "cached": _Layout(reasons.Cached),
     "unlabelled": _Layout(reasons.Unlabelled, {"kind": _TEXT}),
     "unmarked": _Layout(reasons.Unmarked),
@@ -206,7 +212,7 @@ _REASONS: Mapping[str, _Layout] = {
     "ended": _Layout(reasons.Ended),
     "kept": _Layout(reasons.Kept),
 }
-_OBJECTIONS: Mapping[str, _Layout] = {
+_OBJECTIONS: Mapping[str, _Layout[objections.KnownObjection]] = {
     "cordoned": _Layout(objections.Cordoned),
     "taint": _Layout(objections.Tainted, {"taint": _TEXT}),
     "selector": _Layout(objections.NotSelected),
@@ -215,5 +221,5 @@ _OBJECTIONS: Mapping[str, _Layout] = {
     "no-latency": _Layout(objections.LatencyNotKnown, {"location": _TEXT}),
     "short": _Layout(objections.Short, {"resource": _TEXT, "requested": _WHOLE, "free": _WHOLE}),
 }
-_REASON_CODES = {layout.made: code for code, layout in _REASONS.items()}
-_OBJECTION_CODES = {layout.made: code for code, layout in _OBJECTIONS.items()}
+_REASON_CODES: Mapping[object, str] = {layout.made: code for code, layout in _REASONS.items()}
+_OBJECTION_CODES: Mapping[object, str] = {layout.made: code for code, layout in _OBJECTIONS.items()}
