@@ -1,5 +1,6 @@
 """Free ports on the loopback address."""
 
+import atexit
 import random
 import socket
 
@@ -9,17 +10,21 @@ LOOPBACK = "127.0.0.1"
 _FIRST, _LAST = 10_240, 32_000
 _TRIES = 1_000
 
+_reserved: list[socket.socket] = []
+"""UDP sockets at the ports given away. Nothing else uses UDP there: who asks next, in whatever
+process, sees that a port is taken before a server listens on it."""
+
 
 def free_ports(count: int) -> list[int]:
-    """So many different ports on which nothing listens."""
+    """So many different ports on which nothing listens; nobody else is given them meanwhile."""
     chooser = random.SystemRandom()
-    found: list[int] = []
+    ports: list[int] = []
     for _ in range(_TRIES):
-        if len(found) == count:
-            return found
+        if len(ports) == count:
+            return ports
         port = chooser.randint(_FIRST, _LAST)
-        if port not in found and _is_free(port):
-            found.append(port)
+        if _is_free(port) and _reserve(port):
+            ports.append(port)
     raise OSError(f"no {count} free ports on {LOOPBACK} from {_FIRST} to {_LAST}")
 
 
@@ -31,3 +36,21 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def _reserve(port: int) -> bool:
+    """Keep a port for this process until it ends; False = another has it."""
+    keeping = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        keeping.bind((LOOPBACK, port))
+    except OSError:
+        keeping.close()
+        return False
+    _reserved.append(keeping)
+    return True
+
+
+@atexit.register
+def _give_back() -> None:
+    while _reserved:
+        _reserved.pop().close()
