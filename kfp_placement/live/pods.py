@@ -15,8 +15,9 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.required_hosts import requires_hosts
+from kfp_placement_engine.readers.place import Place
 
 MAX_TEXT_CHARACTERS = 1024
 """Kept of any text of a pod."""

@@ -11,7 +11,8 @@ from kfp_placement_engine.contract.policy import POLICY_NAME
 from kfp_placement_engine.contract.resources import Condition, PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import Place
 
 _GATES_READY = "GatesReady"
 _NO_PLANNER = "NoPlanner"

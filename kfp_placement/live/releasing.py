@@ -17,9 +17,10 @@ from kfp_placement_engine.contract.policy_status import new_policy, pause_patch
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_LABEL
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.gates import is_gated, opening_patch
 from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfiable
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_kube.client import modify
 
 MAX_ROUNDS = 20

@@ -17,7 +17,8 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.times import parse_time
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL
 from kfp_placement_engine.readers.argo.workflow_nodes import read_nodes
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import Place
 
 PLANNED_AFTER_SECONDS = 30.0
 """A planner that works has planned a new run by then."""

@@ -18,7 +18,8 @@ from kfp_placement_engine.contract.placement import PipelinePlacementStatus
 from kfp_placement_engine.contract.placement_size import HARD_LIMIT_BYTES, json_bytes
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.exceptions import InputError, LimitError
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError

@@ -34,7 +34,8 @@ from kfp_placement_engine.contract.gates import Pin
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.events import EventRecorder, Regarding

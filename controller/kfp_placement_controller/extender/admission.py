@@ -15,7 +15,8 @@ from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, 
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
-from kfp_placement_engine.readers.fields import UNNAMED, Fields, Place
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import UNNAMED, Place
 
 SYSTEM_NAMESPACE = "kube-system"
 

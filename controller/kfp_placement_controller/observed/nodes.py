@@ -6,8 +6,9 @@ from typing import Any
 
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.nodes import read_node
+from kfp_placement_engine.readers.place import Place
 
 _NODE = Place("node")
 

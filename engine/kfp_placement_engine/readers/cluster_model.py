@@ -18,9 +18,10 @@ from kfp_placement_engine.model.quantities import (
     parse_quantity,
     parse_resources,
 )
-from kfp_placement_engine.readers.fields import UNNAMED, Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
+from kfp_placement_engine.readers.place import UNNAMED, Place
 
 KIND = "Cluster"
 

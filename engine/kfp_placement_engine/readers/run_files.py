@@ -8,9 +8,10 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.readers.argo.workflow import is_workflow, read_workflow
-from kfp_placement_engine.readers.fields import Fields, Place, kind_of
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.package import is_package, package_tree
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import Place, kind_of
 from kfp_placement_engine.readers.text.documents import (
     RUN_MAX_BYTES,
     load_documents,

@@ -11,8 +11,9 @@ from typing import Any
 from kfp_placement_engine.exceptions import ArgumentError, InputError, LimitError
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, Notice, RunGraph, Step
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import Place
 
 SOURCE = "wfformat"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.extender.admission import read_review, review_answer
@@ -52,7 +52,9 @@ def patched(pod: dict[str, Any], operations: list[Mapping[str, Any]]) -> dict[st
         if last == "-":
             target.append(operation["value"])
         else:
-            assert (last in target) is (operation["op"] == "replace")
+            # `replace` does not add, but `add` replaces, as where somebody wrote null (RFC 6902).
+            assert last in target or operation["op"] == "add"
+            assert operation["op"] == "replace" or target.get(last) is None
             target[last] = operation["value"]
     return pod
 
@@ -149,6 +151,7 @@ pods = st.fixed_dictionaries(
 )
 
 
+@example({"metadata": {"labels": MARK}, "spec": {"schedulingGates": None}}, "gates")
 @given(pods, st.sampled_from(["extender", "gates"]))
 def test_any_pod_is_patched_soundly_or_refused(pod, actuator):
     policy = policy_of(AdmissionCase("any", policy={"actuator": actuator}, status=READY))

@@ -15,7 +15,7 @@ from kfp_placement_engine.exceptions import (
     InputNotFoundError,
     LimitError,
 )
-from kfp_placement_engine.readers.fields import Place
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import (
     MAX_DEPTH,
     load_documents,

@@ -20,9 +20,10 @@ from kfp_placement_engine.readers.argo.workflow_templates import (
     named_parameters,
     run_claims,
 )
-from kfp_placement_engine.readers.fields import Fields, Place, scalar_text
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.arguments import missing_notices
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import Place, scalar_text
 from kfp_placement_engine.readers.tree.expressions import (
     Constant,
     Expression,

@@ -13,8 +13,9 @@ from kfp_placement_engine.readers.argo.kfp_workflow import (
     kfp_workflow_tree,
 )
 from kfp_placement_engine.readers.argo.plain_workflow import plain_workflow_tree
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
 
 KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")

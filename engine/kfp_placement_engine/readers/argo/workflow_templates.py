@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.text.documents import parse_json
 
 _PARAMETER = re.compile(r"^\{\{workflow\.parameters\.([^{}]+)\}\}$")

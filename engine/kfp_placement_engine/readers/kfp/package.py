@@ -5,7 +5,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kfp.arguments import missing_notices, pipeline_arguments
 from kfp_placement_engine.readers.kfp.leaves import (
     DRIVER_ONLY_IMAGES,
@@ -21,6 +21,7 @@ from kfp_placement_engine.readers.kfp.tasks import (
     read_task,
 )
 from kfp_placement_engine.readers.options import ReadOptions
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import Expression
 from kfp_placement_engine.readers.tree.tasks import (
     MAX_TREE_DEPTH,

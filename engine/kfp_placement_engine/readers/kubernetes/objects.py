@@ -18,7 +18,7 @@ from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_engine.model.resources import Resources, add_to, bounded, with_pod
 from kfp_placement_engine.model.round_trips import latencies_from_labels, with_places
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice
-from kfp_placement_engine.readers.fields import Fields, Place
+from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.claims import (
     mounted_claims,
     read_claim,
@@ -35,6 +35,7 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
     read_policy,
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
+from kfp_placement_engine.readers.place import Place
 
 UNUSED_KEYS = frozenset(
     {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kfp_placement_engine.model.run_graph import Notice, StepKind
-from kfp_placement_engine.readers.fields import Place
+from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expressions import EMPTY, Expression
 
 NOWHERE = Place("")
