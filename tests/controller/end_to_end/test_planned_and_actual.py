@@ -40,9 +40,15 @@ def wide_nodes(installation: Installation) -> Iterator[None]:
 
 @pytest.fixture
 def learning(installation: Installation) -> Iterator[None]:
-    """What drivers take is learned, not given."""
+    """What drivers take is learned, not given, and nothing is known of them at the start.
+
+    Tests before may have begun a hundred runs at once, whose drivers took half a minute each; a
+    median of a hundred values would not forget that in a few runs. A planner keeps it in memory.
+    """
     given = installation.policy()["spec"]["defaults"]
     installation.set_policy(defaults=None)
+    installation.restart(PLANNER)
+    installation.wait_at_work()
     yield
     installation.set_policy(defaults=given)
 
