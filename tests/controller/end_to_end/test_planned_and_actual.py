@@ -5,7 +5,6 @@ the starts of pods take. Runs are as short as Kubernetes' times allow: these are
 """
 
 import random
-from collections.abc import Iterator
 from functools import partial
 from statistics import median
 from typing import Any
@@ -29,28 +28,19 @@ NODES = ("wide-1", "wide-2")
 
 
 @pytest.fixture
-def wide_nodes(installation: Installation) -> Iterator[None]:
-    """Room for all runs at once, so that none waits for another."""
-    labels = {"kfp-placement.dev/speed": "1", "kfp-placement.dev/store-bandwidth": "1T"}
-    room = {"cpu": "100", "memory": "400Gi", "pods": "500"}
-    housekeeping.add_nodes(installation.api, *(objects.node(name, room, labels) for name in NODES))
-    yield
-    housekeeping.remove_nodes(installation.api, *NODES)
+def learning(own_installation: Installation) -> Installation:
+    """One whose planner learns what drivers take, and has seen none yet.
 
-
-@pytest.fixture
-def learning(installation: Installation) -> Iterator[None]:
-    """What drivers take is learned, not given, and nothing is known of them at the start.
-
-    Tests before may have begun a hundred runs at once, whose drivers took half a minute each; a
-    median of a hundred values would not forget that in a few runs. A planner keeps it in memory.
+    Where other tests have begun a hundred runs at once, whose drivers took half a minute each, a
+    median of a hundred values does not forget that in a few runs.
     """
-    given = installation.policy()["spec"]["defaults"]
-    installation.set_policy(defaults=None)
-    installation.restart(PLANNER)
-    installation.wait_at_work()
-    yield
-    installation.set_policy(defaults=given)
+    labels = {"kfp-placement.dev/speed": "1", "kfp-placement.dev/store-bandwidth": "1T"}
+    # Room for all runs at once, so that none waits for another.
+    room = {"cpu": "100", "memory": "400Gi", "pods": "500"}
+    nodes = (objects.node(name, room, labels) for name in NODES)
+    housekeeping.add_nodes(own_installation.api, *nodes)
+    own_installation.set_policy(defaults=None)
+    return own_installation
 
 
 def layered(rng: random.Random, least_seconds: int, most_seconds: int) -> JsonObject:
@@ -106,17 +96,25 @@ def figures(installation: Installation, run: str, team: str) -> tuple[float, flo
     return placement.spec.first_makespan_seconds, placement.status.makespan_seconds
 
 
-@pytest.mark.usefixtures("wide_nodes", "learning")
-def test_runs_take_about_as_long_as_first_planned(installation, team):
+@pytest.mark.parametrize("own_installation", [()], indirect=True)
+def test_runs_take_about_as_long_as_first_planned(learning):
+    with learning.namespace() as team:
+        pairs, learned = planned_and_actual(learning, team)
+    errors = [abs(planned - actual) / actual for planned, actual in pairs]
+    print(f"learned {learned:.2f} s a driver; planned and actual {pairs}")
+    print(f"median error {median(errors):.1%}, worst {max(errors):.1%}")
+    assert len(errors) == RUNS
+    assert median(errors) <= MOST_MEDIAN_ERROR, pairs
+
+
+def planned_and_actual(
+    installation: Installation, team: str
+) -> tuple[list[tuple[float, float]], float]:
+    """The makespans of all runs, and what has been learned of a driver before."""
     rng = random.Random(5)
     play(installation, [layered(rng, 1, 2) for _ in range(WARM_UP_RUNS)], team)
     learned = installation.metric(PLANNER, "learned_seconds", what="driver")
     assert learned > 0
     runs = play(installation, [layered(rng, 8, 20) for _ in range(RUNS)], team)
     told = (partial(figures, installation, run, team) for run in runs)
-    pairs = [found for each in told if (found := wait_until(each, "the makespan"))]
-    errors = [abs(planned - actual) / actual for planned, actual in pairs]
-    print(f"learned {learned:.2f} s a driver; planned and actual {pairs}")
-    print(f"median error {median(errors):.1%}, worst {max(errors):.1%}")
-    assert len(errors) == RUNS
-    assert median(errors) <= MOST_MEDIAN_ERROR, pairs
+    return [found for each in told if (found := wait_until(each, "the makespan"))], learned
