@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from kfp_placement.report.labels import short_name
 from kfp_placement.report.values import NONE, counted, duration, finite, latency
 from kfp_placement.report.visible import visible
-from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
-from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.run_graph import DurationSource
@@ -240,7 +238,7 @@ def type_text(step: PlannedStep) -> str:
 
 def location(step: PlannedStep) -> str:
     """The location asked for; "" where nothing follows from it."""
-    ruled = step.latency_ms is not None or is_ruled(step.type, LATENCY_RULED_TYPES)
+    ruled = step.latency_ms is not None or step.is_latency_ruled
     return visible(step.location) if ruled or step.node is None else ""
 
 

@@ -4,6 +4,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.plan import Bound, Figures, Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
 
@@ -49,8 +51,10 @@ _PLAN: dict[str, Any] = {
 
 
 def a_step(name: str = "train", **changes: Any) -> PlannedStep:
-    """One step; only what matters is named."""
-    return PlannedStep(**{**_STEP, "name": name, "task": name, **changes})
+    """One step; only what matters is named. Its latency rule is that of its type, as usual."""
+    row = {**_STEP, "name": name, "task": name, **changes}
+    row.setdefault("is_latency_ruled", is_ruled(row["type"], LATENCY_RULED_TYPES))
+    return PlannedStep(**row)
 
 
 def unplaced_step(name: str = "huge", **changes: Any) -> PlannedStep:

@@ -63,6 +63,7 @@ def lower_runs(
     return Lowered(
         problem=problem,
         runs=tuple(runs),
+        options=options,
         activities=tuple(activities),
         shapes=parts.classes.shapes,
         tables=parts.tables,

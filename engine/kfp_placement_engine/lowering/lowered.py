@@ -33,7 +33,7 @@ class Lowered:
 
     Attributes:
         problem: the problem.
-        runs: what it was made from.
+        runs, options: what it was made from, and how.
         activities: the pods that have not ended, run after run; behind them the problem has the
             reserved rooms.
         shapes: [K] the shapes of pods.
@@ -44,6 +44,7 @@ class Lowered:
 
     problem: PlacementProblem
     runs: tuple[ActiveRun, ...]
+    options: LoweringOptions
     activities: tuple[Activity, ...]
     shapes: tuple[PodShape, ...]
     tables: ClassTables

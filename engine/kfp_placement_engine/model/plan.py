@@ -49,6 +49,7 @@ class PlannedStep:
         image, labels, attempt_limit, depends_on: as in `run_graph.Step`.
         reason: why there, in one sentence.
         type_guessed: the type was guessed from the name.
+        is_latency_ruled: steps of its type go to the node of least round trip to their location.
         requests_nothing: nobody said what it needs; `requests` is what KFP's launcher reserves.
         cached: taken to come from the cache; it has times but no node.
         progress: whether it waits, runs or has ended.
@@ -79,6 +80,7 @@ class PlannedStep:
     depends_on: tuple[str, ...]
     reason: str
     type_guessed: bool = False
+    is_latency_ruled: bool = False
     requests_nothing: bool = False
     cached: bool = False
     progress: ProgressState = ProgressState.WAITING

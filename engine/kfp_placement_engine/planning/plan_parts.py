@@ -10,9 +10,7 @@ import numpy as np
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.active_runs import ProgressState
-from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.plan import Bound, Figures, Plan
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_rows import (
@@ -39,9 +37,6 @@ class PlanParts:
         baselines: by name the schedules that a baseline may lead to.
         explanations: reasons and next best nodes.
         bounds: a bound for each run.
-        assumptions: those in force.
-        marked_only: only steps with a mark were planned.
-        latency_tolerance: which nodes counted as nearest.
     """
 
     cluster: Cluster
@@ -50,9 +45,6 @@ class PlanParts:
     baselines: Mapping[str, Sequence[Schedule]]
     explanations: Explanations
     bounds: tuple[Bound, ...]
-    assumptions: Assumptions
-    marked_only: bool
-    latency_tolerance: LatencyTolerance
 
 
 def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> Figures:
@@ -133,13 +125,13 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             *graph.notices,
             *cluster.notices,
             *lowered.notices,
-            *notices_of(graph, parts.marked_only),
+            *notices_of(graph, lowered.options.marked_only),
         ),
-        assumptions=used_assumptions(graph, cluster, parts.assumptions),
+        assumptions=used_assumptions(graph, cluster, lowered.options.assumptions),
         all_durations_assumed=all(
             step.duration_seconds is None or step.duration_source is DurationSource.ASSUMED
             for step in graph.steps
         ),
         release_seconds=active.release_seconds,
-        latency_tolerance=parts.latency_tolerance,
+        latency_tolerance=lowered.options.latency_tolerance,
     )

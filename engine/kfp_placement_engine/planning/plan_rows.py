@@ -10,11 +10,12 @@ from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
-from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
+from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.reasons import Ended, Reason
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
@@ -46,13 +47,14 @@ def step_rows(
     return tuple(
         _step_row(run, lowered, schedule, activities[step.name], step, explanations)
         if step.name in activities
-        else _ended_row(lowered.runs[run], step)
+        else _ended_row(run, lowered, step)
         for step in graph.steps
     )
 
 
-def _common_fields(graph: RunGraph, step: Step) -> dict[str, Any]:
+def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
     """What a row says of the step itself."""
+    graph, ruled_types = lowered.runs[run].graph, lowered.options.latency_ruled_types
     return {
         "name": step.name,
         "task": step.task,
@@ -71,16 +73,17 @@ def _common_fields(graph: RunGraph, step: Step) -> dict[str, Any]:
         "attempt_limit": step.attempt_limit,
         "depends_on": step.depends_on,
         "type_guessed": step.type_guessed,
+        "is_latency_ruled": is_ruled(step.type, ruled_types),
         "requests_nothing": step.kind is StepKind.CONTAINER and not step.requests,
     }
 
 
-def _ended_row(run: ActiveRun, step: Step) -> PlannedStep:
+def _ended_row(run: int, lowered: Lowered, step: Step) -> PlannedStep:
     """A step that has ended: where it was, and no times."""
     reason = Ended()
     return PlannedStep(
-        **_common_fields(run.graph, step),
-        node=run.progress[step.name].node,
+        **_common_fields(run, lowered, step),
+        node=lowered.runs[run].progress[step.name].node,
         start_seconds=None,
         finish_seconds=None,
         image_pull_seconds=0.0,
@@ -116,7 +119,7 @@ def _step_row(
     start = -running.seconds_since_start if running else float(schedule.start[index])
     reason = explanations.reasons[index]
     return PlannedStep(
-        **_common_fields(lowered.runs[run].graph, step),
+        **_common_fields(run, lowered, step),
         node=name,
         start_seconds=start if shown else None,
         finish_seconds=float(schedule.end[index]) if shown else None,

@@ -25,7 +25,6 @@ from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.next_best import NextBest
 from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
-    assumptions_of,
     lowering_options_of,
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
@@ -103,9 +102,6 @@ def plan_runs(
         baselines=baselines,
         explanations=_explanations(lowered, cluster, options, result),
         bounds=_bounds(bare.problem, len(runs), quick=options.quick),
-        assumptions=assumptions_of(cluster, options),
-        marked_only=options.marked_only,
-        latency_tolerance=options.latency_tolerance,
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     tell(1.0, "done")

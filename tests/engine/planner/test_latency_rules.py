@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kfp_placement.report import summary
 from kfp_placement.report.table import plan_table
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.latency import (
@@ -162,6 +163,16 @@ def test_the_types_of_the_policy_are_ruled():
     plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
     assert plan.step("predict").node == "n2"
     assert plan.step("predict").latency_ms == 1.0
+
+
+def test_a_plan_shows_the_locations_of_the_types_in_force():
+    """Also where nobody states a round trip; of other types it says that nothing follows."""
+    run = a_run(predicting(type="Scoring"), predicting("usual"))
+    cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
+    plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
+    assert summary.location(plan.step("predict")) == PLACE
+    assert summary.location(plan.step("usual")) == ""
+    assert "changes nothing for 1 step," in summary.unused_locations(plan)
 
 
 def test_locations_are_found_whatever_their_case():
