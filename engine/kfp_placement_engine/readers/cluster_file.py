@@ -230,7 +230,7 @@ def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, f
 
 def _problems(error: ValidationError) -> str:
     """What is wrong where, for at most five places."""
-    found = []
+    problems = []
     for item in error.errors(include_url=False)[:_SHOWN_PROBLEMS]:
         path = "".join(
             f"[{part}]" if isinstance(part, int) else f".{part:.80}" for part in item["loc"]
@@ -240,6 +240,6 @@ def _problems(error: ValidationError) -> str:
             message = item["msg"].removeprefix("Value error, ")
         if message is None:
             message = f"{item['input']!r:.60}: {item['msg']}"
-        found.append(f"{path.removeprefix('.')}: {message}")
-    more = error.error_count() - len(found)
-    return "; ".join(found) + (f"; and {more} more" if more > 0 else "")
+        problems.append(f"{path.removeprefix('.')}: {message}")
+    more = error.error_count() - len(problems)
+    return "; ".join(problems) + (f"; and {more} more" if more > 0 else "")

@@ -20,8 +20,8 @@ def read_durations(data: bytes, *, name: str) -> dict[str, float]:
     """
     documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES)
     if len(documents) != 1 or not isinstance(documents[0], dict):
-        found = kind_of(documents[0]) if len(documents) == 1 else f"{len(documents)} documents"
-        raise InputError(f"{name}: holds {found}; write one `step: 20m` per line")
+        content = kind_of(documents[0]) if len(documents) == 1 else f"{len(documents)} documents"
+        raise InputError(f"{name}: holds {content}; write one `step: 20m` per line")
     durations: dict[str, float] = {}
     for step, duration in documents[0].items():
         try:

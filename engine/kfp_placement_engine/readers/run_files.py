@@ -70,17 +70,17 @@ def read_run_file(
 
 def _unwrapped(documents: list[Any], name: str) -> list[dict[str, Any]]:
     """The documents as mappings, lists of objects and API wrappers taken apart."""
-    found: list[dict[str, Any]] = []
+    unwrapped: list[dict[str, Any]] = []
     for document in documents:
         if not isinstance(document, dict):
             raise InputError(f"{name}: holds {kind_of(document)}; {_EXPECTED}")
         kind = document.get("kind")
         if isinstance(kind, str) and kind.endswith("List") and "items" in document:
             place = Place(name).field("items")
-            found.extend(place.mapping(item) for item in place.entries(document["items"]))
+            unwrapped.extend(place.mapping(item) for item in place.entries(document["items"]))
         else:
-            found.extend(_parts(document, Place(name)))
-    return found
+            unwrapped.extend(_parts(document, Place(name)))
+    return unwrapped
 
 
 def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:

@@ -102,10 +102,10 @@ def loop_indexes(name: str, iteration: tuple[int, ...]) -> list[tuple[str, int]]
         name: the step's; with `[*]` where the graph has fewer iterations.
         iteration: its loop indexes, outermost first.
     """
-    found: list[tuple[str, int]] = []
+    indexes: list[tuple[str, int]] = []
     loop = ""
     for part, index in zip(_INDEX.split(name), iteration, strict=False):
         loop += part
-        found.append((loop, index))
+        indexes.append((loop, index))
         loop += f"[{index}]"
-    return found
+    return indexes

@@ -112,7 +112,7 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
     for fields in specification.each_flat("tasks", at="specification.tasks"):
         key = fields.where("specification.tasks: id").name(fields.get("id") or fields.get("name"))
         task = fields.at(": task {:.80}", key)
-        found = _WorkflowTask(
+        workflow_task = _WorkflowTask(
             id=key,
             name=task.text("name"),
             parents=task.texts("parents"),
@@ -121,7 +121,7 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
             outputs=task.texts("outputFiles"),
             execution=Fields(measured[key].raw if key in measured else {}, task.place),
         )
-        _add(tasks, found, workflow.place)
+        _add(tasks, workflow_task, workflow.place)
     return tasks
 
 
@@ -139,7 +139,7 @@ def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _Workflow
             sizes[file_id] = _bytes(file.at(": file {:.80}", file_id), size, at="sizeInBytes")
             link = file.text("link", at="files").lower()
             files["input" if link == "input" else "output"].append(file_id)
-        found = _WorkflowTask(
+        workflow_task = _WorkflowTask(
             id=key,
             name=key,
             parents=task.texts("parents"),
@@ -148,7 +148,7 @@ def _older_tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _Workflow
             outputs=tuple(files["output"]),
             execution=_older_execution(task),
         )
-        _add(tasks, found, workflow.place)
+        _add(tasks, workflow_task, workflow.place)
     return tasks
 
 
@@ -180,17 +180,17 @@ def _parents(
     tasks: Mapping[str, _WorkflowTask], options: ReadOptions, name: str
 ) -> dict[str, tuple[str, ...]]:
     """Parents of each task, whichever end of the edge names it, sorted."""
-    found: dict[str, set[str]] = {task: set() for task in tasks}
+    parents_of: dict[str, set[str]] = {task: set() for task in tasks}
     for task in tasks.values():
         for other in (*task.parents, *task.children):
             if other not in tasks:
                 raise task.place.error(f"refers to task {other!r:.80}, which does not exist")
-        found[task.id].update(task.parents)
+        parents_of[task.id].update(task.parents)
         for child in task.children:
-            found[child].add(task.id)
-    if sum(map(len, found.values())) > options.max_dependencies:
+            parents_of[child].add(task.id)
+    if sum(map(len, parents_of.values())) > options.max_dependencies:
         raise LimitError(f"{name}: more than {options.max_dependencies} dependencies")
-    return {task: tuple(sorted(parents)) for task, parents in found.items()}
+    return {task: tuple(sorted(parents)) for task, parents in parents_of.items()}
 
 
 def _ordered(parents: Mapping[str, tuple[str, ...]], name: str) -> list[str]:

@@ -148,20 +148,20 @@ class _WorkflowReader:
         return dag
 
     def _tasks(self, template: str, place: Place) -> dict[str, Task]:
-        found = self._templates.dag_tasks(template)
-        drivers = _drivers(found)
+        dag_tasks = self._templates.dag_tasks(template)
+        drivers = _drivers(dag_tasks)
         exits: dict[str, list[str]] = {}
         tasks: dict[str, Task] = {}
-        names = [name for name in found if name not in drivers]
+        names = [name for name in dag_tasks if name not in drivers]
         for name in names:
-            hook = _exit_hook(found[name])
+            hook = _exit_hook(dag_tasks[name])
             if hook:
                 exits.setdefault(hook, []).append(name)
         exit_names = {key: self._exit_names(key) for key in exits}
         known = {*names, *(name for listed in exit_names.values() for name in listed)}
         for name in names:
-            driver = found.get(f"{name}-driver") if f"{name}-driver" in drivers else None
-            tasks[name] = self._task(found[name], driver, known, (), place)
+            driver = dag_tasks.get(f"{name}-driver") if f"{name}-driver" in drivers else None
+            tasks[name] = self._task(dag_tasks[name], driver, known, (), place)
         for key, after in exits.items():
             inside = self._templates.dag_tasks(key)
             for name in exit_names[key]:
@@ -173,9 +173,9 @@ class _WorkflowReader:
         return tasks
 
     def _exit_names(self, template: str) -> list[str]:
-        found = self._templates.dag_tasks(template)
-        drivers = _drivers(found)
-        return [name for name in found if name not in drivers]
+        dag_tasks = self._templates.dag_tasks(template)
+        drivers = _drivers(dag_tasks)
+        return [name for name in dag_tasks if name not in drivers]
 
     def _task(
         self,
@@ -236,8 +236,8 @@ class _WorkflowReader:
         spec = self._templates.json_fields(arguments.get("task", "{}"), place)
         if not self._caching:
             spec = Fields({**spec.raw, "cachingOptions": {}}, place)
-        found = container_leaf(container, config, component, spec)
-        return self._defaults.under(found.leaf, template), found.inputs
+        leaf_with_inputs = container_leaf(container, config, component, spec)
+        return self._defaults.under(leaf_with_inputs.leaf, template), leaf_with_inputs.inputs
 
     def _loop_tasks(self, task: Fields) -> tuple[Fields, Fields, Fields | None, int] | None:
         """Driver, body task and body driver of a loop's iterations, and its parallelism."""

@@ -49,10 +49,10 @@ def split_node_name(node_name: str, workflow: str) -> tuple[int | None, list[Seg
     while position < len(node_name):
         if node_name[position] != ".":
             return None
-        found = _segment(node_name, position + 1)
-        if found is None:
+        parsed = _segment(node_name, position + 1)
+        if parsed is None:
             return None
-        segment, position = found
+        segment, position = parsed
         segments.append(segment)
     return retry, segments
 

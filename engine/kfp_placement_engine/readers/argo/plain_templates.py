@@ -84,7 +84,7 @@ def pod_spec_patch(fields: Fields, tags: TagReader) -> dict[str, Any]:
 
 def _containers(template: Fields, patch: Fields) -> list[Fields]:
     """The pod's containers, the main one first."""
-    found = [
+    containers = [
         template.flat(kind) for kind in ("container", "script") if template.get(kind) is not None
     ]
     listed = [
@@ -92,11 +92,11 @@ def _containers(template: Fields, patch: Fields) -> list[Fields]:
         *template.entries("sidecars"),
     ]
     place = template.where("containers")
-    found.extend(Fields(place.mapping(entry), template.place) for entry in listed)
+    containers.extend(Fields(place.mapping(entry), template.place) for entry in listed)
     for fields in patch.each_flat("containers", at="podSpecPatch.containers"):
-        if found and fields.get("name") in ("main", found[0].get("name")):
-            found[0] = Fields(merge(found[0].raw, fields.raw), template.place)
-    return found
+        if containers and fields.get("name") in ("main", containers[0].get("name")):
+            containers[0] = Fields(merge(containers[0].raw, fields.raw), template.place)
+    return containers
 
 
 def _metadata(
@@ -104,12 +104,12 @@ def _metadata(
 ) -> tuple[dict[str, Expression], dict[str, Expression]]:
     merged = merge(spec.mapping("podMetadata"), template.mapping("metadata"))
     metadata = Fields(merged, template.where("metadata"))
-    found = []
+    labels_and_annotations = []
     for kind in ("labels", "annotations"):
         place = metadata.where(kind)
         texts = {key: place.text(text) for key, text in metadata.mapping(kind).items()}
-        found.append({key: tags.text(text) for key, text in texts.items()})
-    return found[0], found[1]
+        labels_and_annotations.append({key: tags.text(text) for key, text in texts.items()})
+    return labels_and_annotations[0], labels_and_annotations[1]
 
 
 def _resources(containers: list[Fields], tags: TagReader) -> tuple[ResourceSpec, ...]:
@@ -128,8 +128,8 @@ def _constraint(
     key: str, template: Fields, spec: Fields, patch: Fields, tags: TagReader
 ) -> tuple[Expression, ...]:
     """A template's own setting stands in place of the Workflow's; patches come on top."""
-    found = [template.get(key) or spec.get(key), patch.get(key)]
-    return tuple(tags.structure(value) for value in found if value)
+    settings = [template.get(key) or spec.get(key), patch.get(key)]
+    return tuple(tags.structure(value) for value in settings if value)
 
 
 def _affinities(

@@ -78,17 +78,17 @@ class TagReader:
     def _tag(self, tag: str) -> Expression:
         if tag in self._variables:
             return Constant(self._variables[tag])
-        if found := _GLOBAL.match(tag):
-            name = found.group(1)
+        if match := _GLOBAL.match(tag):
+            name = match.group(1)
             return Constant(self._parameters[name]) if name in self._parameters else Runtime()
-        if found := _INPUT.match(tag):
-            return Input(found.group(1))
+        if match := _INPUT.match(tag):
+            return Input(match.group(1))
         if tag == "item":
             return LoopItem()
         if tag.startswith("item."):
             return Selected(LoopItem(), tag.removeprefix("item."))
-        if found := _OUTPUT.match(tag):
-            return TaskOutput(found.group(1), found.group(2) or found.group(3))
+        if match := _OUTPUT.match(tag):
+            return TaskOutput(match.group(1), match.group(2) or match.group(3))
         return Runtime()
 
 

@@ -135,8 +135,10 @@ class _PlainReader:
             raise place.error(f"template {template!r:.80} does not exist")
         if template not in self._bodies:
             self._open.append(template)
-            found = Fields(self._templates.template(template).raw, self._templates.place(template))
-            self._bodies[template] = self._body(found)
+            template_fields = Fields(
+                self._templates.template(template).raw, self._templates.place(template)
+            )
+            self._bodies[template] = self._body(template_fields)
             self._open.pop()
         return self._bodies[template]
 
@@ -241,11 +243,11 @@ class _PlainReader:
         """Input artifacts whose place the task's template names itself."""
         template = self._templates.template(str(task.get("template")))
         inputs = template.flat("inputs", at="inputs.artifacts")
-        found: dict[str, Expression] = {}
+        artifacts: dict[str, Expression] = {}
         for fields in inputs.each_flat("artifacts", at="inputs.artifacts"):
             if set(fields.raw) - {"name", "path", "mode", "optional", "archive", "globalName"}:
-                found[fields.name("name", at="inputs.artifacts")] = Runtime()
-        return found
+                artifacts[fields.name("name", at="inputs.artifacts")] = Runtime()
+        return artifacts
 
     def _loop(self, task: Fields) -> Loop | None:
         if task.get("withItems") is not None:

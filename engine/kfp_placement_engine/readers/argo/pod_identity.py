@@ -99,9 +99,9 @@ class PodIndex:
         if parts is None:
             return None
         retry, segments = parts
-        found = self._walk(segments) if self._has_drivers else self._plain(segments, retry or 0)
-        if found is not None:
-            return found
+        identity = self._walk(segments) if self._has_drivers else self._plain(segments, retry or 0)
+        if identity is not None:
+            return identity
         guess = identify_by_grammar(node_name, self._workflow)
         if guess is None:
             return None

@@ -96,12 +96,12 @@ def _outputs(outputs: Any) -> Mapping[str, str]:
     parameters = outputs.get("parameters") if isinstance(outputs, dict) else None
     if not isinstance(parameters, list):
         return {}
-    found: dict[str, str] = {}
+    known_outputs: dict[str, str] = {}
     for parameter in parameters:
         if not isinstance(parameter, dict):
             continue
         name, value = parameter.get("name"), parameter.get("value")
         if not isinstance(name, str) or name not in KNOWN_OUTPUTS or not isinstance(value, str):
             continue
-        found[name] = value[:_MAX_OUTPUT_CHARACTERS]
-    return found
+        known_outputs[name] = value[:_MAX_OUTPUT_CHARACTERS]
+    return known_outputs

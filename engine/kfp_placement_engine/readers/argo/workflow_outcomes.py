@@ -44,7 +44,7 @@ class _Widths:
     """Widths of loops: a driver says them, or they are counted once the loop has ended."""
 
     def __init__(self) -> None:
-        self._said: dict[str, int] = {}
+        self._by_driver: dict[str, int] = {}
         self._counted: dict[str, int] = {}
         self._ended: set[str] = set()
 
@@ -55,7 +55,7 @@ class _Widths:
         if _LOOP_DRIVER.search(node.name):
             text = node.outputs.get("iteration-count", "")
             if text.isascii() and text.isdecimal() and int(text) <= _MAX_WIDTH:
-                self._said[identity.name] = int(text)
+                self._by_driver[identity.name] = int(text)
         elif node.phase in _ENDED:
             self._ended.add(identity.name)
 
@@ -63,9 +63,9 @@ class _Widths:
         """Widths that are certain, and iterations seen of the other loops."""
         certain = {loop: n for loop, n in self._counted.items() if loop in self._ended}
         seen = {loop: n for loop, n in self._counted.items() if loop not in self._ended}
-        for loop in self._said:
+        for loop in self._by_driver:
             seen.pop(loop, None)
-        return {**certain, **self._said}, seen
+        return {**certain, **self._by_driver}, seen
 
 
 class OutcomeReader:
@@ -95,7 +95,7 @@ class OutcomeReader:
                 _collect(collected.setdefault(identity.name, _StepNodes()), node, identity)
             elif node.phase in _LEFT_OUT and identity.role is not PodRole.DRIVER and identity.name:
                 left_out.append(identity.name)
-        steps = {name: _outcome(found) for name, found in collected.items()}
+        steps = {name: _outcome(step_nodes) for name, step_nodes in collected.items()}
         self._leave_out(left_out, steps)
         return RunOutcome(steps, *widths.known())
 
@@ -111,43 +111,43 @@ class OutcomeReader:
 
 def enclosing(name: str) -> list[str]:
     """Names of all groups around a step, outermost first: `a`, `a[0]`, `a[0].b` of `a[0].b.c`."""
-    found = []
+    groups = []
     for position, letter in enumerate(name):
         if letter in ".[" and position:
-            found.append(name[:position])
-    return list(dict.fromkeys(found))
+            groups.append(name[:position])
+    return list(dict.fromkeys(groups))
 
 
-def _collect(found: _StepNodes, node: ArgoNode, identity: PodIdentity) -> None:
+def _collect(step_nodes: _StepNodes, node: ArgoNode, identity: PodIdentity) -> None:
     if identity.role is PodRole.DRIVER:
-        if found.driver is None or len(node.name) < len(found.driver.name):
-            found.driver = node
+        if step_nodes.driver is None or len(node.name) < len(step_nodes.driver.name):
+            step_nodes.driver = node
         if node.outputs.get("cached-decision", "").lower() == "true":
-            found.driver_says_cached = True
+            step_nodes.driver_says_cached = True
         return
-    if found.outermost is None or len(node.name) < len(found.outermost.name):
-        found.outermost = node
+    if step_nodes.outermost is None or len(node.name) < len(step_nodes.outermost.name):
+        step_nodes.outermost = node
     if node.phase == "Skipped" and _is_executor(node.name):
-        found.executor_skipped = True
+        step_nodes.executor_skipped = True
     if node.type == "Pod":
-        found.pods[node.name] = (identity.attempt, node)
+        step_nodes.pods[node.name] = (identity.attempt, node)
 
 
 def _is_executor(name: str) -> bool:
     return name.endswith((".executor", ".executor(0)"))
 
 
-def _outcome(found: _StepNodes) -> StepOutcome:
-    last = max(found.pods.values(), key=_last, default=None)
-    state = _state(found)
+def _outcome(step_nodes: _StepNodes) -> StepOutcome:
+    last = max(step_nodes.pods.values(), key=_last, default=None)
+    state = _state(step_nodes)
     if last is None:
-        outer = found.outermost
+        outer = step_nodes.outermost
         message = "" if outer is None else outer.message
         finished = None if outer is None or state is StepState.PENDING else outer.finished_at
         return StepOutcome(state, 0, None, finished, "", message)
     pod = last[1]
     return StepOutcome(
-        state, len(found.pods), pod.started_at, pod.finished_at, pod.host, pod.message
+        state, len(step_nodes.pods), pod.started_at, pod.finished_at, pod.host, pod.message
     )
 
 
@@ -155,22 +155,22 @@ def _last(pod: tuple[int, ArgoNode]) -> tuple[int, str]:
     return pod[0], pod[1].name
 
 
-def _state(found: _StepNodes) -> StepState:
-    outer = found.outermost
+def _state(step_nodes: _StepNodes) -> StepState:
+    outer = step_nodes.outermost
     if outer is None:
-        if found.driver is not None and found.driver.phase in _FAILED:
+        if step_nodes.driver is not None and step_nodes.driver.phase in _FAILED:
             return StepState.FAILED
         return StepState.PENDING
     if outer.phase in _LEFT_OUT:
         if _is_executor(outer.name):
             return StepState.CACHED
-        failed = found.driver is not None and found.driver.phase in _FAILED
+        failed = step_nodes.driver is not None and step_nodes.driver.phase in _FAILED
         return StepState.FAILED if failed else StepState.SKIPPED
     if outer.phase in _FAILED:
         return StepState.FAILED
-    if found.executor_skipped or (found.driver_says_cached and not found.pods):
+    if step_nodes.executor_skipped or (step_nodes.driver_says_cached and not step_nodes.pods):
         return StepState.CACHED
     if outer.phase == "Succeeded":
         return StepState.SUCCEEDED
-    running = any(node.phase == "Running" for _, node in found.pods.values())
+    running = any(node.phase == "Running" for _, node in step_nodes.pods.values())
     return StepState.RUNNING if running else StepState.PENDING

@@ -18,13 +18,13 @@ def named_parameters(value: object, place: Place) -> Arguments:
     Raises:
         InputError: malformed.
     """
-    found: Arguments = {}
+    arguments: Arguments = {}
     for parameter in Fields.of(value, place).each_flat("parameters", at=""):
         name = parameter.name("name", at="parameter name")
         text = parameter.get("value", parameter.get("default"))
         if text is not None:
-            found[name] = place.then(": parameter {:.80}", name).text(text)
-    return found
+            arguments[name] = place.then(": parameter {:.80}", name).text(text)
+    return arguments
 
 
 def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
@@ -36,11 +36,11 @@ def run_claims(spec: Fields) -> dict[str, tuple[str, ...]]:
     Raises:
         InputError: malformed.
     """
-    found = {}
+    access_modes = {}
     for claim in spec.at(": spec.volumeClaimTemplates").each_flat("volumeClaimTemplates", at=""):
         name = claim.flat("metadata", at="").name("name")
-        found[name] = claim.flat("spec", at="").texts("accessModes")
-    return found
+        access_modes[name] = claim.flat("spec", at="").texts("accessModes")
+    return access_modes
 
 
 class WorkflowTemplates:

@@ -36,38 +36,38 @@ class KubernetesConfig:
 
     def tolerations(self) -> tuple[Expression, ...]:
         """Each evaluates to one toleration or a list."""
-        found: list[Expression] = []
+        tolerations: list[Expression] = []
         if self.on_pod("KUBERNETES_TOLERATIONS"):
             for entry in self._config.each("tolerations"):
                 if entry.get("tolerationJson") is not None:
-                    found.append(self._parameter(entry.flat("tolerationJson", at="")))
+                    tolerations.append(self._parameter(entry.flat("tolerationJson", at="")))
                 else:
-                    found.append(Constant(entry.raw))
-        return tuple(found)
+                    tolerations.append(Constant(entry.raw))
+        return tuple(tolerations)
 
     def affinities(self) -> tuple[Expression, ...]:
         """Each evaluates to a Kubernetes node affinity."""
-        found: list[Expression] = []
+        affinities: list[Expression] = []
         if self.on_pod("KUBERNETES_AFFINITY"):
             for entry in self._config.each("nodeAffinity"):
                 if entry.get("nodeAffinityJson") is not None:
-                    found.append(self._parameter(entry.flat("nodeAffinityJson", at="")))
+                    affinities.append(self._parameter(entry.flat("nodeAffinityJson", at="")))
                 elif entry.get("matchExpressions") or entry.get("matchFields"):
-                    found.append(Constant(_affinity(entry.raw)))
-        return tuple(found)
+                    affinities.append(Constant(_affinity(entry.raw)))
+        return tuple(affinities)
 
     def claims(self) -> tuple[Expression, ...]:
         """Each evaluates to the name of a claim."""
-        found: list[Expression] = []
+        claim_names: list[Expression] = []
         if self.on_pod("KUBERNETES_VOLUMES"):
             for entry in self._config.each("pvcMount"):
                 if entry.get("pvcNameParameter") is not None:
-                    found.append(self._parameter(entry.flat("pvcNameParameter", at="")))
+                    claim_names.append(self._parameter(entry.flat("pvcNameParameter", at="")))
                 elif "constant" in entry:
-                    found.append(Constant(entry.text("constant", at="")))
+                    claim_names.append(Constant(entry.text("constant", at="")))
                 else:
-                    found.append(self._parameter(entry))
-        return tuple(found)
+                    claim_names.append(self._parameter(entry))
+        return tuple(claim_names)
 
     def _parameter(self, spec: Fields, name: str = "") -> Expression:
         """A value from outside of the task; it is an input called as its place unless named."""

@@ -164,8 +164,8 @@ class _PackageReader:
         name, component = self._component(spec)
         if "dag" in component:
             return self.dag(name, component), {}
-        found = self._leaf(component, spec)
-        return found.leaf, found.inputs
+        leaf_with_inputs = self._leaf(component, spec)
+        return leaf_with_inputs.leaf, leaf_with_inputs.inputs
 
     def _executor(self, component: Fields) -> tuple[str, Fields]:
         """The executor of a task's component, as a part of the task, and its label."""

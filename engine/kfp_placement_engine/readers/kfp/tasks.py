@@ -114,12 +114,12 @@ def dag_outputs(
 
 
 def _sources(selectors: list[Any], key: str, place: Place) -> OutputSources:
-    found = []
+    sources = []
     for selector in selectors:
         fields = Fields.of(selector, place)
         task = fields.text("producerSubtask")
-        found.append((task, fields.text(key)))
-    return tuple(found)
+        sources.append((task, fields.text(key)))
+    return tuple(sources)
 
 
 def _parameters(spec: Fields) -> tuple[dict[str, Expression], dict[str, Expression]]:

@@ -67,12 +67,12 @@ def mounted_claims(pod: Fields) -> list[ClaimKey]:
     """
     metadata = pod.flat("metadata")
     namespace = metadata.text("namespace", at="") or "default"
-    found = []
+    claims = []
     for volume in pod.flat("spec", at="").each_flat("volumes"):
         if volume.get("persistentVolumeClaim") is not None:
             claim = volume.flat("persistentVolumeClaim", at="volumes")
-            found.append(ClaimKey(namespace, claim.text("claimName", at="volumes")))
+            claims.append(ClaimKey(namespace, claim.text("claimName", at="volumes")))
         elif volume.get("ephemeral") is not None:
             pod_name, own_name = metadata.get("name"), volume.get("name")
-            found.append(ClaimKey(namespace, f"{pod_name}-{own_name}"))
-    return found
+            claims.append(ClaimKey(namespace, f"{pod_name}-{own_name}"))
+    return claims

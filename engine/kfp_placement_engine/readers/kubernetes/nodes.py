@@ -79,7 +79,7 @@ def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[
                 parse_latency_ms(value)
             except QuantityError as error:
                 bad.setdefault(key, []).append(f"node {node.name}, label {key}: {error}; not used")
-    return [Notice("bad-node-label", _with_others(*told)) for told in bad.values()]
+    return [Notice("bad-node-label", _with_others(*messages)) for messages in bad.values()]
 
 
 def _with_others(first: str, *others: str) -> str:
@@ -141,7 +141,7 @@ def from_label(
 
 
 def _taints(spec: Fields, status: Fields, cordoned: bool) -> tuple[Taint, ...]:
-    found = []
+    taints = []
     for raw in spec.each_flat("taints", at="spec.taints"):
         key, value, effect = (
             raw.text(each, at=f"taint {each}") for each in ("key", "value", "effect")
@@ -151,14 +151,14 @@ def _taints(spec: Fields, status: Fields, cordoned: bool) -> tuple[Taint, ...]:
                 f"taint {key:.80}={value:.80}:{effect:.80}; it needs a key and one of the"
                 f" effects {', '.join(EFFECTS)}"
             )
-        found.append(Taint(key, value, effect))
-    keys = {taint.key for taint in found}
+        taints.append(Taint(key, value, effect))
+    keys = {taint.key for taint in taints}
     # The control plane adds both within seconds; a snapshot may have been taken before.
     if cordoned and UNSCHEDULABLE_TAINT.key not in keys:
-        found.append(UNSCHEDULABLE_TAINT)
+        taints.append(UNSCHEDULABLE_TAINT)
     if _not_ready(status) and not keys & AWAY_KEYS:
-        found.append(NOT_READY_TAINT)
-    return tuple(found)
+        taints.append(NOT_READY_TAINT)
+    return tuple(taints)
 
 
 def _not_ready(status: Fields) -> bool:
@@ -170,14 +170,14 @@ def _not_ready(status: Fields) -> bool:
 
 
 def _images(status: Fields) -> dict[str, int]:
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for image in status.each_flat("images", at="status.images"):
         size_bytes = _size_bytes(image)
         for name in image.texts("names", at="image names"):
             # kube-scheduler never finds names without a tag: it adds one to what pods ask for.
             if normalised(name) == name and not name.startswith("<none>"):
-                found.setdefault(name, size_bytes)
-    return found
+                sizes.setdefault(name, size_bytes)
+    return sizes
 
 
 def _size_bytes(image: Fields) -> int:

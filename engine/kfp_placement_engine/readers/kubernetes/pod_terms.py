@@ -55,7 +55,7 @@ def read_spread(spec: Fields, labels: Mapping[str, str]) -> tuple[SpreadConstrai
     Raises:
         InputError: they have another form.
     """
-    found = []
+    constraints = []
     place = spec.place.field("spread")
     for item in spec.each_flat("topologySpreadConstraints", at="spread"):
         raw = Fields(item.raw, place)
@@ -64,7 +64,7 @@ def read_spread(spec: Fields, labels: Mapping[str, str]) -> tuple[SpreadConstrai
         if selector is not None and own:
             extra = tuple(Requirement(key, "In", (labels[key],)) for key in own)
             selector = LabelSelector(extra + selector.requirements)
-        found.append(
+        constraints.append(
             SpreadConstraint(
                 topology_key=raw.text("topologyKey", at=""),
                 max_skew=raw.count("maxSkew") if "maxSkew" in raw else 1,
@@ -75,7 +75,7 @@ def read_spread(spec: Fields, labels: Mapping[str, str]) -> tuple[SpreadConstrai
                 honours_taints=raw.get("nodeTaintsPolicy", "Ignore") == "Honor",
             )
         )
-    return tuple(found)
+    return tuple(constraints)
 
 
 def _pod_term(raw: Fields, namespace: str) -> PodAffinityTerm:

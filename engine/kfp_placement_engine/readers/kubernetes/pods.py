@@ -137,7 +137,7 @@ def _containers(spec: Fields, status: Fields) -> list[_Container]:
         if each.get("resources") is not None
     }
     infeasible = _resize_infeasible(status)
-    found = []
+    containers = []
     for kind in ("containers", "initContainers"):
         for raw in spec.each_flat(kind):
             name = str(raw.get("name"))
@@ -149,8 +149,8 @@ def _containers(spec: Fields, status: Fields) -> list[_Container]:
                 requests = _resized(
                     requests, Fields(reported[name].raw, container.place), infeasible
                 )
-            found.append(_Container(requests, is_init, is_sidecar))
-    return found
+            containers.append(_Container(requests, is_init, is_sidecar))
+    return containers
 
 
 def _requested(resources: Fields) -> dict[str, int]:
@@ -213,11 +213,11 @@ def _image_volumes(spec: Fields) -> tuple[str, ...]:
 
 def _host_ports(init: Iterable[Fields], main: Iterable[Fields]) -> tuple[HostPort, ...]:
     sidecars = [each for each in init if each.get("restartPolicy") == "Always"]
-    found = []
+    ports = []
     for container in (*sidecars, *main):
         for raw in container.each_flat("ports"):
             port = raw.count("hostPort")
             if port > 0:
                 protocol = raw.text("protocol", at="") or "TCP"
-                found.append(HostPort(port, protocol, raw.text("hostIP", at="") or ANY_ADDRESS))
-    return tuple(found)
+                ports.append(HostPort(port, protocol, raw.text("hostIP", at="") or ANY_ADDRESS))
+    return tuple(ports)

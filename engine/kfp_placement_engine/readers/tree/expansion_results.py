@@ -68,21 +68,21 @@ class DagResult:
 
     def parameter(self, key: str) -> Value:
         """Made by the tasks that the DAG names for it."""
-        found = self._values.get(("parameter", key))
-        if found is None:
+        value = self._values.get(("parameter", key))
+        if value is None:
             sources = self.dag.parameter_outputs.get(key, ())
-            found = joined([self.results[t].parameter(k) for t, k in self._present(sources)])
-            self._values["parameter", key] = found
-        return found
+            value = joined([self.results[t].parameter(k) for t, k in self._present(sources)])
+            self._values["parameter", key] = value
+        return value
 
     def artifact(self, key: str) -> Value:
         """Made by the tasks that the DAG names for it."""
-        found = self._values.get(("artifact", key))
-        if found is None:
+        value = self._values.get(("artifact", key))
+        if value is None:
             sources = self.dag.artifact_outputs.get(key, ())
-            found = joined([self.results[t].artifact(k) for t, k in self._present(sources)])
-            self._values["artifact", key] = found
-        return found
+            value = joined([self.results[t].artifact(k) for t, k in self._present(sources)])
+            self._values["artifact", key] = value
+        return value
 
     def _present(self, sources: OutputSources) -> list[tuple[str, str]]:
         return [source for source in sources if source[0] in self.results]

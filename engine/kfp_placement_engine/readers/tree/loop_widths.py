@@ -69,15 +69,15 @@ class LoopWidths:
             UnknownLoopError: one names no loop of the run, or several that the author called so.
         """
         for name in self._options.loop_widths:
-            found = sorted(self._used.get(name, ()))
-            if not found:
+            loops = sorted(self._used.get(name, ()))
+            if not loops:
                 raise UnknownLoopError(
                     f"no loop of this run is called {name!r:.80}; {self._hint(name)}"
                 )
-            if len(found) > 1:
+            if len(loops) > 1:
                 raise UnknownLoopError(
-                    f"{len(found)} loops of this run are called {name!r:.80}; name one of "
-                    + ", ".join(found[:_SHOWN])
+                    f"{len(loops)} loops of this run are called {name!r:.80}; name one of "
+                    + ", ".join(loops[:_SHOWN])
                 )
 
     def _hint(self, name: str) -> str:
@@ -102,8 +102,8 @@ class LoopWidths:
     def _given(self, name: str, task: str, display_name: str) -> int | None:
         path = _INDEX.sub("", task)
         given = self._options.loop_widths
-        found = [key for key in (name, task, path, display_name) if key and key in given]
-        for key in found:
+        keys = [key for key in (name, task, path, display_name) if key and key in given]
+        for key in keys:
             # A path is one loop, whatever its indexes; an author's name may stand for several.
             self._used.setdefault(key, set()).add(task if key == display_name else key)
-        return given[found[0]] if found else None
+        return given[keys[0]] if keys else None
