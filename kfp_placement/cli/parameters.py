@@ -1,13 +1,12 @@
 """Types of options: what people write on a command line -> values."""
 
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kfp_placement._kube_versions import KUBE_RANGE, NEWEST_KUBE, OLDEST_KUBE
+from kfp_placement._kube_versions import KUBE_RANGE, is_imitated, read_kube_version
 from kfp_placement_engine.exceptions import EngineError
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` knows."""
-
-_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
 
 # A file that may not be read is found when it is read, and told as what it is: no usage error.
 INPUT_FILE = click.Path(allow_dash=True, readable=False)
@@ -58,11 +55,10 @@ class KubeVersionType(click.ParamType):  # type: ignore[type-arg]
         """Major and minor."""
         if isinstance(value, tuple):
             return value[0], value[1]
-        match = _VERSION.fullmatch(str(value))
-        if match is None:
+        version = read_kube_version(str(value))
+        if version is None:
             self.fail(f"{value!r} is no Kubernetes version; write for example 1.36", param, ctx)
-        version = int(match[1]), int(match[2])
-        if not OLDEST_KUBE <= version <= NEWEST_KUBE:
+        if not is_imitated(version):
             self.fail(f"{value!r}: {KUBE_RANGE}", param, ctx)
         return version
 

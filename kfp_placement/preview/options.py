@@ -1,17 +1,14 @@
 """Options of `preview` as people write them in a notebook -> what is planned, checked at once."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kfp_placement._kube_versions import KUBE_RANGE, NEWEST_KUBE, OLDEST_KUBE
+from kfp_placement._kube_versions import KUBE_RANGE, is_imitated, read_kube_version
 from kfp_placement._package import package_of
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.planning import GivenOptions, Overrides, RunSource
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import parse_duration
-
-_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\..*)?", re.ASCII)
 
 
 def run_source(pipeline: object, arguments: object, loop_widths: object) -> RunSource:
@@ -133,11 +130,11 @@ def _version(option: str, value: object) -> tuple[int, int]:
     if isinstance(value, tuple | list) and len(value) == 2:
         found = _whole(option, value[0]), _whole(option, value[1])
     else:
-        match = _VERSION.fullmatch(value) if isinstance(value, str) else None
-        if match is None:
+        read = read_kube_version(value, any_build=True) if isinstance(value, str) else None
+        if read is None:
             raise _bad(option, value, "a Kubernetes version such as '1.36'")
-        found = int(match[1]), int(match[2])
-    if not OLDEST_KUBE <= found <= NEWEST_KUBE:
+        found = read
+    if not is_imitated(found):
         raise MarkValueError(f"preview: {option} = {value!r:.80}; {KUBE_RANGE}")
     return found
 

@@ -178,6 +178,7 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path):
         (["--objective", "best"], "'best' is not one of 'completion', 'paper', 'packing'"),
         (["--dispatch", "now"], "'now' is not one of"),
         (["--kube-version", "new"], "'new' is no Kubernetes version; write for example 1.36"),
+        (["--kube-version", "1.36.3-gke.1"], "'1.36.3-gke.1' is no Kubernetes version"),
         (["--kube-version", "1.2"], "'1.2': the default scheduler of Kubernetes 1.25 to 1.99"),
         (["--kube-version", "1.100"], "Kubernetes 1.25 to 1.99"),
         (["--kube-version", "2.0"], "Kubernetes 1.25 to 1.99"),

@@ -123,7 +123,7 @@ def test_options_reach_the_planner(taxi):
         seed=11,
         dispatch="ordered",
         compare="fifo",
-        kube_version="v1.35.2",
+        kube_version="v1.35.2-gke.1",
         assumptions=Assumptions(driver_seconds=0.0),
     ).plan
     assert (plan.seed, plan.dispatch, list(plan.baselines)) == (11, "ordered", ["fifo"])
