@@ -1,0 +1,1 @@
+"""The threads that let others decide and act, again and again."""

@@ -1,0 +1,29 @@
+"""What a process is made of: parts that work in threads of their own."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class Part(Protocol):
+    """Something that works in a thread of its own."""
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        ...
+
+    def stop(self) -> None:
+        """End; returns when it has."""
+        ...
+
+
+@contextlib.contextmanager
+def working(*parts: Part) -> Iterator[None]:
+    """Let parts work as long as the context lasts; what starts last stops first."""
+    for part in parts:
+        part.start()
+    try:
+        yield
+    finally:
+        for part in reversed(parts):
+            part.stop()

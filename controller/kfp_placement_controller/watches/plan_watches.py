@@ -1,0 +1,89 @@
+"""What `plan` watches: what is kept of each kind, and that its coordinator is told of changes."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from kfp_placement_controller.actuators.placements import observe_existence
+from kfp_placement_controller.actuators.policies import show_policy
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
+from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.observed.attach_failures import (
+    ATTACH_FAILED_SELECTOR,
+    MAX_ATTACH_FAILURES,
+    observe_attach_failure,
+)
+from kfp_placement_controller.observed.claims import observe_claim, observe_volume
+from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
+from kfp_placement_controller.observed.namespaces import observe_namespace
+from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.settings import PlanSettings
+from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_controller.watches.watch_group import WatchGroup
+from kfp_placement_engine.contract.policy import POLICY_NAME
+from kfp_placement_engine.contract.resources import Location, PlacementPolicy, read_resource
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
+
+
+def readers(sources: RunSources) -> Mapping[Kind, Callable[[JsonObject], Any]]:
+    """What is watched, and what is kept of it; of events only those of one reason.
+
+    Of our own objects only their being there counts: who deletes one takes a run's plan away.
+    """
+    return {
+        NODES: observe_node,
+        PODS: sources.observe_pod,
+        CLAIMS: observe_claim,
+        VOLUMES: observe_volume,
+        **{source.kind: source.observe for source in sources},
+        LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
+        POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
+        NAMESPACES: observe_namespace,
+        EVENTS: observe_attach_failure,
+        PLACEMENT_METADATA: observe_existence,
+    }
+
+
+def plan_watches(
+    client: KubeClient, settings: PlanSettings, sources: RunSources, inbox: Inbox
+) -> WatchGroup:
+    """The watches of the process; none has started.
+
+    Args:
+        client: the API server.
+        settings: of the process.
+        sources: where runs come from.
+        inbox: the coordinator's.
+    """
+    watches = WatchGroup(client, listed=inbox.wake)
+    for kind, read in readers(sources).items():
+        is_event = kind == EVENTS
+        watches.add(
+            kind,
+            read,
+            partial(_changed, inbox, kind),
+            field_selector=ATTACH_FAILED_SELECTOR if is_event else "",
+            most_objects=MAX_ATTACH_FAILURES if is_event else None,
+        )
+    # Our scheduler's Lease, and no other.
+    watches.add(
+        LEASES,
+        observe_held_lease,
+        partial(_lease_changed, inbox),
+        namespace=settings.own_namespace,
+        field_selector=f"metadata.name={settings.scheduler_lease_name}",
+    )
+    return watches
+
+
+def _changed(inbox: Inbox, kind: Kind, change: Change[Any]) -> None:
+    if kind == POLICIES and change.key[1] == POLICY_NAME:
+        show_policy(change.new)
+    inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
+
+
+def _lease_changed(inbox: Inbox, change: Change[HeldLease]) -> None:
+    inbox.put(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))

@@ -1,0 +1,84 @@
+"""All watches of one process."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.kinds import Kind
+from kfp_placement_kube.watch import Watcher, WatchParams
+
+T = TypeVar("T")
+
+
+class WatchGroup:
+    """Watches that start and stop together; an object that is malformed is passed over."""
+
+    def __init__(self, client: KubeClient, listed: Callable[[], None] | None = None) -> None:
+        """Watch nothing yet.
+
+        Args:
+            client: the API server.
+            listed: is told when everything there is of a kind has been reported, in the thread of
+                that kind's watch.
+        """
+        self._client = client
+        self._listed = listed
+        self._watchers: list[Watcher[Any]] = []
+
+    def add(
+        self,
+        kind: Kind,
+        read: Callable[[JsonObject], T | None],
+        changed: Callable[[Change[T]], None],
+        *,
+        namespace: str = "",
+        field_selector: str = "",
+        most_objects: int | None = None,
+    ) -> None:
+        """Watch a kind, from the start of the group on.
+
+        Args:
+            kind: what to watch.
+            read: makes of an object what is kept of it; None = it is of no interest.
+            changed: is told of every change, in a thread of this watch.
+            namespace: only this one's; "" = all.
+            field_selector: only those, in Kubernetes' form.
+            most_objects: more are passed over; None = all are kept.
+        """
+        watcher = Watcher(
+            self._client,
+            kind,
+            read,
+            changed,
+            namespace=namespace,
+            field_selector=field_selector,
+            listed=self._listed,
+            malformed=InputError,
+            params=WatchParams(most_objects=most_objects),
+        )
+        self._watchers.append(watcher)
+
+    def start(self) -> None:
+        """Start all; returns at once."""
+        for watcher in self._watchers:
+            watcher.start()
+
+    def stop(self) -> None:
+        """End all; returns when they have ended."""
+        for watcher in self._watchers:
+            watcher.stop()
+
+    def unseen(self) -> list[str]:
+        """Kinds of which not everything there is has been reported yet."""
+        return [each.kind.plural for each in self._watchers if not each.synced.is_set()]
+
+    def is_synced(self) -> bool:
+        """Whether everything there is has been reported."""
+        return not self.unseen()
+
+    def ages_seconds(self) -> Mapping[str, float]:
+        """Kind -> time since the server last answered its watch."""
+        return {each.kind.plural: each.age_seconds() for each in self._watchers}
