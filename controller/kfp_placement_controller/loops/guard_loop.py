@@ -1,0 +1,56 @@
+"""The loop of `extend`: lets the guard look after what is dead, about once a second."""
+
+import gc
+import logging
+import threading
+from collections.abc import Callable
+
+from kfp_placement_controller.actuators.guard import Guard
+from kfp_placement_controller.extender.memory import Memory
+
+_LOG = logging.getLogger(__name__)
+
+TICK_SECONDS = 1.0
+"""How often it is looked whether something has gone stale."""
+
+
+class GuardLoop:
+    """Works in a thread of its own, from when everything is known."""
+
+    def __init__(self, guard: Guard, memory: Memory, is_synced: Callable[[], bool]) -> None:
+        """Start nothing yet.
+
+        Args:
+            guard: decides and writes.
+            memory: what the extender knows; what mattered for a moment only is forgotten.
+            is_synced: everything is known.
+        """
+        self._guard = guard
+        self._memory = memory
+        self._is_synced = is_synced
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="guard")
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; returns when it has."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._is_synced():
+            if self._stopping.wait(TICK_SECONDS):
+                return
+        # What is there at the start mostly stays; to look through it takes up to 50 ms each time.
+        gc.collect()
+        gc.freeze()
+        while not self._stopping.wait(TICK_SECONDS):
+            self._memory.forget_moments()
+            try:
+                self._guard.tick()
+            except Exception:
+                # Nobody else may be left to take gates off: a defect ends one round, not all.
+                _LOG.exception("defect in the guard")

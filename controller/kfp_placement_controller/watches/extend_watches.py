@@ -1,0 +1,76 @@
+"""What `extend` watches: what is kept of each kind, and who is told of changes."""
+
+from kfp_placement_controller.actuators.deviations import report_deviation
+from kfp_placement_controller.actuators.guard import Guard
+from kfp_placement_controller.actuators.policies import show_policy
+from kfp_placement_controller.extender.deviations import DeviationNotes
+from kfp_placement_controller.extender.memory import (
+    Memory,
+    read_bare_node,
+    read_location,
+    read_plan,
+    read_policy,
+)
+from kfp_placement_controller.extender.rejections import count_rejection
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
+from kfp_placement_controller.observed.claims import observe_claim
+from kfp_placement_controller.observed.liveness import observe_held_lease
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.sources.source import RunSources
+from kfp_placement_controller.watches.watch_group import WatchGroup
+from kfp_placement_engine.contract.policy import PlacementPolicy
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.events import EventRecorder
+from kfp_placement_kube.kinds import CLAIMS, LEASES, NODES, PODS
+
+
+class ExtendObserver:
+    """Tells all whom a change concerns; in the threads of the watches."""
+
+    def __init__(
+        self, memory: Memory, notes: DeviationNotes, guard: Guard, events: EventRecorder
+    ) -> None:
+        """Tell nobody anything yet.
+
+        Args:
+            memory: what the extender knows.
+            notes: what it has decided of pods, until they are bound.
+            guard: looks after what is dead.
+            events: take what is said of pods.
+        """
+        self._memory = memory
+        self._notes = notes
+        self._guard = guard
+        self._events = events
+
+    def watches(self, client: KubeClient, sources: RunSources, own_namespace: str) -> WatchGroup:
+        """The watches of the process; none has started.
+
+        Args:
+            client: the API server.
+            sources: read the pods.
+            own_namespace: the controller's, where the Leases are.
+        """
+        memory, watches = self._memory, WatchGroup(client)
+        watches.add(NODES, read_bare_node, memory.node_changed)
+        watches.add(LOCATIONS, read_location, memory.location_changed)
+        watches.add(POLICIES, read_policy, self._policy_changed)
+        watches.add(CLAIMS, observe_claim, memory.claim_changed)
+        watches.add(PLACEMENTS, read_plan, memory.plan_changed)
+        watches.add(PODS, sources.observe_pod, self._pod_changed)
+        leases = self._guard.lease_changed
+        watches.add(LEASES, observe_held_lease, leases, namespace=own_namespace)
+        return watches
+
+    def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
+        self._memory.policy_changed(change)
+        show_policy(self._memory.known.policy)
+
+    def _pod_changed(self, change: Change[ObservedPod]) -> None:
+        self._memory.pod_changed(change)
+        deviation = self._notes.pod_changed(change)
+        if deviation is not None:
+            report_deviation(self._events, deviation)
+        self._guard.pod_changed(change)
+        count_rejection(change, self._memory.known.rules.scheduler_names)
