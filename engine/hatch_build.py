@@ -59,8 +59,8 @@ def choose_compiler() -> Compiler:
     if target is not None and importlib.util.find_spec("ziglang") is not None:
         zig = (sys.executable, "-m", "ziglang", "cc", "-target", target[0])
         return Compiler(zig, target[1])
-    if found := shutil.which("cc"):
-        return Compiler((found,), here)
+    if system_cc := shutil.which("cc"):
+        return Compiler((system_cc,), here)
     raise RuntimeError(f"no C compiler: install {ZIG} or a system's `cc`, or name one in CC")
 
 

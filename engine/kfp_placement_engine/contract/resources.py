@@ -30,26 +30,26 @@ KINDS: tuple[type[Resource], ...] = (PipelinePlacement, PlacementPolicy, Locatio
 ResourceT = TypeVar("ResourceT", bound=Resource)
 
 
-def read_resource(kind: type[ResourceT], found: object) -> ResourceT:
+def read_resource(kind: type[ResourceT], parsed: object) -> ResourceT:
     """Read an object of the API.
 
     Args:
         kind: what it should be.
-        found: the parsed object.
+        parsed: the object, as parsed from JSON or YAML.
 
     Raises:
         InputError: it is none, or malformed; the message names the first field in question.
     """
-    if not isinstance(found, dict):
-        raise InputError(f"{kind.__name__} must be an object, not {type(found).__name__}")
+    if not isinstance(parsed, dict):
+        raise InputError(f"{kind.__name__} must be an object, not {type(parsed).__name__}")
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(parsed)
     except ValidationError as error:
-        raise InputError(f"{_named(kind, found)}: {_first_problem(error)}") from error
+        raise InputError(f"{_named(kind, parsed)}: {_first_problem(error)}") from error
 
 
-def _named(kind: type[Resource], found: dict[object, object]) -> str:
-    metadata = found.get("metadata")
+def _named(kind: type[Resource], parsed: dict[object, object]) -> str:
+    metadata = parsed.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{kind.__name__} {name!r:.80}" if isinstance(name, str) else kind.__name__
 

@@ -103,9 +103,9 @@ def image_table(cluster: Cluster, shapes: Sequence[PodShape], assumptions: Assum
     number = {name: index for index, name in enumerate(held)}
     present = np.zeros((len(held), len(cluster.nodes)), np.bool_)
     sizes = np.full(len(held), float(assumptions.image_bytes))
-    for index, found in enumerate(held.values()):
-        present[index] = [size is not None for size in found]
-        sizes[index] = next((size for size in found if size is not None), sizes[index])
+    for index, node_sizes in enumerate(held.values()):
+        present[index] = [size is not None for size in node_sizes]
+        sizes[index] = next((size for size in node_sizes if size is not None), sizes[index])
     of_class = np.full(len(shapes), -1, np.int64)
     scored = np.zeros((len(shapes), len(cluster.nodes)), np.bool_)
     # Many shapes differ in their requests only.

@@ -83,8 +83,8 @@ class ActiveRun:
 
     def state_of(self, step: str) -> ProgressState:
         """What became of a step."""
-        found = self.progress.get(step)
-        return found.state if found else ProgressState.WAITING
+        step_progress = self.progress.get(step)
+        return step_progress.state if step_progress else ProgressState.WAITING
 
 
 @dataclass(frozen=True)

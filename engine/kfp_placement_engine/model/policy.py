@@ -122,7 +122,7 @@ class PlanningPolicy:
         """What is assumed of steps, by type in lower case; of two for one type the first counts."""
         if self.defaults is None or self.defaults.by_type is None:
             return {}
-        found: dict[str, TypeAssumptions] = {}
+        by_type: dict[str, TypeAssumptions] = {}
         for each in self.defaults.by_type:
-            found.setdefault(each.type.lower(), each)
-        return found
+            by_type.setdefault(each.type.lower(), each)
+        return by_type

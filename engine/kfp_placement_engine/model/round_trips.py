@@ -67,10 +67,10 @@ class StatedPlace:
 
 def places_by_name(places: Iterable[StatedPlace]) -> dict[str, StatedPlace]:
     """The places by name, lower case; of two for one place the first Location's counts."""
-    found: dict[str, StatedPlace] = {}
+    by_name: dict[str, StatedPlace] = {}
     for place in sorted(places, key=lambda each: each.location):
-        found.setdefault(place.place, place)
-    return found
+        by_name.setdefault(place.place, place)
+    return by_name
 
 
 def location_labels(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -87,13 +87,13 @@ def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
     reads as a latency. Keys that differ only in case are one location, spelled as it comes first.
     Locations that no step names do no harm.
     """
-    found: dict[str, dict[str, float]] = {}
+    latencies: dict[str, dict[str, float]] = {}
     spelled: dict[str, str] = {}
     for node in nodes:
         for key, latency_ms in _labelled(node.labels):
             name = spelled.setdefault(key.lower(), key)
-            found.setdefault(name, {}).setdefault(node.name, latency_ms)
-    return found
+            latencies.setdefault(name, {}).setdefault(node.name, latency_ms)
+    return latencies
 
 
 def with_places(
@@ -123,23 +123,23 @@ def node_latencies(
         labels: of the node.
         places: what Locations say, by place, lower case.
     """
-    found: dict[str, float] = {}
+    latencies_ms: dict[str, float] = {}
     for key, latency_ms in _labelled(labels):
-        found.setdefault(key.lower(), latency_ms)
+        latencies_ms.setdefault(key.lower(), latency_ms)
     for name, place in places.items():
         stated = place.latency_ms(labels)
         if stated is not None:
-            found[name] = stated
+            latencies_ms[name] = stated
         else:
-            found.pop(name, None)
-    return found
+            latencies_ms.pop(name, None)
+    return latencies_ms
 
 
 def latencies_to(location: str, latencies: Latencies) -> Mapping[str, float]:
     """Node name -> round trip to a location, where it is known; in any case, if not as spelled."""
-    found = latencies.get(location)
-    if found is not None:
-        return found
+    exact = latencies.get(location)
+    if exact is not None:
+        return exact
     wanted = location.lower()
     return next((trips for name, trips in latencies.items() if name.lower() == wanted), {})
 

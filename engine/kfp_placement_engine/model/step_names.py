@@ -74,11 +74,11 @@ class StepNames:
 
     def _close(self, text: str) -> list[str]:
         tasks = list(self._of_task)[:_COMPARED]
-        found = difflib.get_close_matches(text, tasks, 3, 0.7)
-        if not found:
+        similar = difflib.get_close_matches(text, tasks, 3, 0.7)
+        if not similar:
             own = {_own_name(task): task for task in reversed(tasks)}
-            found = [own[each] for each in difflib.get_close_matches(_own_name(text), own, n=1)]
-        return found
+            similar = [own[each] for each in difflib.get_close_matches(_own_name(text), own, n=1)]
+        return similar
 
 
 def listed(names: Sequence[str], most: int = _SHOWN) -> str:

@@ -75,9 +75,9 @@ def with_type_defaults(graph: RunGraph, policy: PlanningPolicy) -> RunGraph:
         return graph
     of_step = {step.name: by_type.get(step.type.lower()) for step in graph.steps if step.type}
     sizes = {
-        name: found.output_bytes
-        for name, found in of_step.items()
-        if found is not None and found.output_bytes is not None
+        name: assumed.output_bytes
+        for name, assumed in of_step.items()
+        if assumed is not None and assumed.output_bytes is not None
     }
     steps = tuple(_with_defaults(step, of_step.get(step.name), sizes) for step in graph.steps)
     return replace(graph, steps=steps)
@@ -156,23 +156,23 @@ def _assumptions(policy: PlanningPolicy, driver_seconds: float | None) -> Assump
     return replace(Assumptions(), **given)  # type: ignore[arg-type]
 
 
-def _with_defaults(step: Step, found: TypeAssumptions | None, sizes: Mapping[str, int]) -> Step:
+def _with_defaults(step: Step, assumed: TypeAssumptions | None, sizes: Mapping[str, int]) -> Step:
     inputs = tuple(_sized(each, sizes) for each in step.inputs)
     if inputs != step.inputs:
         step = replace(step, inputs=inputs)
-    if found is None:
+    if assumed is None:
         return step
-    if step.duration_seconds is None and found.duration_seconds is not None:
+    if step.duration_seconds is None and assumed.duration_seconds is not None:
         step = replace(
             step,
-            duration_seconds=found.duration_seconds,
+            duration_seconds=assumed.duration_seconds,
             duration_source=DurationSource.ASSUMED,
         )
-    limit_ms = hard_limit_ms(step.location, step.max_latency_ms, found.max_latency_ms)
+    limit_ms = hard_limit_ms(step.location, step.max_latency_ms, assumed.max_latency_ms)
     if limit_ms is not None:
         step = replace(step, max_latency_ms=limit_ms)
-    if step.priority == 0 and found.priority is not None:
-        step = replace(step, priority=found.priority)
+    if step.priority == 0 and assumed.priority is not None:
+        step = replace(step, priority=assumed.priority)
     return step
 
 

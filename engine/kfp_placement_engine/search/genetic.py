@@ -217,8 +217,8 @@ class GeneticSearch:
                 if generation % self._params.migration_interval == 0:
                     self._migrate()
                 report(generation, share_done(stop))
-        found = self._best_of_islands()
-        for candidate in (found, held):
+        best_of_islands = self._best_of_islands()
+        for candidate in (best_of_islands, held):
             if candidate is not None and better(candidate.schedule.terms, best.schedule.terms):
                 best = candidate
         return best, generation
