@@ -154,11 +154,11 @@ def fifo_rooms(draws: int) -> Rooms:
     rooms: dict[str, dict[str, list[float]]] = {}
     for levels in DRAWS:
         rooms[levels] = {mix: [] for mix in MIXES}
-        for mix, found in rooms[levels].items():
+        for mix, gains in rooms[levels].items():
             for seed in range(draws):
                 problem = draw_problem(Draw(mix, "proportional", seed, levels))
                 fifo = BASELINES["fifo"](problem, seed).makespan_seconds
-                found.append(1 - lower_bound(problem).seconds / fifo)
+                gains.append(1 - lower_bound(problem).seconds / fifo)
     return rooms
 
 

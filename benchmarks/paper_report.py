@@ -99,7 +99,7 @@ def figures_of(outcomes: Sequence[Outcome], rooms: Rooms) -> dict[str, Any]:
             for each in outcomes
         ],
         "mostGainOverStrictFifo": {
-            levels: {mix: list(found) for mix, found in mixes.items()}
+            levels: {mix: list(gains) for mix, gains in mixes.items()}
             for levels, mixes in rooms.items()
         },
     }

@@ -168,11 +168,11 @@ def run(path: Path) -> Report:
 
 def replay(recording: Recording, *, source: str = "") -> Report:
     """Decide every pod of a recording again and compare."""
-    found = _Comparison(KubeScheduler(recording.version))
+    comparison = _Comparison(KubeScheduler(recording.version))
     for case in recording.cases:
         state = SchedulerState(case.nodes)
         for entry in case.pods:
-            found.compare(f"{case.name}/{entry.pod.name}", entry, state)
+            comparison.compare(f"{case.name}/{entry.pod.name}", entry, state)
             if entry.node is not None:
                 state.bind(entry.pod, entry.node)
     return Report(
@@ -180,13 +180,13 @@ def replay(recording: Recording, *, source: str = "") -> Report:
         kubernetes=recording.kubernetes,
         clusters=len(recording.cases),
         pods=sum(len(case.pods) for case in recording.cases),
-        feasible=found.agreement("feasible"),
-        scores=found.agreement("scores"),
-        single_best=found.agreement("single best"),
-        ties=found.agreement("ties"),
-        ties_in_heap_order=found.counts["heap"],
-        batched=found.agreement("batched"),
-        differences=tuple(found.differences),
+        feasible=comparison.agreement("feasible"),
+        scores=comparison.agreement("scores"),
+        single_best=comparison.agreement("single best"),
+        ties=comparison.agreement("ties"),
+        ties_in_heap_order=comparison.counts["heap"],
+        batched=comparison.agreement("batched"),
+        differences=tuple(comparison.differences),
     )
 
 

@@ -62,8 +62,8 @@ def figures_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             "boundKind": each.bound.kind,
             "makespanSeconds": {"kube-default": each.kube, "heft": each.heft},
             "ours": [
-                {"budgetSeconds": budget, "makespanSeconds": found}
-                for budget, found in each.ours.items()
+                {"budgetSeconds": budget, "makespanSeconds": makespan_seconds}
+                for budget, makespan_seconds in each.ours.items()
             ],
         }
         for each in outcomes

@@ -28,9 +28,9 @@ class PodFilter:
         pod = self._pod
         if pod.node_name not in ("", node.node.name):
             return "node(s) didn't match the requested node name"
-        found = objection(pod.node_selector, pod.affinity, pod.tolerations, node.node)
-        if found is not None:
-            return objection_text(found)
+        refusal = objection(pod.node_selector, pod.affinity, pod.tolerations, node.node)
+        if refusal is not None:
+            return objection_text(refusal)
         if _ports_conflict(pod.host_ports, node.host_ports):
             return "node(s) didn't have free ports for the requested pod ports"
         short = lacking(pod.requests, node.free())

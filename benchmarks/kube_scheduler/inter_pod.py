@@ -104,5 +104,5 @@ def _domain(node: NodeState, term: PodAffinityTerm) -> _Domain | None:
 
 
 def _domains(node: NodeState, terms: Sequence[PodAffinityTerm]) -> set[_Domain]:
-    found = (_domain(node, term) for term in terms)
-    return {domain for domain in found if domain is not None}
+    domains = (_domain(node, term) for term in terms)
+    return {domain for domain in domains if domain is not None}

@@ -65,9 +65,9 @@ class KubeScheduler:
             state: the nodes and what runs on them.
             rng: needed for `random` ties.
         """
-        found, refused, next_start = self._find(pod, state)
-        names = tuple(node.node.name for node in found)
-        if len(found) < 2:
+        feasible_nodes, refused, next_start = self._find(pod, state)
+        names = tuple(node.node.name for node in feasible_nodes)
+        if len(feasible_nodes) < 2:
             return Decision(
                 names[0] if names else None,
                 feasible=names,
@@ -148,19 +148,19 @@ class KubeScheduler:
             candidates = [node for node in candidates if node.node.name in named]
         checks = PodFilter(pod, state)
         wanted = self.nodes_to_find(len(candidates))
-        found: list[NodeState] = []
+        feasible_nodes: list[NodeState] = []
         refused = {}
         for offset in range(len(candidates)):
-            if len(found) == wanted:
+            if len(feasible_nodes) == wanted:
                 break
             node = candidates[(state.start_index + offset) % len(candidates)]
             reason_against = checks.why_not(node)
             if reason_against is None:
-                found.append(node)
+                feasible_nodes.append(node)
             else:
                 refused[node.node.name] = reason_against
-        examined = len(found) + len(refused)
-        return found, refused, (state.start_index + examined) % max(1, len(state.nodes))
+        examined = len(feasible_nodes) + len(refused)
+        return feasible_nodes, refused, (state.start_index + examined) % max(1, len(state.nodes))
 
 
 def heap_top(totals: Sequence[int]) -> int:

@@ -52,8 +52,8 @@ class SpreadFilter:
         for constraint, counts in zip(self._constraints, self._counts, strict=True):
             if _included(constraint, self._pod, node):
                 domain = node.node.labels[constraint.topology_key]
-                found = _matching_pods(node, constraint, self._pod.namespace)
-                counts[domain] = counts.get(domain, 0) + found
+                matching_pods = _matching_pods(node, constraint, self._pod.namespace)
+                counts[domain] = counts.get(domain, 0) + matching_pods
 
 
 def spread_scores(
@@ -108,10 +108,10 @@ def _raw_score(
     score = 0.0
     for constraint, domains, weight in zip(constraints, counts, weights, strict=True):
         if constraint.topology_key == _HOSTNAME:
-            found = _matching_pods(node, constraint, pod.namespace)
+            matching_pods = _matching_pods(node, constraint, pod.namespace)
         else:
-            found = domains[_domain(constraint, node)]
-        score += float(found) * weight + float(constraint.max_skew - 1)
+            matching_pods = domains[_domain(constraint, node)]
+        score += float(matching_pods) * weight + float(constraint.max_skew - 1)
     # Go's math.Round: halves away from zero, where Python's round goes to the even neighbour.
     whole = math.floor(score)
     return whole + (score - whole >= 0.5)

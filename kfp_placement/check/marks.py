@@ -58,12 +58,12 @@ def unmarked_steps(graph: RunGraph) -> Iterator[Finding]:
 
 def _unmarked_pipeline(step: Step, groups: Mapping[str, Group], marked: set[str]) -> str:
     """The outermost nested pipeline around the step without any marked step, or ""."""
-    found = ""
+    unmarked = ""
     for name in _around(step, groups):
         nested = groups[name].kind is GroupKind.DAG
         if nested and name not in marked and not _CONTROL_FLOW.fullmatch(name.split(".")[-1]):
-            found = name
-    return re.sub(r"\[\d+\]", "[*]", found)
+            unmarked = name
+    return re.sub(r"\[\d+\]", "[*]", unmarked)
 
 
 def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:

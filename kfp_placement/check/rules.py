@@ -207,14 +207,14 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
 
 
 def _parameter_names(package: bytes) -> Iterator[Finding]:
-    found = {match.decode() for match in _BOOLEAN_KEY.findall(package)}
-    if not found:
+    boolean_names = {match.decode() for match in _BOOLEAN_KEY.findall(package)}
+    if not boolean_names:
         # Parsing a second time is slow for large packages, and hardly ever needed.
         return
     for document in load_documents(package, name="package", max_bytes=RUN_MAX_BYTES):
         if not isinstance(document, Mapping) or "root" not in document:
             continue
-        for name in sorted(found & set(_parameters(document["root"]))):
+        for name in sorted(boolean_names & set(_parameters(document["root"]))):
             yield Finding(
                 Level.ERROR,
                 "parameter-name",

@@ -57,9 +57,9 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.workflows import with_failure
 
-    found = the_run(cluster, namespace, run)
-    require_plan(cluster, found)
-    view, missing = full_run(cluster, found)
+    named_run = the_run(cluster, namespace, run)
+    require_plan(cluster, named_run)
+    view, missing = full_run(cluster, named_run)
     view = with_failure(cluster, view)
     off = why_off(cluster)
     steps = view.steps if step is None else steps_named(view, step)

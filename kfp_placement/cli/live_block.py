@@ -36,9 +36,9 @@ class LiveBlock:
         if not self._on:
             return
         columns, rows = shutil.get_terminal_size()
-        found = list(lines(table_style(None, wide=False)))
+        block_lines = list(lines(table_style(None, wide=False)))
         self.clear()
-        self._show([clip_columns(line, columns - 1) for line in found[: max(rows - 2, 1)]])
+        self._show([clip_columns(line, columns - 1) for line in block_lines[: max(rows - 2, 1)]])
 
     def clear(self) -> None:
         """Take the block off the terminal."""

@@ -109,9 +109,9 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
     from kfp_placement.live.exceptions import ClusterMissingError
     from kfp_placement.live.fetching import find_runs, in_namespace
 
-    found = find_runs(api, namespace, wanted)
+    runs = find_runs(api, namespace, wanted)
     name = repr(shown(wanted, 120))
-    if not found:
+    if not runs:
         where = f"namespace {namespace}" if namespace else "any namespace"
         more = "; -A looks in all namespaces" if namespace else ""
         own, within = in_namespace(wanted)
@@ -122,26 +122,26 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
             f"no run {name} in {where}, {also}by Workflow, run id or run name{more};"
             " `kfp-placement list` shows what there is"
         )
-    if len(found) > 1:
-        named = candidates([each.key for each in found])
+    if len(runs) > 1:
+        named = candidates([each.key for each in runs])
         raise click.UsageError(f"{name} may be several runs; name one as NAMESPACE/NAME: {named}")
-    return found[0]
+    return runs[0]
 
 
-def require_plan(api: "Api", found: "Found") -> None:
+def require_plan(api: "Api", named_run: "Found") -> None:
     """Say it plainly where a run has no plan.
 
     Raises:
         ClusterMissingError: it has none.
         ClusterError: no answer.
     """
-    if found.raw is None:
+    if named_run.raw is None:
         from kfp_placement.live.exceptions import ClusterMissingError
         from kfp_placement.live.workflows import why_no_plan
 
         raise ClusterMissingError(
-            f"Workflow {found.namespace}/{found.name} is there but has no plan:"
-            f" {why_no_plan(api, found.namespace, found.name)}"
+            f"Workflow {named_run.namespace}/{named_run.name} is there but has no plan:"
+            f" {why_no_plan(api, named_run.namespace, named_run.name)}"
         )
 
 

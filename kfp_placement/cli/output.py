@@ -50,13 +50,13 @@ def format_for(chosen: str | None, target: Path | None) -> str:
     """
     if chosen is not None:
         return chosen
-    found = _SUFFIXES.get(target.suffix.lower() if target is not None else "")
-    if found is None:
+    file_format = _SUFFIXES.get(target.suffix.lower() if target is not None else "")
+    if file_format is None:
         raise click.UsageError(
             f"--output {target}: no format goes with that ending; end it in .json, .yaml, .html or"
             " .txt, or name the format with -o"
         )
-    return found
+    return file_format
 
 
 def emit(text: str, target: Path | None) -> None:

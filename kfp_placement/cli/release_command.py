@@ -58,8 +58,8 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
         return _resume(cluster, dry_run=dry_run)
     chosen = None
     if runs:
-        found = [the_run(cluster, namespace, run) for run in runs]
-        chosen = [each.key for each in found]
+        named_runs = [the_run(cluster, namespace, run) for run in runs]
+        chosen = [each.key for each in named_runs]
     paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)
     opened = _open(cluster, chosen, dry_run=dry_run)
     return paused if opened else ExitCode.FAILURE

@@ -66,31 +66,31 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     from kfp_placement.live.policy import why_off
     from kfp_placement.live.workflows import why_no_plan
 
-    found = the_run(cluster, namespace, run)
+    named_run = the_run(cluster, namespace, run)
     warn(why_off(cluster))
-    if found.raw is None:
-        why = why_no_plan(cluster, found.namespace, found.name)
+    if named_run.raw is None:
+        why = why_no_plan(cluster, named_run.namespace, named_run.name)
         warn(f"if the run gets no plan within seconds, {why}")
     deadline = None if timeout is None else time.monotonic() + timeout
     with LiveBlock() as block:
-        return _Watch(cluster, found, block, deadline).until_the_end(_Looks(cluster, found))
+        return _Watch(cluster, named_run, block, deadline).until_the_end(_Looks(cluster, named_run))
 
 
 class _Looks(threading.Thread):
     """Follows the run beside the terminal; what it sees goes into a queue."""
 
-    def __init__(self, api: "Api", found: "Found") -> None:
+    def __init__(self, api: "Api", named_run: "Found") -> None:
         super().__init__(name="watch", daemon=True)
         self.seen: queue.Queue[JsonObject | str | Exception | None] = queue.Queue()
         self._api = api
-        self._found = found
+        self._named_run = named_run
 
     # `typing.override` is there from Python 3.12 on.
     def run(self) -> None:  # type: ignore[explicit-override]
         """Until the program ends, or an error ends it."""
         from kfp_placement.live.following import follow
 
-        name, namespace = self._found.name, self._found.namespace
+        name, namespace = self._named_run.name, self._named_run.namespace
         try:
             for placement in follow(
                 self._api, namespace, name, pause=time.sleep, tell=self.seen.put
@@ -105,10 +105,10 @@ class _Watch:
     """What has been seen so far."""
 
     def __init__(
-        self, api: "Api", found: "Found", block: "LiveBlock", deadline: float | None
+        self, api: "Api", named_run: "Found", block: "LiveBlock", deadline: float | None
     ) -> None:
         self._api = api
-        self._found = found
+        self._named_run = named_run
         self._block = block
         self._deadline = deadline
         self._run: RunView | None = None
@@ -153,7 +153,7 @@ class _Watch:
 
         if placement is None:
             return self._absent()
-        run = with_states_seen(self._run, run_view(placement, run_name=self._found.run_name))
+        run = with_states_seen(self._run, run_view(placement, run_name=self._named_run.run_name))
         try:
             run = with_failure(self._api, run)
         except ClusterError as error:

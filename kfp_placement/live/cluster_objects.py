@@ -129,9 +129,9 @@ def _read(
                 " which whoever may list nodes makes with `kfp-placement cluster live --output"
                 " cluster.yaml`"
             ) from error
-        found, without = _of_one_namespace(api, wanted, namespace, tell)
+        objects, without = _of_one_namespace(api, wanted, namespace, tell)
         unread.append(_Unread(kind, without, error))
-        return found
+        return objects
 
 
 def _of_one_namespace(
@@ -140,22 +140,22 @@ def _of_one_namespace(
     """Those of one namespace, or none; and what that means for the plan."""
     if wanted.kind.namespaced:
         try:
-            found = _list(api, wanted.kind, namespace, tell)
-            return found, f"only {wanted.kind.plural} of namespace {namespace} are counted"
+            objects = _list(api, wanted.kind, namespace, tell)
+            return objects, f"only {wanted.kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
             pass  # the first refusal is told
     return [], wanted.without
 
 
 def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> list[JsonObject]:
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     tell(f"reading {kind.plural}")
     for page in api.pages(kind, namespace=namespace):
-        found += map(_slim, page.items)
-        tell(f"reading {kind.plural}: {len(found):,}")
-        if len(found) > MAX_OBJECTS:
+        objects += map(_slim, page.items)
+        tell(f"reading {kind.plural}: {len(objects):,}")
+        if len(objects) > MAX_OBJECTS:
             raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; so many are not read")
-    return found
+    return objects
 
 
 def _slim(raw: Mapping[str, Any]) -> JsonObject:

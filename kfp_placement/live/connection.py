@@ -314,13 +314,13 @@ def _kubeconfig_source(kubeconfig: Path | None) -> str:
         if not kubeconfig.is_file():
             raise ClusterMissingError(f"{kubeconfig}: no such kubeconfig file")
         return str(kubeconfig)
-    found = default_kubeconfigs()
-    if not found:
+    kubeconfigs = default_kubeconfigs()
+    if not kubeconfigs:
         raise ClusterMissingError(
             f"no kubeconfig: there is no {named_kubeconfigs()}; give --kubeconfig FILE, or set"
             " KUBECONFIG"
         )
-    return ", ".join(map(str, found))
+    return ", ".join(map(str, kubeconfigs))
 
 
 def _choose_context(

@@ -103,20 +103,20 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
         ClusterError: refused, no answer, or the controller is not installed.
     """
     refusal: ClusterError | None = None
-    found: list[Found] = []
+    runs: list[Found] = []
     try:
-        found = list(_in_its_namespace(api, wanted))
+        runs = list(_in_its_namespace(api, wanted))
     except (ClusterForbiddenError, ClusterMissingError) as error:
         # It may be KFP's name of a run: these may hold anything.
         refusal = error
-    if found:
-        return found
+    if runs:
+        return runs
     if _OBJECT_NAME.fullmatch(wanted):
-        found = _found(_placements(api, namespace, field_selector=f"metadata.name={wanted}"))
-    if not found and _LABEL_VALUE.fullmatch(wanted):
-        found = _found(_placements(api, namespace, label_selector=f"{RUN_ID_LABEL}={wanted}"))
-    if found:
-        return found
+        runs = _found(_placements(api, namespace, field_selector=f"metadata.name={wanted}"))
+    if not runs and _LABEL_VALUE.fullmatch(wanted):
+        runs = _found(_placements(api, namespace, label_selector=f"{RUN_ID_LABEL}={wanted}"))
+    if runs:
+        return runs
     named = _by_metadata(api, namespace, wanted)
     if not named and refusal is not None:
         raise refusal
@@ -153,34 +153,34 @@ def _by_metadata(api: Api, namespace: str, wanted: str) -> list[Found]:
     return named or list(_workflows_named(api, namespace, wanted))
 
 
-def full_run(api: Api, found: Found) -> tuple[RunView, tuple[str, ...]]:
+def full_run(api: Api, named_run: Found) -> tuple[RunView, tuple[str, ...]]:
     """A run with its pods and the events about them; and what could not be read.
 
     Raises:
         ClusterError: no answer.
     """
-    view = run_view(found.raw or {}, run_name=found.run_name)
-    if found.raw is None or view.placement is None:
+    view = run_view(named_run.raw or {}, run_name=named_run.run_name)
+    if named_run.raw is None or view.placement is None:
         return view, ()
     missing: list[str] = []
     pods = _if_allowed(
         api,
         PODS,
-        found.namespace,
+        named_run.namespace,
         "gates, and what Kubernetes says of waiting pods, are not shown",
         missing,
-        label_selector=f"{WORKFLOW_LABEL}={found.name}",
+        label_selector=f"{WORKFLOW_LABEL}={named_run.name}",
     )
     events = _if_allowed(
         api,
         EVENTS,
-        found.namespace,
+        named_run.namespace,
         "why pods are not on their planned nodes is not shown",
         missing,
         field_selector=f"reason={PLACED_ELSEWHERE}",
     )
-    by_step = pods_by_step(pods, events, found.name, step_names(view))
-    return run_view(found.raw, by_step, found.run_name), tuple(missing)
+    by_step = pods_by_step(pods, events, named_run.name, step_names(view))
+    return run_view(named_run.raw, by_step, named_run.run_name), tuple(missing)
 
 
 def _if_allowed(
@@ -193,7 +193,7 @@ def _if_allowed(
     label_selector: str = "",
     field_selector: str = "",
 ) -> list[JsonObject]:
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     try:
         for page in api.pages(
             kind,
@@ -201,13 +201,13 @@ def _if_allowed(
             label_selector=label_selector,
             field_selector=field_selector,
         ):
-            found += page.items
-            if len(found) >= MAX_PODS:
+            objects += page.items
+            if len(objects) >= MAX_PODS:
                 missing.append(f"only {MAX_PODS} {kind.plural} are looked at")
                 break
     except ClusterForbiddenError as error:
         missing.append(f"{error}; {without}")
-    return found
+    return objects
 
 
 def _placements(
@@ -265,8 +265,8 @@ def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
         return
 
 
-def _placement_of(api: Api, found: Found) -> JsonObject | None:
-    return api.get(PLACEMENTS, found.name, found.namespace)
+def _placement_of(api: Api, named_run: Found) -> JsonObject | None:
+    return api.get(PLACEMENTS, named_run.name, named_run.namespace)
 
 
 def lacks_namespace(api: Api, namespace: str) -> bool:

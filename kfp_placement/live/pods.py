@@ -76,7 +76,7 @@ def pods_by_step(
     """
     names = frozenset(steps)
     deviations = _messages(events)
-    found: dict[str, PodView] = {}
+    latest: dict[str, PodView] = {}
     for raw in pods:
         try:
             step = _step(raw, workflow, names)
@@ -85,10 +85,10 @@ def pods_by_step(
             view = _view(raw, deviations)
         except InputError:
             continue
-        before = found.get(step)
+        before = latest.get(step)
         if before is None or before.created_at <= view.created_at:
-            found[step] = view
-    return found
+            latest[step] = view
+    return latest
 
 
 def _step(raw: Mapping[str, Any], workflow: str, names: frozenset[str]) -> str | None:
@@ -145,7 +145,7 @@ def _message(status: Fields) -> str:
 
 def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Messages by the uid of the pod that they are about; the last one counts."""
-    found: dict[str, tuple[str, str]] = {}
+    latest: dict[str, tuple[str, str]] = {}
     for raw in events:
         try:
             event = Fields(raw, Place("event"))
@@ -155,8 +155,8 @@ def _messages(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         except InputError:
             continue
         if uid and raw.get("reason") == PLACED_ELSEWHERE:
-            found[uid] = max(found.get(uid, ("", "")), (at, message))
-    return {uid: message for uid, (_, message) in found.items()}
+            latest[uid] = max(latest.get(uid, ("", "")), (at, message))
+    return {uid: message for uid, (_, message) in latest.items()}
 
 
 def _text(fields: Fields, key: str) -> str:

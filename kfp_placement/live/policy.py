@@ -34,10 +34,10 @@ def why_off(api: Api) -> str:
         ClusterError: no answer.
     """
     try:
-        found = [raw for page in api.pages(POLICIES) for raw in page.items]
+        policies = [raw for page in api.pages(POLICIES) for raw in page.items]
     except (ClusterForbiddenError, ClusterMissingError):
         return ""
-    return _why_off(next((raw for raw in found if _is_default(raw)), None))
+    return _why_off(next((raw for raw in policies if _is_default(raw)), None))
 
 
 def _is_default(raw: Mapping[str, Any]) -> bool:

@@ -54,10 +54,10 @@ def unplanned_runs(
         ClusterError: no answer.
     """
     try:
-        found = [each for each in _going_on(api, namespace, now) if each[1] not in planned]
+        unplanned = [each for each in _going_on(api, namespace, now) if each[1] not in planned]
     except (ClusterForbiddenError, ClusterMissingError):
         return ()
-    latest = [name for _, name in sorted(found, reverse=True)[:MAX_LOOKED_AT]]
+    latest = [name for _, name in sorted(unplanned, reverse=True)[:MAX_LOOKED_AT]]
     return tuple(each for each in latest if is_marked(api, *each))
 
 

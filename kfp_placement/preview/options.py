@@ -80,10 +80,10 @@ def _names(option: str, value: object) -> tuple[str, ...]:
     values = (value,) if isinstance(value, str) else value
     if not isinstance(values, Iterable) or isinstance(values, Mapping):
         raise _bad(option, value, "a list of names")
-    found = tuple(values)
-    if not all(isinstance(name, str) for name in found):
+    names = tuple(values)
+    if not all(isinstance(name, str) for name in names):
         raise _bad(option, value, "a list of names")
-    return found
+    return names
 
 
 def _mapping(option: str, value: object) -> Mapping[str, Any]:
@@ -128,15 +128,15 @@ def _version(option: str, value: object) -> tuple[int, int]:
         MarkValueError: it is none, or one that cannot be imitated.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
-        found = _whole(option, value[0]), _whole(option, value[1])
+        version = _whole(option, value[0]), _whole(option, value[1])
     else:
         read = read_kube_version(value, any_build=True) if isinstance(value, str) else None
         if read is None:
             raise _bad(option, value, "a Kubernetes version such as '1.36'")
-        found = read
-    if not is_imitated(found):
+        version = read
+    if not is_imitated(version):
         raise MarkValueError(f"preview: {option} = {value!r:.80}; {KUBE_RANGE}")
-    return found
+    return version
 
 
 def _assumed(option: str, value: object) -> Assumptions | None:

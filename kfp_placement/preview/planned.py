@@ -35,13 +35,13 @@ class StepMapping(Mapping[str, PlannedStep]):
         Raises:
             UnknownStepError: there is none, or there are several.
         """
-        found = self.named(name)
-        if len(found) > 1:
+        steps = self.named(name)
+        if len(steps) > 1:
             raise UnknownStepError(
-                f"{self._run_name}: {name!r:.120} means {len(found)} steps; name one of"
-                f" {listed([step.name for step in found])}, or ask explain() for all"
+                f"{self._run_name}: {name!r:.120} means {len(steps)} steps; name one of"
+                f" {listed([step.name for step in steps])}, or ask explain() for all"
             )
-        return found[0]
+        return steps[0]
 
     def named(self, name: object) -> list[PlannedStep]:
         """All steps that a name means: one, or the iterations of a task.
@@ -106,9 +106,9 @@ class Preview:
         Raises:
             UnknownStepError: there is no such step.
         """
-        found = self._steps.named(step)
+        steps = self._steps.named(step)
         waiting = summary.waiting_for(self.plan)
-        return "\n".join(_explanation(item, waiting.get(item.name)) for item in found)
+        return "\n".join(_explanation(item, waiting.get(item.name)) for item in steps)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to a file, whole or not at all.

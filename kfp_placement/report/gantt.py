@@ -181,9 +181,11 @@ def _node_row(
 
 
 def _driver_lanes(drivers: Sequence[PlannedDriver]) -> tuple[int, list[int]]:
-    found = lanes([Interval(driver.start_seconds, driver.finish_seconds) for driver in drivers])
+    driver_lanes = lanes(
+        [Interval(driver.start_seconds, driver.finish_seconds) for driver in drivers]
+    )
     # A thousand drivers at once are a band, not a tower.
-    capped = [min(lane, 5) for lane in found]
+    capped = [min(lane, 5) for lane in driver_lanes]
     return max(capped) + 1, capped
 
 

@@ -93,9 +93,9 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         Column("UNPLACED", right=True),
         *([Column("LATENCY (+ BEYOND RULE)")] if latency else []),
     ]
-    found = summary.schedules(plan)
+    schedules = summary.schedules(plan)
     rows = []
-    for item in found:
+    for item in schedules:
         verdict = f"{item.verdict}, {item.caveat}" if item.caveat else item.verdict
         row = [item.name, item.makespan, verdict, str(item.unplaced)]
         if latency:
@@ -111,12 +111,12 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
     lines, below = layout(columns, rows, style.columns), []
     if style.columns is not None and max(map(width, lines)) > style.columns:
         # What a verdict does not say stands below where there is no room beside it.
-        for item, row in zip(found, rows, strict=False):
+        for item, row in zip(schedules, rows, strict=False):
             if item.caveat:
                 row[2] = f"{item.verdict} *"
                 below.append(f"* {item.verdict}, {item.caveat}")
         lines = layout(columns, rows, style.columns)
-    below += [f"{item.name}: a mean, {item.spread}" for item in found if item.spread]
+    below += [f"{item.name}: a mean, {item.spread}" for item in schedules if item.spread]
     if latency:
         below.append(f"beyond rule: {summary.beyond_rule(plan)}")
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]

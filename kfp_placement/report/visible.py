@@ -70,8 +70,8 @@ def clip_path(path: str, limit: int) -> str:
     if width(path) <= limit:
         return path
     *groups, last = path.split(".")
-    found = [_INDEXES.search(group) for group in groups]
-    indexes = [match[0] if match else "" for match in found]
+    matches = [_INDEXES.search(group) for group in groups]
+    indexes = [match[0] if match else "" for match in matches]
     for kept in range(1, len(groups) + 1):
         start = "".join(indexes[:kept])
         rest = ".".join(groups[kept:])

@@ -8,5 +8,5 @@ from typing import Any
 def schema(name: str) -> dict[str, Any]:
     """The schema of that name: `plan` (`plan`, `preview`) or `runs` (`list`, `explain`)."""
     text = resources.files(__name__).joinpath(f"{name}.schema.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    document: dict[str, Any] = json.loads(text)
+    return document
