@@ -10,8 +10,13 @@ from typing import Any, Generic, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model import objections, reasons
-from kfp_placement_engine.model.objections import Argument, CountedObjection, Objection
-from kfp_placement_engine.model.reasons import Reason
+from kfp_placement_engine.model.objections import (
+    Argument,
+    CountedObjection,
+    Objection,
+    OtherObjection,
+)
+from kfp_placement_engine.model.reasons import OtherReason, Reason
 
 KnownT = TypeVar("KnownT")
 
@@ -21,30 +26,19 @@ CodedArguments = tuple[str, tuple[Argument, ...]]
 
 def read_reason(code: str, arguments: tuple[Argument, ...]) -> Reason:
     """The reason that a row holds; of another revision, or with other arguments, as it came."""
-    reason = _read(_REASONS, code, arguments)
-    return reasons.OtherReason(code, arguments) if reason is None else reason
+    return _read(_REASONS, code, arguments) or OtherReason(code, arguments)
 
 
-def written_reason(reason: Reason) -> CodedArguments:
-    """The code and arguments of a reason."""
-    if isinstance(reason, reasons.OtherReason):
-        return reason.code, reason.arguments
-    code = _REASON_CODES[type(reason)]
-    return code, _REASONS[code].write(reason)
+def _read_objection(code: str, arguments: tuple[Argument, ...]) -> Objection:
+    return _read(_OBJECTIONS, code, arguments) or OtherObjection(code, arguments)
 
 
-def read_objection(code: str, arguments: tuple[Argument, ...]) -> Objection:
-    """The objection that a row holds; of another revision, or with other arguments, as it came."""
-    objection = _read(_OBJECTIONS, code, arguments)
-    return objections.OtherObjection(code, arguments) if objection is None else objection
-
-
-def written_objection(objection: Objection) -> CodedArguments:
-    """The code and arguments of an objection."""
-    if isinstance(objection, objections.OtherObjection):
-        return objection.code, objection.arguments
-    code = _OBJECTION_CODES[type(objection)]
-    return code, _OBJECTIONS[code].write(objection)
+def coded(why: Reason | Objection) -> CodedArguments:
+    """The code and arguments of a reason or an objection."""
+    if isinstance(why, OtherReason | OtherObjection):
+        return why.code, why.arguments
+    code, layout = _BY_CLASS[type(why)]
+    return code, layout.write(why)
 
 
 def _read(
@@ -97,7 +91,7 @@ def _counted(argument: Argument) -> CountedObjection:
     if not isinstance(argument, tuple) or len(argument) < 2:
         raise InputError("an objection should be a list of a number and a code")
     number, code, *arguments = argument
-    return CountedObjection(_whole(number), read_objection(_text(code), tuple(arguments)))
+    return CountedObjection(_whole(number), _read_objection(_text(code), tuple(arguments)))
 
 
 def _written_objections(counted: Sequence[CountedObjection]) -> Argument:
@@ -105,7 +99,7 @@ def _written_objections(counted: Sequence[CountedObjection]) -> Argument:
 
 
 def _written_counted(counted: CountedObjection) -> Argument:
-    code, arguments = written_objection(counted.objection)
+    code, arguments = coded(counted.objection)
     return counted.node_count, code, *arguments
 
 
@@ -221,5 +215,8 @@ _OBJECTIONS: Mapping[str, _Layout[objections.KnownObjection]] = {
     "no-latency": _Layout(objections.LatencyNotKnown, {"location": _TEXT}),
     "short": _Layout(objections.Short, {"resource": _TEXT, "requested": _WHOLE, "free": _WHOLE}),
 }
-_REASON_CODES: Mapping[object, str] = {layout.made: code for code, layout in _REASONS.items()}
-_OBJECTION_CODES: Mapping[object, str] = {layout.made: code for code, layout in _OBJECTIONS.items()}
+_BY_CLASS: Mapping[object, tuple[str, _Layout[Any]]] = {
+    layout.made: (code, layout)
+    for layouts in (_REASONS, _OBJECTIONS)
+    for code, layout in layouts.items()
+}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kfp_placement_engine.contract.reason_rows import written_reason
+from kfp_placement_engine.contract.reason_rows import coded
 from kfp_placement_engine.model.objections import Argument
 from kfp_placement_engine.model.plan import Alternative
 from kfp_placement_engine.model.reasons import Reason
@@ -111,7 +111,7 @@ def state_row(row: StateRow) -> list[Any]:
 
 
 def _reason(reason: Reason) -> list[Any]:
-    code, arguments = written_reason(reason)
+    code, arguments = coded(reason)
     return [code, *map(_argument, arguments)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kfp_placement_engine.contract.reason_rows import written_objection, written_reason
+from kfp_placement_engine.contract.reason_rows import coded
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model import objections, reasons
 from kfp_placement_engine.model.durations import format_duration, round_trip_text
@@ -100,21 +100,12 @@ def reason_text(reason: Reason, nodes: Sequence[str]) -> str:
         reason: of a plan.
         nodes: `spec.nodes` of the same plan.
     """
-    template = REASON_TEXTS.get(type(reason))
-    if template is not None:
-        try:
-            return _PLACEHOLDER.sub(partial(_field_text, reason, nodes), template)
-        except InputError:
-            pass  # words or nodes of another revision
-    return _as_it_stands(*written_reason(reason))
+    return _text(reason, REASON_TEXTS.get(type(reason)), nodes)
 
 
 def objection_text(objection: Objection) -> str:
     """The text of an objection."""
-    template = OBJECTION_TEXTS.get(type(objection))
-    if template is None:
-        return _as_it_stands(*written_objection(objection))
-    return _PLACEHOLDER.sub(partial(_field_text, objection, ()), template)
+    return _text(objection, OBJECTION_TEXTS.get(type(objection)), ())
 
 
 def waiting_text(waiting: Waiting, now_seconds: float) -> str:
@@ -126,6 +117,15 @@ def waiting_text(waiting: Waiting, now_seconds: float) -> str:
         left = format_duration(max(0.0, waiting.until_seconds - now_seconds))
         text += f", at most {left} more"
     return f"{text}: {waiting.detail}" if waiting.detail else text
+
+
+def _text(owner: Reason | Objection, template: str | None, nodes: Sequence[str]) -> str:
+    if template is not None:
+        try:
+            return _PLACEHOLDER.sub(partial(_field_text, owner, nodes), template)
+        except InputError:
+            pass  # words or nodes of another revision
+    return _as_it_stands(*coded(owner))
 
 
 def _as_it_stands(code: str, arguments: Sequence[Argument]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.reason_rows import read_reason, written_reason
+from kfp_placement_engine.contract.reason_rows import coded, read_reason
 from kfp_placement_engine.contract.rows import PlannedRow, planned_row
 from kfp_placement_engine.contract.rows_reading import read_planned_row
 from kfp_placement_engine.contract.texts import (
@@ -163,7 +163,7 @@ def test_showing_never_fails(code, given_arguments):
 
 @given(codes, st.lists(arguments, max_size=5).map(tuple))
 def test_what_is_read_is_written_as_it_came(code, given_arguments):
-    assert written_reason(read_reason(code, given_arguments)) == (code, given_arguments)
+    assert coded(read_reason(code, given_arguments)) == (code, given_arguments)
 
 
 @pytest.mark.parametrize(
