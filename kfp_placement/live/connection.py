@@ -1,16 +1,13 @@
-"""A live cluster as the commands ask it: by which kubeconfig, within limits, in words for people.
+"""A live cluster as the commands ask it: within limits, with errors in words for people."""
 
-The kubeconfig is looked for before anything that can read one is imported: it takes a second.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from kfp_placement.live.access import Access, find_access
 from kfp_placement.live.exceptions import (
     ClusterConflictError,
     ClusterError,
@@ -19,29 +16,15 @@ from kfp_placement.live.exceptions import (
     ClusterMissingError,
     ClusterUnreachableError,
 )
-from kfp_placement_kube.configuration import (
-    default_kubeconfigs,
-    is_in_pod,
-    load_kubeconfig,
-    load_service_account,
-    named_kubeconfigs,
-    read_contexts,
-    service_account_namespace,
-)
 from kfp_placement_kube.exceptions import (
-    ConfigurationError,
     GarbledError,
     KubernetesError,
-    NotAKubeconfigError,
-    NotYamlError,
     UnreachableError,
     UntrustedError,
 )
 from kfp_placement_kube.kinds import Kind
 
 if TYPE_CHECKING:
-    from kubernetes.client import Configuration
-
     from kfp_placement_kube.answers import JsonObject, Page, StreamEvent
     from kfp_placement_kube.client import KubeClient
 
@@ -58,8 +41,6 @@ _SILENCE_SECONDS = 60.0
 _WATCH_SILENCE_SECONDS = 150.0
 """A bookmark comes every minute or so; a watch that is silent for longer is dead."""
 
-_SHOWN_CONTEXTS = 10
-_POD_ACCOUNT = "the pod's service account"
 _ERRORS: Mapping[int, type[ClusterError]] = {
     HTTPStatus.UNAUTHORIZED: ClusterForbiddenError,
     HTTPStatus.FORBIDDEN: ClusterForbiddenError,
@@ -67,20 +48,6 @@ _ERRORS: Mapping[int, type[ClusterError]] = {
     HTTPStatus.CONFLICT: ClusterConflictError,
     HTTPStatus.GONE: ClusterExpiredError,
 }
-
-
-class Access(NamedTuple):
-    """How to get to a cluster.
-
-    Attributes:
-        load: reads the configuration of the official client.
-        namespace: the one that is meant where none is named.
-        source: where this comes from, for messages.
-    """
-
-    load: "Callable[[], Configuration]"
-    namespace: str
-    source: str
 
 
 class LiveCluster:
@@ -116,7 +83,8 @@ class LiveCluster:
             ClusterMissingError: there is no such file or context.
             ClusterError: the file cannot be used.
         """
-        access = _access(kubeconfig, context)
+        access = find_access(kubeconfig, context)
+        # Only now that there is one: importing these takes a second.
         from kfp_placement_kube.client import KubeClient
         from kfp_placement_kube.transport import Transport, TransportParams
 
@@ -256,85 +224,3 @@ class LiveCluster:
         forbidden = error.status == HTTPStatus.FORBIDDEN
         remedy = "; ask whoever manages the cluster for that right" if forbidden else ""
         return f"{error.why.strip()[:1000]}{remedy}"
-
-
-def _access(kubeconfig: Path | None, context: str | None) -> Access:
-    if kubeconfig is None and context is None and not default_kubeconfigs() and is_in_pod():
-        with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
-            namespace = service_account_namespace()
-        return Access(_load_service_account, namespace or "default", _POD_ACCOUNT)
-    origin = _kubeconfig_source(kubeconfig)
-    with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
-        contexts = read_contexts(kubeconfig)
-        chosen = _choose_context(contexts.all, contexts.current, context, origin)
-        name = str(chosen["name"])
-    own = (chosen.get("context") or {}).get("namespace")
-    load = partial(_load_kubeconfig, kubeconfig, name, origin)
-    return Access(load, str(own or "default"), f"context {name}")
-
-
-def _load_service_account() -> "Configuration":
-    with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
-        return load_service_account()
-
-
-def _load_kubeconfig(kubeconfig: Path | None, context: str, origin: str) -> "Configuration":
-    with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
-        return load_kubeconfig(kubeconfig, context)
-
-
-@contextmanager
-def _unusable(what: str, why: Callable[[Exception], str]) -> Iterator[None]:
-    try:
-        yield
-    except (ConfigurationError, LookupError, TypeError, AttributeError) as error:
-        raise ClusterError(f"{what}: {why(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error)
-
-
-def _what_is_wrong(error: Exception) -> str:
-    """A sentence; what the official client's reader stumbles over says nothing to people."""
-    if isinstance(error, NotYamlError):
-        return f"no YAML: {error!s:.300}"
-    if isinstance(error, ConfigurationError) and not isinstance(error, NotAKubeconfigError):
-        return f"{error!s:.300}"
-    return "it must be a mapping with contexts, clusters and users, as kubectl writes it"
-
-
-def _kubeconfig_source(kubeconfig: Path | None) -> str:
-    """What a kubeconfig is called in messages.
-
-    Raises:
-        ClusterMissingError: there is none.
-    """
-    if kubeconfig is not None:
-        if not kubeconfig.is_file():
-            raise ClusterMissingError(f"{kubeconfig}: no such kubeconfig file")
-        return str(kubeconfig)
-    kubeconfigs = default_kubeconfigs()
-    if not kubeconfigs:
-        raise ClusterMissingError(
-            f"no kubeconfig: there is no {named_kubeconfigs()}; give --kubeconfig FILE, or set"
-            " KUBECONFIG"
-        )
-    return ", ".join(map(str, kubeconfigs))
-
-
-def _choose_context(
-    contexts: Any, active: Any, wanted: str | None, source: str
-) -> Mapping[str, Any]:
-    """The context that is meant: the one of that name, else the current one.
-
-    Raises:
-        ClusterMissingError: there is none of that name.
-    """
-    if wanted is None:
-        return dict(active)
-    for each in contexts:
-        if each.get("name") == wanted:
-            return dict(each)
-    known = ", ".join(str(each.get("name")) for each in contexts[:_SHOWN_CONTEXTS])
-    raise ClusterMissingError(f"{source} has no context {wanted!r}; it has {known}")
