@@ -46,7 +46,8 @@ def find_access(kubeconfig: Path | None, context: str | None) -> Access:
     """How to get to the cluster that kubectl would talk to; nothing is sent.
 
     Args:
-        kubeconfig, context: as for `LiveCluster.connect`.
+        kubeconfig: as for `LiveCluster.connect`.
+        context: likewise.
 
     Raises:
         ClusterMissingError: there is no such file or context.
