@@ -1,4 +1,4 @@
-"""Errors of the in-cluster processes, beside those of the way to the API server (`KubeError`).
+"""Errors of the in-cluster processes, beside those of the way to the API server.
 
 ::
 
@@ -15,7 +15,7 @@ from kfp_placement_kube.exceptions import KubernetesError
 
 
 class ControllerError(Exception):
-    """Base of all errors raised by the in-cluster processes."""
+    """Base of the errors that only the in-cluster processes raise."""
 
 
 class SettingsError(ControllerError):

@@ -15,6 +15,7 @@ FOLDERS = (
     "docs",
     "engine",
     "kfp_placement",
+    "kube",
     "samples",
     "tests",
 )
@@ -38,6 +39,17 @@ def anchors(path: Path) -> set[str]:
     text = _FENCE.sub("", path.read_text("utf-8"))
     titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_an_installation_from_a_checkout_names_every_part_that_it_needs():
+    """pip looks for a part that is not named in the package index, where it is not."""
+    lines = [
+        line
+        for document in DOCUMENTS
+        for line in re.findall(r"pip install [^`\n]*\./[^`\n]*", document.read_text("utf-8"))
+    ]
+    assert len(lines) >= 3
+    assert [line for line in lines if not line.endswith(" ./engine ./kube .")] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
