@@ -179,7 +179,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
         annotations={
             k: _text(annotations, k) for each in marks for k in each.annotations if k in annotations
         },
-        owners=tuple([_owner(each) for each in metadata.each_flat("ownerReferences")]),
+        owners=tuple(_owners(metadata)),
         step_type=intern(_text(labels, TYPE_LABEL)),
         location=intern(_text(labels, LOCATION_LABEL)),
         max_latency_ms=max_latency_ms_in(_text(annotations, HINTS_ANNOTATION)),
@@ -199,8 +199,14 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
     )
 
 
-def _owner(owner: Fields) -> Owner:
-    return Owner(intern(_text(owner, "kind")), intern(_text(owner, "uid")))
+def _owners(metadata: Fields) -> Iterator[Owner]:
+    """Owners in the form that the API server gives them; one of another form owns nothing here."""
+    for owner in metadata.entries("ownerReferences"):
+        match owner:
+            case {"kind": str(kind), "uid": str(uid)}:
+                yield Owner(intern(kind), intern(uid))
+            case _:
+                pass
 
 
 def _gates(spec: Fields) -> Iterator[Fields]:

@@ -100,12 +100,12 @@ class RunRegistry:
 
     def pod_changed(self, change: Change[ObservedPod], now: datetime) -> None:
         """A pod is new, has changed or is gone."""
-        for pod in (change.old, change.new):
-            if pod is not None:
-                self._keep(pod, change.new)
-        pod = change.new or change.old
-        run = self.run_of(pod) if pod is not None else None
-        if run is not None and pod is not None and self._belongs(pod, run.observed):
+        known = [pod for pod in (change.old, change.new) if pod is not None]
+        for pod in known:
+            self._keep(pod, change.new)
+        last = known[-1]
+        run = self.run_of(last)
+        if run is not None and self._belongs(last, run.observed):
             run.observe_pod(change.old, change.new, now)
             self.open.add(run)
 

@@ -130,6 +130,14 @@ def test_the_workflow_that_owns_a_pod_is_told_from_other_owners():
     assert run_of(a_pod(metadata={"labels": labels, "ownerReferences": owners[:1]}))[1] == ""
 
 
+@pytest.mark.parametrize("owner", ["w", None, {"kind": {}, "uid": "w"}, {"kind": "Job"}])
+def test_an_owner_of_another_form_is_passed_over(owner):
+    """The pod is kept, and its run found by the other owner."""
+    metadata = {"labels": {WORKFLOW_LABEL: "run"}}
+    owners = [owner, {"kind": "Workflow", "uid": "w"}]
+    assert run_of(a_pod(metadata={**metadata, "ownerReferences": owners}))[1] == "w"
+
+
 def test_times_are_those_of_the_main_container():
     times = {"startedAt": "2026-11-21T10:00:05Z", "finishedAt": "2026-11-21T10:01:00Z"}
     others = {"startedAt": "2026-11-21T10:00:01Z"}
