@@ -99,13 +99,13 @@ def test_completion_without_a_shell_lists_the_shells(run):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("lst", "No such command 'lst'. Did you mean 'list' or 'cluster'?"),
         ("quux", "No such command 'quux'.\n"),
     ],
 )
-def test_of_commands_that_are_near_the_nearest_comes_first(run, name, said):
+def test_of_commands_that_are_near_the_nearest_comes_first(run, name, message):
     result = run(name)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr

@@ -169,7 +169,7 @@ class Story:
         self._run, self._namespace = run, namespace
         self._say = say
         self._plan: Mapping[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._shown_phases: dict[str, str] = {}
         self._submitted = datetime.now(UTC)
 
     def go_on(self) -> None:
@@ -204,16 +204,16 @@ class Story:
         name = pod["metadata"]["annotations"][ANNOTATION_NODE_NAME]
         step = step_of_executor(name, self._run, set(self._plan)) or name
         node, phase = pod["spec"].get("nodeName"), pod["status"].get("phase", "")
-        if not node or self._told.get(step) == phase:
+        if not node or self._shown_phases.get(step) == phase:
             return
-        if step not in self._told:
+        if step not in self._shown_phases:
             planned = self._plan.get(step)
             as_planned = "as planned" if node == planned else f"planned was {planned}"
             scheduler = pod["spec"]["schedulerName"]
             self._line(f"{step:14}to {node}, {as_planned}, by {scheduler}")
         if phase in ("Succeeded", "Failed"):
             self._line(f"{step:14}{phase.lower()}")
-        self._told[step] = phase
+        self._shown_phases[step] = phase
 
     def _tell_end(self, placement: PipelinePlacement | None) -> None:
         self.ended = True

@@ -26,8 +26,8 @@ def test_what_is_asked_for():
 
 
 def test_every_live_command_is_there_to_try():
-    told = TO_TRY.format(kubeconfig="k", namespace="team-a", run="taxi")
-    lines = [part.strip() for line in told.splitlines() for part in line.split(";")]
+    text = TO_TRY.format(kubeconfig="k", namespace="team-a", run="taxi")
+    lines = [part.strip() for line in text.splitlines() for part in line.split(";")]
     tried = [shlex.split(line)[1:] for line in lines if line.startswith("kfp-placement")]
     assert {command for command, *_ in tried} == {"watch", "list", "explain", "plan", "release"}
     for command, *arguments in tried:

@@ -69,23 +69,23 @@ def test_by_hand_the_policy_is_paused_and_our_gates_go(
     assert main(arguments, {}) == 0
     assert pods() == FREED
     assert client.get(POLICIES, "default")["spec"]["paused"] is True
-    said = capsys.readouterr().out.splitlines()
-    assert f"freed {namespace}/a" in said
-    assert f"freed {namespace}/c" not in said
+    lines = capsys.readouterr().out.splitlines()
+    assert f"freed {namespace}/a" in lines
+    assert f"freed {namespace}/c" not in lines
     # Tests before may have left gated pods elsewhere on this control plane.
-    assert sum(line.startswith(f"freed {namespace}/") for line in said) == 2
-    assert said[-1].endswith(" gates taken off, 0 failed")
+    assert sum(line.startswith(f"freed {namespace}/") for line in lines) == 2
+    assert lines[-1].endswith(" gates taken off, 0 failed")
     assert main(arguments, {}) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "0 gates taken off, 0 failed"
 
 
 def test_a_dry_run_changes_nothing(client, namespace, pods):
-    said: list[str] = []
-    assert release(client, now(), said.append, ReleaseSettings(dry_run=True), DEFAULT_SOURCES) == 0
+    lines: list[str] = []
+    assert release(client, now(), lines.append, ReleaseSettings(dry_run=True), DEFAULT_SOURCES) == 0
     assert pods() == HELD
     assert client.get(POLICIES, "default") is None
-    assert f"would free {namespace}/a" in said
-    assert "would pause the policy" in said
+    assert f"would free {namespace}/a" in lines
+    assert "would pause the policy" in lines
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_it_says_of_which_pods_a_hard_limit_is_not_kept(client, namespace, pods)
     limited = objects.pod("near", namespace, labels={"OurLocation": "HOME"}, schedulingGates=[OURS])
     limited["metadata"]["annotations"] = {HINTS_ANNOTATION: '{"v": 1, "maxLatency": "20ms"}'}
     client.create(PODS, limited)
-    said: list[str] = []
+    lines: list[str] = []
     assert (
-        release(client, now(70), said.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
+        release(client, now(70), lines.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
     )
-    assert f"freed {namespace}/near; its limit of 20ms to HOME is not kept" in said
-    assert f"freed {namespace}/a" in said
+    assert f"freed {namespace}/near; its limit of 20ms to HOME is not kept" in lines
+    assert f"freed {namespace}/a" in lines
 
 
 def test_a_policy_that_cannot_be_read_holds_nobody_up(client, pods):
@@ -122,14 +122,14 @@ def test_a_policy_that_cannot_be_read_holds_nobody_up(client, pods):
             raise ForbiddenError(403, "Forbidden", "may not get the policy")
         return get(kind, *arguments, **options)
 
-    said: list[str] = []
+    lines: list[str] = []
     client.get = refuse
     assert (
-        release(client, now(70), said.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
+        release(client, now(70), lines.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
     )
     client.get = get
     assert pods() == FREED
-    assert "may not get the policy" in said[0]
+    assert "may not get the policy" in lines[0]
 
 
 def test_one_pod_that_cannot_be_freed_keeps_no_other_waiting(client, namespace, pods):
@@ -140,11 +140,11 @@ def test_one_pod_that_cannot_be_freed_keeps_no_other_waiting(client, namespace, 
             raise ForbiddenError(403, "Forbidden", "may not patch")
         return patch(kind, name, *arguments, **options)
 
-    said: list[str] = []
+    lines: list[str] = []
     client.patch = refuse
-    assert release(client, now(), said.append, ReleaseSettings(), DEFAULT_SOURCES) == 1
+    assert release(client, now(), lines.append, ReleaseSettings(), DEFAULT_SOURCES) == 1
     assert pods() == {**FREED, "a": [OURS]}
-    assert said[-1] == "1 gates taken off, 1 failed"
+    assert lines[-1] == "1 gates taken off, 1 failed"
 
 
 def test_without_a_cluster_the_message_says_what_to_do(capsys):

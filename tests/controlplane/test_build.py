@@ -56,19 +56,19 @@ def test_the_pinned_versions():
 
 def test_every_program_is_built_once(fake_go, cache):
     calls = fake_go()
-    said: list[str] = []
-    first = build.binaries(said.append)
+    lines: list[str] = []
+    first = build.binaries(lines.append)
     for path in dataclasses.astuple(first):
         assert path.read_text() == "program\n"
         assert path.is_relative_to(cache)
     assert len(calls.read_text().splitlines()) == 5
-    assert sum("built" in line for line in said) == 5
+    assert sum("built" in line for line in lines) == 5
     # From now on neither Go nor a word is needed.
     calls.unlink()
-    said.clear()
-    assert build.binaries(said.append) == first
+    lines.clear()
+    assert build.binaries(lines.append) == first
     assert not calls.exists()
-    assert not said
+    assert not lines
 
 
 def test_another_pin_is_another_folder(tmp_path, monkeypatch):

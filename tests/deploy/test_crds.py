@@ -75,14 +75,14 @@ def flat(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     for path, part in parts(schema):
         if path.startswith(".metadata") or path in ("", ".kind", ".apiVersion"):
             continue
-        said = {key: part[key] for key in COMPARED if key in part}
-        if said.get("format") == "int64":
-            del said["format"]
+        compared = {key: part[key] for key in COMPARED if key in part}
+        if compared.get("format") == "int64":
+            del compared["format"]
         if "required" in part:
-            said["required"] = sorted(part["required"])
+            compared["required"] = sorted(part["required"])
         if "default" in part:
-            said["default"] = with_defaults(part["default"], part)
-        result[path] = said
+            compared["default"] = with_defaults(part["default"], part)
+        result[path] = compared
     return result
 
 

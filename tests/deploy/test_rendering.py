@@ -310,9 +310,9 @@ def identities(items):
 
 
 def test_the_guide_deletes_what_features_bring():
-    told = "".join(path.read_text("utf-8") for path in sorted(DATA.glob("without-*.sh")))
+    scripts = "".join(path.read_text("utf-8") for path in sorted(DATA.glob("without-*.sh")))
     deleted: set[tuple[str, str]] = set()
-    for line in re.findall(r"^kubectl .*?delete (.*)$", told, flags=re.MULTILINE):
+    for line in re.findall(r"^kubectl .*?delete (.*)$", scripts, flags=re.MULTILINE):
         kinds, *names = shlex.split(line, comments=True)
         plurals = [kind.partition(".")[0] for kind in kinds.split(",")]
         deleted.update(itertools.product(plurals, names))

@@ -338,11 +338,11 @@ def test_the_command_of_the_last_resort_needs_no_other_account(control_plane, in
     kubeconfig = control_plane.kubeconfig_for("rights-of-release", token)
     client = connect(Settings(kubeconfig=kubeconfig))
     later = datetime.now(UTC) + timedelta(minutes=2)
-    said: list[str] = []
+    lines: list[str] = []
     assert (
-        release(client, later, said.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
-    ), said
-    assert f"freed {namespace}/p" in said
+        release(client, later, lines.append, ReleaseSettings(overdue=True), DEFAULT_SOURCES) == 0
+    ), lines
+    assert f"freed {namespace}/p" in lines
     found = installed.get("v1", "Pod", pod["metadata"]["name"], namespace)
     assert "schedulingGates" not in found["spec"]
 

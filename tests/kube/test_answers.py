@@ -35,13 +35,13 @@ def test_a_line_that_is_no_event_breaks_the_stream(line):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [(b'{"message":"no such pod","reason":"NotFound"}', "no such pod"), (b"<html>", "<html>")],
 )
-def test_a_refusal_is_told_whoever_wrote_it(body, said):
+def test_a_refusal_is_told_whoever_wrote_it(body, message):
     error = refused(404, body, "/pods/p")
     assert isinstance(error, NotFoundError)
-    assert said in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ class Candidate:
 
     def __init__(self, kubeconfig, namespace, identity):
         self.client: Any = a_client(kubeconfig, 5.0)
-        self.told: list[int | None] = []
+        self.epochs: list[int | None] = []
         self.election = LeaderElection(
             self.client,
             namespace,
             "the-lease",
             identity,
             clock=lambda: datetime.now(UTC),
-            changed=self.told.append,
+            changed=self.epochs.append,
             params=QUICK,
             seed=0,
         )
@@ -55,19 +55,19 @@ def candidate(control_plane, namespace):
 
 
 def wait_leads(one):
-    return wait_until(lambda: one.election.epoch is not None, "a leader", state=lambda: one.told)
+    return wait_until(lambda: one.election.epoch is not None, "a leader", state=lambda: one.epochs)
 
 
 def test_one_of_two_leads_and_the_other_takes_over_at_once_when_it_stops(candidate):
     first = candidate("first")
     wait_leads(first)
     second = candidate("second")
-    assert first.told == [0]
+    assert first.epochs == [0]
     first.election.stop()
-    assert first.told == [0, None]
+    assert first.epochs == [0, None]
     assert first.election.epoch is None
     wait_leads(second)
-    assert second.told == [1]
+    assert second.epochs == [1]
 
 
 def test_a_leader_that_is_cut_off_ceases_before_another_leads(candidate):
@@ -87,7 +87,9 @@ def test_a_leader_that_is_cut_off_ceases_before_another_leads(candidate):
     wait_until(second_leads, "the second to lead")
     assert both == []
     assert second.election.epoch == 1
-    wait_until(lambda: first.told == [0, None], "the first to be told", state=lambda: first.told)
+    wait_until(
+        lambda: first.epochs == [0, None], "the first to be told", state=lambda: first.epochs
+    )
 
 
 def test_a_process_that_comes_back_under_its_name_is_a_new_leader(candidate, client, namespace):
@@ -114,7 +116,7 @@ def test_an_epoch_that_is_raised_stands_in_the_lease(candidate, client, namespac
     first = candidate("first")
     wait_leads(first)
     first.election.raise_epoch(7)
-    wait_until(lambda: first.told == [0, 7], "the epoch", state=lambda: first.told)
+    wait_until(lambda: first.epochs == [0, 7], "the epoch", state=lambda: first.epochs)
     assert client.get(LEASES, "the-lease", namespace)["spec"]["leaseTransitions"] == 7
     first.election.stop()
     second = candidate("second")
@@ -127,7 +129,7 @@ def test_a_leader_whose_lease_was_taken_over_leads_no_longer(candidate, client, 
     wait_leads(first)
     stolen = {"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600}}
     client.patch(LEASES, "the-lease", namespace, stolen)
-    wait_until(lambda: first.told == [0, None], "the end", state=lambda: first.told)
+    wait_until(lambda: first.epochs == [0, None], "the end", state=lambda: first.epochs)
     assert first.election.epoch is None
 
 

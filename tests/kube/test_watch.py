@@ -45,7 +45,7 @@ class Followed:
 
     def __init__(self, *steps, params=None):
         self.api = scripted(*steps)
-        self.told = []
+        self.changes = []
         self.lists = 0
         self.watcher = Watcher(
             self.api,
@@ -59,14 +59,16 @@ class Followed:
         )
 
     def changed(self, change):
-        self.told.append((change.key[1], change.old, change.new))
+        self.changes.append((change.key[1], change.old, change.new))
 
     def listed(self):
         self.lists += 1
 
     def wait_told(self, *expected):
-        wait_until(lambda: len(self.told) >= len(expected), "changes", state=lambda: self.told)
-        assert self.told == list(expected)
+        wait_until(
+            lambda: len(self.changes) >= len(expected), "changes", state=lambda: self.changes
+        )
+        assert self.changes == list(expected)
 
 
 @contextlib.contextmanager
@@ -91,7 +93,7 @@ def bad_now():
 def test_all_there_is_is_told_before_it_counts_as_synced():
     with following((5, [an_object("a", 3, value="1"), an_object("b", 4, value="2")])) as followed:
         assert followed.watcher.synced.wait(10)
-        assert followed.told == [("a", None, "1"), ("b", None, "2")]
+        assert followed.changes == [("a", None, "1"), ("b", None, "2")]
         assert followed.lists == 1
         wait_until(lambda: followed.api.asked == ["list", "watch from 5"], "a watch")
 
@@ -144,7 +146,7 @@ def test_an_error_in_the_middle_of_a_list_begins_it_again():
 
     with following((5, broken_list()), (6, [an_object("a", 1, value="1")])) as followed:
         assert followed.watcher.synced.wait(10)
-        assert followed.told == [("a", None, "1")]
+        assert followed.changes == [("a", None, "1")]
 
 
 @pytest.mark.parametrize("kind", ["malformed", "defect"])
@@ -154,7 +156,7 @@ def test_an_object_that_cannot_be_read_is_counted_and_hides_no_other(kind, bad_b
         followed
     ):
         assert followed.watcher.synced.wait(10)
-        assert followed.told == [("a", None, "1"), ("b", None, "2")]
+        assert followed.changes == [("a", None, "1"), ("b", None, "2")]
         assert bad_now() == bad_before + 1
 
 

@@ -33,13 +33,13 @@ class Followed:
     """A watcher of one namespace's objects, what it told, and what there is by that."""
 
     def __init__(self, client, kind, read, namespace, **options):
-        self.told = []
+        self.changes = []
         self.now = {}
         self.watcher = Watcher(client, kind, read, self.changed, namespace=namespace, **options)
 
     def changed(self, change):
         assert self.now.get(change.key) == change.old
-        self.told.append(change)
+        self.changes.append(change)
         if change.new is None:
             del self.now[change.key]
         else:
@@ -110,15 +110,15 @@ def test_of_events_only_volumes_that_are_not_attached_are_asked_for(client, api,
         assert raw["reason"] == ATTACH_FAILED
         return observe_attach_failure(raw)
 
-    told = AttachFailure("u1", "Multi-Attach error")
+    failure = AttachFailure("u1", "Multi-Attach error")
     api.create(event("other", "FailedMount"))
     api.create(event("first", ATTACH_FAILED))
     selected = {"field_selector": ATTACH_FAILED_SELECTOR}
     with following(client, EVENTS, reason_of, namespace, **selected) as followed:
-        assert followed.now == {(namespace, "first"): told}
+        assert followed.now == {(namespace, "first"): failure}
         api.create(event("another", "Pulled"))
         api.create(event("second", ATTACH_FAILED))
-        followed.wait_now({"first": told, "second": told})
+        followed.wait_now({"first": failure, "second": failure})
 
 
 def test_changes_come_in_order(client, api, namespace):
@@ -130,8 +130,8 @@ def test_changes_come_in_order(client, api, namespace):
         second = api.create(config_map("second", namespace, watched="yes"))
         api.patch(second, {"data": {"value": "2"}})
         api.delete(second)
-        wait_until(lambda: len(followed.told) == 4, "changes", state=lambda: followed.told)
-        assert [change.new for change in followed.told] == ["1", "1", "2", None]
+        wait_until(lambda: len(followed.changes) == 4, "changes", state=lambda: followed.changes)
+        assert [change.new for change in followed.changes] == ["1", "1", "2", None]
 
 
 def test_an_object_that_loses_the_label_is_gone_for_us(client, api, namespace):
@@ -236,11 +236,11 @@ def test_what_happened_while_it_could_not_watch_is_told_after_a_restart(
                 api.delete(again)
                 api.create(config_map("a", namespace, "new", watched="yes"))
                 plane.restart("kube-apiserver")
-                followed.told.clear()
+                followed.changes.clear()
             followed.wait_now({"s": "2", "a": "new"})
             assert len(lists) == 2
-            told = {(change.key[1], change.old, change.new) for change in followed.told}
-            assert told == {
+            after_restart = {(change.key[1], change.old, change.new) for change in followed.changes}
+            assert after_restart == {
                 ("s", "1", "2"), ("g", "1", None), ("a", "1", None), ("a", None, "new")
             }  # fmt: skip
             api.create(config_map("later", namespace, watched="yes"))

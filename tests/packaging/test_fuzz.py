@@ -117,12 +117,12 @@ def test_every_round_has_another_seed_and_a_test_that_failed_is_left_out(checkou
 
 
 @pytest.mark.parametrize(
-    ("code", "told"), [(5, "no property-based test was chosen"), (4, "pytest ended with 4")]
+    ("code", "message"), [(5, "no property-based test was chosen"), (4, "pytest ended with 4")]
 )
-def test_tests_that_cannot_be_run_fail_it(checkout, code, told):
+def test_tests_that_cannot_be_run_fail_it(checkout, code, message):
     checkout.fake(code=code)
     status, _, errors = checkout.run()
-    assert (status, errors) == (2, f"fuzz: {told}\n")
+    assert (status, errors) == (2, f"fuzz: {message}\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

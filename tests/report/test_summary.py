@@ -51,8 +51,8 @@ def test_assumptions_are_never_hidden():
         "1 step of loops whose width is known only at run time",
         "conditions of 1 step hold (worst case)",
     ]
-    told = a_plan(assumed, assumptions=("duration 60 s for 1 of 1 steps",))
-    assert summary.assumption_lines(told)[0] == "duration 60 s for 1 of 1 steps"
+    assumed_plan = a_plan(assumed, assumptions=("duration 60 s for 1 of 1 steps",))
+    assert summary.assumption_lines(assumed_plan)[0] == "duration 60 s for 1 of 1 steps"
     assert summary.assumption_lines(a_plan()) == []
 
 

@@ -10,7 +10,7 @@ from tests.support.samples import SAMPLES, load_sample
 CLUSTER = SAMPLES / "06_taxi" / "cluster.yaml"
 
 
-def found(report):
+def findings_of(report):
     return [(str(item.level), item.code, item.step) for item in report]
 
 
@@ -35,7 +35,7 @@ def surprising(n: int = 2, where: str = "a"):
 
 
 def test_everything_is_found_without_a_cluster():
-    assert found(check(surprising)) == [
+    assert findings_of(check(surprising)) == [
         ("error", "parameter-name", ""),
         ("warning", "unmarked-pipeline", "inner"),
         ("warning", "unmarked", "work-2"),
@@ -52,7 +52,7 @@ def test_everything_is_found_without_a_cluster():
 
 
 def test_a_cluster_adds_what_depends_on_it():
-    more = set(found(check(surprising, CLUSTER))) - set(found(check(surprising)))
+    more = set(findings_of(check(surprising, CLUSTER))) - set(findings_of(check(surprising)))
     assert ("error", "unschedulable", "predict") in more
     assert ("warning", "unknown-location", "work-2") in more
 
@@ -64,7 +64,7 @@ def test_pods_that_kubernetes_refuses_are_said_once():
         place(work(item=1), duration=1).set_cpu_request("2").set_cpu_limit("1")
         kubernetes.add_pod_label(place(work(item=2), duration=1), "team", "a b")
 
-    assert [item for item in found(check(refused, CLUSTER)) if item[0] == "error"] == [
+    assert [item for item in findings_of(check(refused, CLUSTER)) if item[0] == "error"] == [
         ("error", "request-above-limit", "work"),
         ("error", "invalid-label", "work-2"),
     ]

@@ -32,7 +32,7 @@ def a_step(name="work", **changes):
     return Step(name, changes.pop("task", name), **{"image": "a/b:1", **MARKED, **changes})
 
 
-def found(*steps, **graph):
+def findings_of(*steps, **graph):
     report = check_run(a_graph(*steps, **graph))
     return [(str(item.level), item.code, item.step) for item in report]
 
@@ -51,19 +51,19 @@ def test_nothing_is_said_about_a_run_that_holds_no_surprise():
 
 def test_a_run_without_any_mark_is_one_finding():
     steps = (a_step("one", scheduler=""), a_step("two", scheduler=""))
-    assert found(*steps) == [("warning", "unmarked", "")]
+    assert findings_of(*steps) == [("warning", "unmarked", "")]
 
 
 def test_single_steps_without_a_mark_are_named_once_for_all_iterations():
     loop = [
         a_step(f"for-loop-1[{i}].work", task="for-loop-1[*].work", scheduler="") for i in range(3)
     ]
-    assert found(a_step("one"), *loop) == [("warning", "unmarked", "for-loop-1[*].work")]
+    assert findings_of(a_step("one"), *loop) == [("warning", "unmarked", "for-loop-1[*].work")]
 
 
 def test_importers_and_claims_need_no_mark():
     steps = (a_step(), a_step("claim", kind=StepKind.CREATE_PVC, scheduler=""))
-    assert found(*steps) == []
+    assert findings_of(*steps) == []
 
 
 def test_a_nested_pipeline_without_marks_is_one_finding():
@@ -79,7 +79,7 @@ def test_a_nested_pipeline_without_marks_is_one_finding():
         a_step("inner.condition-1.two", group="inner.condition-1", scheduler=""),
         a_step("condition-1.three", group="condition-1", scheduler=""),
     )
-    assert found(*steps, groups=groups) == [
+    assert findings_of(*steps, groups=groups) == [
         ("warning", "unmarked-pipeline", "inner"),
         ("warning", "unmarked", "condition-1.three"),
     ]
@@ -88,7 +88,7 @@ def test_a_nested_pipeline_without_marks_is_one_finding():
 def test_a_nested_pipeline_with_some_marks_is_told_step_by_step():
     groups = (Group("", GroupKind.ROOT), Group("inner", GroupKind.DAG))
     steps = (a_step("inner.one", group="inner"), a_step("inner.two", group="inner", scheduler=""))
-    assert found(*steps, groups=groups) == [("warning", "unmarked", "inner.two")]
+    assert findings_of(*steps, groups=groups) == [("warning", "unmarked", "inner.two")]
 
 
 def test_a_nested_pipeline_in_a_loop_is_named_without_indexes():
@@ -104,7 +104,7 @@ def test_a_nested_pipeline_in_a_loop_is_named_without_indexes():
         group="for-loop-1[0].inner",
         scheduler="",
     )
-    assert found(a_step("b"), inside, groups=groups) == [
+    assert findings_of(a_step("b"), inside, groups=groups) == [
         ("warning", "unmarked-pipeline", "for-loop-1[*].inner")
     ]
 
@@ -130,7 +130,7 @@ def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
         a_step("guess", type="Predict", type_guessed=True),
         a_step("near", type="Predict", type_guessed=True, location="X"),
     )
-    assert found(*steps) == [
+    assert findings_of(*steps) == [
         ("warning", "guessed-type", "near"),
         ("note", "guessed-type", "load"),
         ("note", "guessed-type", "guess"),
@@ -139,9 +139,9 @@ def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
 
 def test_a_location_no_type_follows_is_told():
     step = a_step(type="Training", location="X")
-    assert found(step) == [("warning", "location-unused", "")]
+    assert findings_of(step) == [("warning", "location-unused", "")]
     assert "location X changes nothing" in message(step)
-    assert found(step, a_step("p", type="Predict", location="X")) == []
+    assert findings_of(step, a_step("p", type="Predict", location="X")) == []
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_a_latency_limit_without_its_rule_is_told(options, missing):
 
 def test_missing_durations_are_told_once():
     known, unknown = a_step("a"), a_step("b", duration_source=DurationSource.ASSUMED)
-    assert found(unknown) == [("warning", "no-durations", "")]
-    assert found(known, unknown) == [("note", "some-durations", "")]
-    assert found(known) == []
+    assert findings_of(unknown) == [("warning", "no-durations", "")]
+    assert findings_of(known, unknown) == [("note", "some-durations", "")]
+    assert findings_of(known) == []
 
 
 def test_retries_that_do_nothing_are_told():
-    assert found(a_step(attempt_limit=3)) == [("warning", "retry-ineffective", "work")]
+    assert findings_of(a_step(attempt_limit=3)) == [("warning", "retry-ineffective", "work")]
     assert "set_retry(2)" in message(a_step(attempt_limit=3))
 
 
@@ -172,23 +172,23 @@ def test_retries_that_do_nothing_are_told():
     "image", ["python", "python:latest", "host:5000/a/python", "host:5000/a/python:latest"]
 )
 def test_images_without_a_fixed_tag_are_told(image):
-    assert found(a_step(image=image)) == [("note", "floating-image", "work")]
+    assert findings_of(a_step(image=image)) == [("note", "floating-image", "work")]
 
 
 @pytest.mark.parametrize(
     "image", ["python:3.12", "host:5000/a/b:1", "a/b@sha256:0", "{{$.inputs.x}}", ""]
 )
 def test_images_with_a_fixed_tag_or_unknown_are_left_alone(image):
-    assert found(a_step(image=image)) == []
+    assert findings_of(a_step(image=image)) == []
 
 
 def test_the_same_image_is_told_once():
-    assert len(found(a_step("a", image="python"), a_step("b", image="python"))) == 1
+    assert len(findings_of(a_step("a", image="python"), a_step("b", image="python"))) == 1
 
 
 @pytest.mark.parametrize("code", ["invalid-label", "request-above-limit"])
 def test_a_pod_that_kubernetes_refuses_is_an_error(code):
-    assert found(a_step(), notices=[Notice(code, "bad", "work")]) == [("error", code, "work")]
+    assert findings_of(a_step(), notices=[Notice(code, "bad", "work")]) == [("error", code, "work")]
 
 
 def test_what_runs_in_no_pod_is_told():
@@ -197,20 +197,22 @@ def test_what_runs_in_no_pod_is_told():
         a_step("plain", kind=StepKind.DELETE_PVC),
         a_step("import", kind=StepKind.IMPORTER),
     )
-    assert found(*steps) == [
+    assert findings_of(*steps) == [
         ("warning", "mark-without-pod", "claim"),
         ("note", "importer", "import"),
     ]
 
 
 def test_packages_with_marks_name_the_backend_they_need():
-    assert found(a_step(), source="kfp-package") == [("note", "backend-version", "")]
-    assert ("note", "backend-version", "") not in found(a_step(scheduler=""), source="kfp-package")
+    assert findings_of(a_step(), source="kfp-package") == [("note", "backend-version", "")]
+    assert ("note", "backend-version", "") not in findings_of(
+        a_step(scheduler=""), source="kfp-package"
+    )
 
 
 def test_what_the_reader_noticed_is_passed_on():
     notices = (Notice("missing-argument", "rows has no value"),)
-    assert found(a_step(), notices=notices) == [("warning", "missing-argument", "")]
+    assert findings_of(a_step(), notices=notices) == [("warning", "missing-argument", "")]
 
 
 def test_the_gravest_come_first():

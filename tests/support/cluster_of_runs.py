@@ -86,14 +86,14 @@ class ClusterOfRuns:
         ended = self.wait_for_end(name, namespace, timeout_seconds)
         status = ended["status"]
         if status["phase"] != "Succeeded":
-            said = {
+            node_states = {
                 node["displayName"]: (node["phase"], node.get("message"))
                 for node in status.get("nodes", {}).values()
                 if node["phase"] in ("Failed", "Error")
             }
             pods = {pod["metadata"]["name"]: pod["status"] for pod in self.pods(namespace)}
             raise AssertionError(
-                f"{name}: {status['phase']}: {status.get('message')}; {said}; pods: {pods}"
+                f"{name}: {status['phase']}: {status.get('message')}; {node_states}; pods: {pods}"
             )
         return ended
 

@@ -79,8 +79,8 @@ class Reference:
             return self.begun.progress.get(name, waiting)
         over = StepProgress(ProgressState.DONE)
         if pod.is_group_driver:
-            told = self.begun.group_progress.get(pod.entered, waiting)
-            return over if self._begun_inside(pod.entered) else told
+            driver_progress = self.begun.group_progress.get(pod.entered, waiting)
+            return over if self._begun_inside(pod.entered) else driver_progress
         own = self.begun.progress.get(name, waiting)
         return over if own.state is not ProgressState.WAITING else own.driver or waiting
 

@@ -29,12 +29,12 @@ class Scraped:
             sample: as scraped, without our prefix: `runs`, `api_writes_total`.
             labels: what its labels must be.
         """
-        return sum(value for _, value in self._found(sample, labels))
+        return sum(value for _, value in self._matching(sample, labels))
 
     def values(self, sample: str, by: str, **labels: str) -> dict[str, float]:
         """The same apart for every value of one label."""
         found: dict[str, float] = {}
-        for has, value in self._found(sample, labels):
+        for has, value in self._matching(sample, labels):
             found[has[by]] = found.get(has[by], 0.0) + value
         return found
 
@@ -43,7 +43,7 @@ class Scraped:
         counted = self.values(f"{sample}_bucket", "le", **labels)
         return sorted((float(limit), count) for limit, count in counted.items())
 
-    def _found(
+    def _matching(
         self, sample: str, labels: Mapping[str, str]
     ) -> Iterator[tuple[Mapping[str, str], float]]:
         for (name, has), value in self.samples.items():

@@ -210,12 +210,14 @@ def test_what_a_step_waits_for_and_until_when(live, cluster):
 def test_a_pod_that_is_elsewhere(live, cluster):
     cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
     cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
-    told = "planned on nitos-cloud-node, placed on nitlab-edge-node: nitos-cloud-node was full"
-    cluster.put(EVENTS, elsewhere_event("fetch", told))
-    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["elsewhere"] == [told]
+    why_elsewhere = (
+        "planned on nitos-cloud-node, placed on nitlab-edge-node: nitos-cloud-node was full"
+    )
+    cluster.put(EVENTS, elsewhere_event("fetch", why_elsewhere))
+    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["elsewhere"] == [why_elsewhere]
     table = live("explain", "taxi-x7k2p").stdout
     assert "nitos-cloud-node -> nitlab-edge-node" in table
-    assert told in table
+    assert why_elsewhere in table
     assert "1 step not on the planned node" in live("list").stdout
     cluster.remove(EVENTS, "event-fetch", "team-a")
     assert "no event says why" in live("explain", "taxi-x7k2p", "fetch").stdout
@@ -313,55 +315,55 @@ def test_a_step_that_has_got_a_node_is_not_said_to_fit_none(live, cluster):
     states = [["running", 1, 49], ["waiting", -1, -1, -1, ["node", 60]]]
     cluster.put(PLACEMENTS, placement(spec={"steps": rows}, status={"steps": states}))
     fetch, train = live("explain", "taxi-x7k2p").stdout.splitlines()[-2:]
-    told = "none of 3 nodes can take it (3 nodes: node is cordoned)"
-    assert f"at the time of the plan: {told}" in fetch
-    assert told in train
+    why_none = "none of 3 nodes can take it (3 nodes: node is cordoned)"
+    assert f"at the time of the plan: {why_none}" in fetch
+    assert why_none in train
     assert "at the time" not in train
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "expected"),
     [
         ([["fetch", -1, -1, -1, NO_NODE], ["train", 0]], "no planned end: 1 step has no node; "),
         ([["fetch", 0]], "no planned end; "),
     ],
 )
-def test_a_plan_without_an_end_is_a_plan(live, cluster, rows, told):
+def test_a_plan_without_an_end_is_a_plan(live, cluster, rows, expected):
     changed = placement(spec={"steps": rows}, status={"phase": "Planned", "steps": [["pending"]]})
     del changed["spec"]["makespan"]
     cluster.put(PLACEMENTS, changed)
-    assert live("explain", "taxi-x7k2p").stdout.splitlines()[2].startswith(told + "revision 2")
+    assert live("explain", "taxi-x7k2p").stdout.splitlines()[2].startswith(expected + "revision 2")
 
 
 def test_no_other_node_named(live, cluster):
     only = ["train", 0, 47, 1249, ["only-node"]]
     cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 0, 10, 42, ["started"]], only]}))
-    (told,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
-    assert told.startswith("the plan names no other node: a run's first plan, made at once")
+    (line,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
+    assert line.startswith("the plan names no other node: a run's first plan, made at once")
     limited = executor_pod("fetch", node="nitos-cloud-node")
     limited["metadata"]["annotations"][HINTS_ANNOTATION] = '{"v":1,"maxLatency":"20ms"}'
     cluster.put(PODS, limited)
-    (told,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
-    assert told == "the plan names no other node: beyond 20 ms none may be"
+    (line,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
+    assert line == "the plan names no other node: beyond 20 ms none may be"
     assert "else" not in block_of(live("explain", "taxi-x7k2p", "train"))
 
 
 @pytest.mark.parametrize(
-    ("other", "told"), [([1, 0.1], "83ms"), ([1, 9], "9s"), ([2, 0.1], "100ms")], ids=str
+    ("other", "delay"), [([1, 0.1], "83ms"), ([1, 9], "9s"), ([2, 0.1], "100ms")], ids=str
 )
-def test_one_figure_for_the_next_best_node(live, cluster, other, told):
+def test_one_figure_for_the_next_best_node(live, cluster, other, delay):
     row = ["train", 0, 47, 1249, ["run-later", 0.0833, 1], [other]]
     cluster.put(PLACEMENTS, placement(spec={"steps": [row]}))
     (text,) = block_of(live("explain", "taxi-x7k2p", "train"))["else"]
-    assert text.endswith(f"the run would end {told} later")
+    assert text.endswith(f"the run would end {delay} later")
 
 
 def test_a_run_by_namespace_and_run_name(live, cluster):
     named = {RUN_NAME_ANNOTATION: "Quota run"}
     cluster.put(PLACEMENTS, placement(namespace="team-b", annotations=named, labels={}))
     for where in ([], ["-A"], ["-n", "elsewhere"]):
-        told = live("explain", "team-b/Quota run", *where).stdout
-        assert told.startswith("team-b/taxi-x7k2p (Quota run)")
+        text = live("explain", "team-b/Quota run", *where).stdout
+        assert text.startswith("team-b/taxi-x7k2p (Quota run)")
     cluster.put(WORKFLOWS, workflow("new", "team-b", run_name="Other run"))
     assert "team-b/new is there but has no plan" in live("explain", "team-b/Other run").stderr
     result = live("explain", "team-b/No run")

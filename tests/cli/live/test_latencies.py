@@ -48,7 +48,7 @@ def trip_of(step):
 
 
 @pytest.mark.parametrize(
-    ("reason", "bound", "said", "fields"),
+    ("reason", "bound", "latency", "fields"),
     [
         (BEST, -1, ["9.8 ms to HOME-EDGE"], ("HOME-EDGE", 9.8, None)),
         (BEST, NITLAB, ["42.6 ms to HOME-EDGE"], ("HOME-EDGE", 42.551, None)),
@@ -72,10 +72,10 @@ def trip_of(step):
     ],
     ids=str,
 )
-def test_what_the_plan_says(live, cluster, reason, bound, said, fields):
+def test_what_the_plan_says(live, cluster, reason, bound, latency, fields):
     with_predict(cluster, reason, bound=bound)
     block, step = explained(live)
-    assert block.get("latency") == said
+    assert block.get("latency") == latency
     assert trip_of(step) == fields
 
 
@@ -98,14 +98,14 @@ def test_a_limit_that_the_default_scheduler_did_not_keep(live, cluster):
     with_predict(cluster, NOWHERE, planned=-1, bound=NITOS, others=OTHERS)
     predict_pod(cluster, node="nitos-cloud-node", scheduler="default-scheduler")
     block, step = explained(live)
-    told = (
+    deviation = (
         "placed by default-scheduler, which knows no limits: that of 20 ms to HOME-EDGE is not kept"
     )
-    assert block["elsewhere"] == [told]
+    assert block["elsewhere"] == [deviation]
     assert block["why"][0].startswith("at the time of the plan: none of 3 nodes can take it")
     assert "why there" not in block
-    assert step["elsewhere"] == told
-    assert told in live("explain", "taxi-x7k2p").stdout
+    assert step["elsewhere"] == deviation
+    assert deviation in live("explain", "taxi-x7k2p").stdout
 
 
 def test_a_limit_of_which_nobody_knows_whether_it_is_kept(live, cluster):

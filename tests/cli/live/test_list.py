@@ -59,8 +59,8 @@ def test_what_waits_and_what_is_wrong(live, cluster):
 
 
 def test_conditions_that_hold_are_no_news(live, cluster):
-    told = [condition("Planned", "True"), condition("Finished", "False")]
-    cluster.put(PLACEMENTS, placement(status={"conditions": told}))
+    conditions = [condition("Planned", "True"), condition("Finished", "False")]
+    cluster.put(PLACEMENTS, placement(status={"conditions": conditions}))
     assert "WaitingForQuota" not in live("list").stdout
 
 
@@ -83,8 +83,8 @@ HOSTILE = "\x1b[31mred\u202e\nnew line"
 
 @pytest.mark.parametrize("output_format", ["table", "wide", "json", "yaml"])
 def test_what_others_wrote_cannot_act_on_the_terminal(live, cluster, output_format):
-    told = [condition("Schedulable", message=HOSTILE)]
-    changed = placement(status={"conditions": told, "phase": HOSTILE, "progress": HOSTILE})
+    conditions = [condition("Schedulable", message=HOSTILE)]
+    changed = placement(status={"conditions": conditions, "phase": HOSTILE, "progress": HOSTILE})
     changed["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": HOSTILE}
     changed["metadata"]["labels"] = {"pipeline/runid": HOSTILE}
     cluster.put(PLACEMENTS, changed)

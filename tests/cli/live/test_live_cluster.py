@@ -124,9 +124,9 @@ def test_the_plan_says_what_the_policy_set(run, nodes, monkeypatch):
     # Replaced on the command line.
     assert "engine.seed" not in shown
     assert "engine.budget" not in shown
-    told = json.loads(run("plan", RUN, "-c", "live", "-o", "json", *options).stdout)
-    assert told["latencyTolerance"] == {"ms": 2.0, "percent": 10.0}
-    assert "latencyRules.tolerance: 2ms" in told["policy"]
+    document = json.loads(run("plan", RUN, "-c", "live", "-o", "json", *options).stdout)
+    assert document["latencyTolerance"] == {"ms": 2.0, "percent": 10.0}
+    assert "latencyRules.tolerance: 2ms" in document["policy"]
 
 
 def test_without_our_kinds_there_is_nothing_to_say(nodes):
@@ -155,8 +155,8 @@ def test_what_is_assumed_where_we_may_not_look(nodes, kind, assumed):
     nodes.refused[kind.path("team-a")] = ClusterForbiddenError("forbidden there too")
     nodes.refused[kind.path()] = ClusterForbiddenError("forbidden")
     (notice,) = live_cluster(nodes, "team-a", silent).notices
-    told = f"may not read {kind.plural}: {assumed} (forbidden)"
-    assert (notice.code, notice.message) == ("not-allowed", told)
+    message = f"may not read {kind.plural}: {assumed} (forbidden)"
+    assert (notice.code, notice.message) == ("not-allowed", message)
 
 
 def test_all_that_we_may_not_read_is_one_notice(nodes):
@@ -201,8 +201,8 @@ def test_a_refusal_in_the_middle_of_a_plan(run, nodes, monkeypatch):
 def test_a_namespace_that_is_none_is_told(run, nodes, monkeypatch):
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: nodes)
     options = ("-c", "live", "--generations", 1, "--compare", "none")
-    told = "there is no namespace typo in the cluster"
-    assert told in run("plan", RUN, "-n", "typo", *options).stdout
-    assert told not in run("plan", RUN, "-n", "team-a", *options).stdout
+    warning = "there is no namespace typo in the cluster"
+    assert warning in run("plan", RUN, "-n", "typo", *options).stdout
+    assert warning not in run("plan", RUN, "-n", "team-a", *options).stdout
     nodes.refused[NAMESPACES.path()] = ClusterForbiddenError("forbidden")
-    assert told not in run("plan", RUN, "-n", "typo", *options).stdout
+    assert warning not in run("plan", RUN, "-n", "typo", *options).stdout

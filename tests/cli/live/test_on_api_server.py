@@ -176,7 +176,7 @@ def test_explain_with_pods_and_events(live, api, create, namespace):
     for each in ("uid", "creationTimestamp"):
         del raw["metadata"][each]
     pod = api.create(raw)
-    told = "planned on cloud, placed on edge: cloud was full"
+    note = "planned on cloud, placed on edge: cloud was full"
     api.create(
         {
             "apiVersion": "events.k8s.io/v1",
@@ -188,14 +188,14 @@ def test_explain_with_pods_and_events(live, api, create, namespace):
             "action": "Placing",
             "reason": "PlacedElsewhere",
             "type": "Normal",
-            "note": told,
+            "note": note,
             "regarding": {"kind": "Pod", "namespace": namespace, "uid": pod["metadata"]["uid"]},
         }
     )
     for name in ("taxi-x7k2p", RUN_ID):
         result = live("explain", "-n", namespace, name, "fetch")
         assert result.exit_code == 0, result.stderr
-        assert told in result.stdout
+        assert note in result.stdout
         assert f"scheduling gate {PLAN_GATE} (ours)" in result.stdout
     assert "exceeded quota: gpus" in live("explain", "-n", namespace, "taxi-x7k2p").stdout
     assert live("explain", "-n", namespace, "taxi-x7k2p", "nothing").exit_code == 3
@@ -246,14 +246,14 @@ def next_line(process):
 
 
 @pytest.mark.parametrize(
-    ("phase", "code", "told"),
+    ("phase", "code", "summary"),
     [
         ("Succeeded", 0, "took 21m, 11s more than first planned"),
         ("Failed", 1, "took 21m, was planned to take 20m49s"),
     ],
 )
 def test_watch_to_the_end_through_a_restart(
-    control_plane, api, create, namespace, phase, code, told
+    control_plane, api, create, namespace, phase, code, summary
 ):
     current = create()
     with watching(control_plane, namespace, "--timeout=5m") as process:
@@ -265,7 +265,7 @@ def test_watch_to_the_end_through_a_restart(
         tell(api, current, DONE.model_copy(update={"phase": phase, "makespan_seconds": 1260.0}))
         out, err = process.communicate(timeout=120)
     assert process.returncode == code, err
-    assert f"{phase}, 0/2 steps ended, {told}" in out
+    assert f"{phase}, 0/2 steps ended, {summary}" in out
 
 
 def test_watch_is_interrupted_and_times_out(control_plane, create, namespace):
@@ -458,12 +458,12 @@ def test_rights_that_are_missing_are_named(author, namespace):
         return result.exit_code == 0 and json.loads(result.stdout)
 
     found = wait_until(allowed, "the rights to be known")
-    (told,) = (each["message"] for each in found["warnings"] if each["code"] == "not-allowed")
+    (message,) = (each["message"] for each in found["warnings"] if each["code"] == "not-allowed")
     # Everybody may read Locations and policies where kfp-placement is installed, as it is not here.
     kinds = ("pods", "persistentvolumeclaims", "persistentvolumes", "locations")
-    assert told.startswith(f"may not read {', '.join(kinds)}, placementpolicies: ")
-    assert f"only pods of namespace {namespace}" in told
-    assert "taken to be reachable from every node" in told
+    assert message.startswith(f"may not read {', '.join(kinds)}, placementpolicies: ")
+    assert f"only pods of namespace {namespace}" in message
+    assert "taken to be reachable from every node" in message
 
 
 def test_without_rights_on_our_kinds(author, namespace):

@@ -57,14 +57,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("command", [["list"], ["explain", "taxi-x7k2p"]], ids=lambda each: each[0])
-@pytest.mark.parametrize(("policy", "said"), CASES.values(), ids=CASES)
-def test_placement_is_off(live, cluster, command, policy, said):
+@pytest.mark.parametrize(("policy", "warning"), CASES.values(), ids=CASES)
+def test_placement_is_off(live, cluster, command, policy, warning):
     cluster.put(POLICIES, policy)
     result = live(*command)
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"Warning: {said}")
+    assert result.stderr.startswith(f"Warning: {warning}")
     document = json.loads(live(*command, "-o", "json").stdout)
-    assert document["placementOff"].startswith(said)
+    assert document["placementOff"].startswith(warning)
 
 
 def test_there_is_no_policy(live, cluster):

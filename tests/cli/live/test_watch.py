@@ -27,7 +27,7 @@ ENDED = placement(status={"phase": "Succeeded", "progress": "3/3", "makespan": "
 FAILED = placement(status={"phase": "Failed", "progress": "2/3"})
 
 
-def told(before, after):
+def change_lines(before, after):
     return list(changes(run_view(before) if before else None, run_view(after), NOW))
 
 
@@ -36,17 +36,17 @@ def modified(*looks):
 
 
 def test_a_line_for_each_change():
-    assert told(None, RUNNING) == [
+    assert change_lines(None, RUNNING) == [
         "team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 22m55s, 10s less than first"
         " planned"
     ]
-    assert told(RUNNING, RUNNING) == []
-    assert told(RUNNING, PREDICTING) == [
+    assert change_lines(RUNNING, RUNNING) == []
+    assert change_lines(RUNNING, PREDICTING) == [
         "train: succeeded on nitos-cloud-node, ended 2s late",
         "predict: running on nitlab-edge-node, planned on home-edge-node, started 2s late, until"
         " about 22m55s",
     ]
-    assert told(PREDICTING, ENDED)[-1] == (
+    assert change_lines(PREDICTING, ENDED)[-1] == (
         "Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned"
     )
 
@@ -61,13 +61,13 @@ def test_replans_alarms_and_waiting():
             "conditions": [condition("LatencySatisfied", reason="LatencyRuleUnsatisfied")],
         },
     )
-    assert told(RUNNING, after) == [
+    assert change_lines(RUNNING, after) == [
         "replanned (revision 3): planned to take 30m, 6m55s more than first planned",
         "not LatencySatisfied (LatencyRuleUnsatisfied): 3/4 GPU are taken",
         "train: waits for room on a node since 2m: 0/3 nodes",
     ]
     # Told once.
-    assert told(after, after) == []
+    assert change_lines(after, after) == []
 
 
 def test_a_replan_tells_no_step_again_before_its_status_follows():
@@ -147,11 +147,11 @@ def test_nodes_of_steps_that_have_ended_are_none(live, cluster):
 def test_an_end_that_is_known_no_more_is_news():
     unknown = placement(spec={"revision": 3})
     del unknown["spec"]["makespan"]
-    assert told(RUNNING, unknown)[0] == "replanned (revision 3): no planned end"
+    assert change_lines(RUNNING, unknown)[0] == "replanned (revision 3): no planned end"
 
 
 def test_what_cannot_be_read_any_more_is_told():
-    (line,) = told(RUNNING, placement(spec={"nodes": 5}))
+    (line,) = change_lines(RUNNING, placement(spec={"nodes": 5}))
     assert line.startswith("cannot be read any more: PipelinePlacement 'taxi-x7k2p': spec.nodes")
 
 
@@ -161,31 +161,33 @@ def looks():
 
     def follow_all(cluster, number):
         pauses: list[float] = []
-        said: list[str] = []
-        following = follow(cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=said.append)
+        messages: list[str] = []
+        following = follow(
+            cluster, "team-a", "taxi-x7k2p", pause=pauses.append, tell=messages.append
+        )
         found = [next(following) for _ in range(number)]
-        return found, pauses, said
+        return found, pauses, messages
 
     return follow_all
 
 
 def test_changes_follow_the_list(cluster, looks):
     cluster.streams = [modified(PREDICTING), [("BOOKMARK", {"metadata": {}}), ("DELETED", ENDED)]]
-    found, pauses, said = looks(cluster, 3)
+    found, pauses, messages = looks(cluster, 3)
     assert found[1:] == [PREDICTING, None]
     assert found[0]["metadata"]["name"] == "taxi-x7k2p"
     # One that is ended at once, again and again, must not be asked for without rest.
-    assert (pauses, said) == ([PAUSE_BETWEEN_STREAMS_SECONDS], [])
+    assert (pauses, messages) == ([PAUSE_BETWEEN_STREAMS_SECONDS], [])
 
 
 def test_a_restart_is_survived(cluster, looks):
     gone = ClusterUnreachableError("no answer")
     cluster.streams = [[gone], [gone], [gone, gone], modified(ENDED)]
-    found, pauses, said = looks(cluster, 5)
+    found, pauses, messages = looks(cluster, 5)
     assert found[-1] == ENDED
     # Listed anew after each, so the count begins again.
     assert pauses == [1, 1, 1]
-    assert said[0] == "no answer (again in 1 s)"
+    assert messages[0] == "no answer (again in 1 s)"
 
 
 def test_pauses_grow(cluster, looks, monkeypatch):

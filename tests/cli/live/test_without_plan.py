@@ -86,9 +86,9 @@ def test_watch_says_why_there_may_be_no_plan(live, cluster):
     cluster.put(POLICIES, {"metadata": {"name": "default"}, "spec": {}, "status": status})
     cluster.put(WORKFLOWS, marked("lost"))
     cluster.put(WORKFLOWS, unmarked("plain"))
-    said = live("watch", "lost", "--timeout", "200ms").stderr
-    assert said.startswith("Warning: our scheduler is not alive, ")
-    assert NOT_RUNNING in said
+    stderr = live("watch", "lost", "--timeout", "200ms").stderr
+    assert stderr.startswith("Warning: our scheduler is not alive, ")
+    assert NOT_RUNNING in stderr
     assert "none of its steps is marked" in live("watch", "plain", "--timeout", "200ms").stderr
     planned = live("watch", "taxi-x7k2p", "--timeout", "200ms").stderr
     assert "our scheduler is not alive" in planned
@@ -134,11 +134,11 @@ def refused_driver():
         (f"{run}.root.train", "Skipped", "Omitted", "omitted: depends", 1),
     ]
     keys = ("name", "type", "phase", "message", "finishedAt")
-    told = {
+    node_statuses = {
         str(number): dict(zip(keys, (*each, f"2026-11-20T10:00:0{at}Z"), strict=True))
         for number, (*each, at) in enumerate(nodes)
     }
-    status = {"phase": "Failed", "message": "No more retries left", "nodes": told}
+    status = {"phase": "Failed", "message": "No more retries left", "nodes": node_statuses}
     return {**workflow(run), "status": status}
 
 
@@ -153,9 +153,9 @@ def test_the_first_node_that_failed_by_itself_says_why(live, cluster):
     assert head[0] == "team-a/taxi-x7k2p: Failed, 0/3 steps ended, 3 skipped"
     assert head[2].startswith("was planned to take 23m5s; revision 2")
     assert head[3] == f"Argo says: {WHY} team-a/pipeline-runner"
-    (told,) = live("watch", "taxi-x7k2p").stdout.splitlines()
-    assert "Failed, 0/3 steps ended, 3 skipped, was planned to take 23m5s, Argo says:" in told
-    assert WHY in told
+    (line,) = live("watch", "taxi-x7k2p").stdout.splitlines()
+    assert "Failed, 0/3 steps ended, 3 skipped, was planned to take 23m5s, Argo says:" in line
+    assert WHY in line
     assert "3 steps skipped: `explain` says why" in live("list").stdout
 
 

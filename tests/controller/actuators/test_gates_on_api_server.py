@@ -72,11 +72,11 @@ def test_a_limit_that_no_node_keeps_makes_a_pod_unschedulable(
     def unscheduled():
         return DEFAULT_SOURCES.observe_pod(client.get(PODS, "p", namespace)).unscheduled
 
-    said = wait_until(
+    reason = wait_until(
         lambda: (found := unscheduled()) and found.reason == "Unschedulable" and found,
         "the pod to be unschedulable",
     )
-    assert "node affinity" in said.message
+    assert "node affinity" in reason.message
     assert "nodeName" not in spec_of()
 
 

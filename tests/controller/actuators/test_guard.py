@@ -151,9 +151,9 @@ def test_only_a_planner_says_that_gates_are_ready():
 def test_a_dead_planner_is_told_also_where_gates_are_not_installed():
     scene = Scene()
     not_installed = gates_finding(leads=True, installed=False)
-    said = findings_patch(scene.server.policy, [not_installed], START)
-    assert said is not None
-    scene.server.policy["status"] = said["status"]
+    status_patch = findings_patch(scene.server.policy, [not_installed], START)
+    assert status_patch is not None
+    scene.server.policy["status"] = status_patch["status"]
     scene.pass_seconds(3, SCHEDULER, PLANNER)
     assert scene.reason("GatesReady") == "NotInstalled"
     scene.pass_seconds(16, SCHEDULER)

@@ -53,21 +53,21 @@ def test_a_first_finding_sets_flag_and_condition():
 
 
 def test_what_is_said_already_is_not_written_again():
-    said = after(a_policy(), READY)
+    policy = after(a_policy(), READY)
     older = Finding("SchedulerReady", True, "LeaseFresh", "renewed 3 s ago", flag="schedulerReady")
-    assert findings_patch(said, [READY], NOW) is None
-    assert findings_patch(said, [older], NOW) is None
+    assert findings_patch(policy, [READY], NOW) is None
+    assert findings_patch(policy, [older], NOW) is None
 
 
 def test_a_flag_that_somebody_has_changed_is_set_right():
-    said = after(a_policy(), READY)
-    said["status"]["schedulerReady"] = False
-    assert patch_for(said, READY)["status"]["schedulerReady"] is True
+    policy = after(a_policy(), READY)
+    policy["status"]["schedulerReady"] = False
+    assert patch_for(policy, READY)["status"]["schedulerReady"] is True
 
 
 def test_a_change_keeps_the_conditions_of_others():
-    said = after(a_policy(), READY, Finding("GatesReady", True, "Leading", "", flag="gatesReady"))
-    changed = after(said, STALE, now=NOW + timedelta(minutes=1))["status"]
+    policy = after(a_policy(), READY, Finding("GatesReady", True, "Leading", "", flag="gatesReady"))
+    changed = after(policy, STALE, now=NOW + timedelta(minutes=1))["status"]
     assert {each["type"]: each["status"] for each in changed["conditions"]} == {
         "SchedulerReady": "False",
         "GatesReady": "True",
@@ -77,9 +77,9 @@ def test_a_change_keeps_the_conditions_of_others():
 
 
 def test_the_time_of_the_transition_stays_while_only_the_reason_changes():
-    said = after(a_policy(), STALE)
+    policy = after(a_policy(), STALE)
     gone = Finding("SchedulerReady", False, "LeaseMissing", "", flag="schedulerReady")
-    (condition,) = after(said, gone, now=NOW + timedelta(hours=1))["status"]["conditions"]
+    (condition,) = after(policy, gone, now=NOW + timedelta(hours=1))["status"]["conditions"]
     assert condition["reason"] == "LeaseMissing"
     assert condition["lastTransitionTime"] == "2026-11-21T12:00:00Z"
 

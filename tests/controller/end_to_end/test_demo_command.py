@@ -61,11 +61,11 @@ class Demo:
     def wait_for(self, text: str) -> None:
         """Wait until it has printed a line with this."""
 
-        def said() -> bool:
+        def is_printed() -> bool:
             assert self._process.poll() is None, self.lines
             return any(text in line for line in self.lines)
 
-        wait_until(said, repr(text), TIMEOUT_SECONDS, lambda: self.lines)
+        wait_until(is_printed, repr(text), TIMEOUT_SECONDS, lambda: self.lines)
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""

@@ -91,22 +91,22 @@ def test_a_limit_that_no_node_keeps_leaves_a_pod_unscheduled_and_explain_says_wh
     run = gated_installation.submit(compiled("strict", body), gated_team)
 
     def waits_for_its_limit() -> JsonObject | None:
-        said = told(gated_installation, run, gated_team, "near")
-        return said if said and said["waiting"] and said["waiting"]["for"] == "limit" else None
+        near = explained_now(gated_installation, run, gated_team, "near")
+        return near if near and near["waiting"] and near["waiting"]["for"] == "limit" else None
 
     gated = wait_until(waits_for_its_limit, "the step to wait for a node within its limit", 60)
     assert gated is not None
     assert gated["waiting"].get("untilSeconds")
 
     def is_unsatisfiable() -> JsonObject | None:
-        said = waits_for_its_limit()
-        return said if said and not said["waiting"].get("untilSeconds") else None
+        near = waits_for_its_limit()
+        return near if near and not near["waiting"].get("untilSeconds") else None
 
-    said = wait_until(is_unsatisfiable, "the gate to come off", 60)
-    assert said is not None
-    assert (said["node"], said["plannedNode"]) == (None, None)
-    assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in said["reason"]
-    assert "delete it" in said["waiting"]["detail"]
+    near = wait_until(is_unsatisfiable, "the gate to come off", 60)
+    assert near is not None
+    assert (near["node"], near["plannedNode"]) == (None, None)
+    assert "3 nodes: round trip to HOME-EDGE beyond 5 ms" in near["reason"]
+    assert "delete it" in near["waiting"]["detail"]
     (pod,) = executors(gated_installation, gated_team).values()
     assert "no-node-within-5ms" in json.dumps(pod["spec"]["affinity"])
 
@@ -211,27 +211,29 @@ def is_held(installation: Installation, namespace: str) -> bool:
 def explained(installation: Installation, run: str, namespace: str, step_name: str) -> JsonObject:
     """What `explain` says of a step that is bound, and has been told of if it is elsewhere."""
 
-    def found() -> JsonObject | None:
-        said = told(installation, run, namespace, step_name)
-        if said is None or not said["node"]:
+    def settled() -> JsonObject | None:
+        explained_step = explained_now(installation, run, namespace, step_name)
+        if explained_step is None or not explained_step["node"]:
             return None
-        is_there = said["node"] == said["plannedNode"]
-        return said if is_there or said["elsewhere"] else None
+        is_there = explained_step["node"] == explained_step["plannedNode"]
+        return explained_step if is_there or explained_step["elsewhere"] else None
 
-    said = wait_until(found, f"{step_name} to be explained", 60)
-    assert said is not None
-    return said
+    explained_step = wait_until(settled, f"{step_name} to be explained", 60)
+    assert explained_step is not None
+    return explained_step
 
 
-def told(installation: Installation, run: str, namespace: str, step_name: str) -> JsonObject | None:
+def explained_now(
+    installation: Installation, run: str, namespace: str, step_name: str
+) -> JsonObject | None:
     """What `explain` says of a step now; None = there is no plan yet."""
     command = ["explain", run, step_name, "-n", namespace, "-o", "json"]
     result = CliRunner().invoke(cli, [*command, "--kubeconfig", str(installation.kubeconfig)])
     if result.exit_code:
         return None
-    (said,) = json.loads(result.stdout)["steps"]
-    found: JsonObject = said
-    return found
+    steps: list[JsonObject] = json.loads(result.stdout)["steps"]
+    (explained_step,) = steps
+    return explained_step
 
 
 def released(installation: Installation) -> list[str]:

@@ -167,8 +167,10 @@ def test_placements_are_written_rarely(runs: Runs) -> None:
         stages: dict[object, list[float]] = {}
         for each in run.written:
             status = each.placement.status
-            said = None if status is None else (status.phase, status.conditions)
-            stages.setdefault((each.placement.spec.revision, said), []).append(each.seconds)
+            phase_and_conditions = None if status is None else (status.phase, status.conditions)
+            stages.setdefault((each.placement.spec.revision, phase_and_conditions), []).append(
+                each.seconds
+            )
         for stage, moments in stages.items():
             turns = (moments[-1] - moments[0]) / STATUS_SECONDS
             assert len(moments) <= WRITES_AT_ONCE + turns, (name, stage)

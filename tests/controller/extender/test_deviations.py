@@ -10,8 +10,8 @@ from tests.support import recording
 ROW = ["train", 0, 0, 100, [], [[1, 10]]]
 
 
-class Told:
-    """What was told."""
+class DeviationRecorder:
+    """What was told of deviations."""
 
     def __init__(self, max_notes: int = 100) -> None:
         self.events: list[tuple[str, str]] = []
@@ -32,47 +32,47 @@ class Told:
 
 
 def test_a_pod_on_another_node_is_told_once():
-    cluster, told = Cluster("a", "b"), Told()
+    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
     cluster.plan(ROW)
     cluster.pod(name="other", node="a", requests={"cpu": "7"})
-    told.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
-    told.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
-    told.bind("")
-    assert told.events == []
-    told.bind("b")
-    told.bind("b", phase="Running")
+    recorder.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
+    recorder.ask(cluster, asked(requests={"cpu": "2"}), ["b"])
+    recorder.bind("")
+    assert recorder.events == []
+    recorder.bind("b")
+    recorder.bind("b", phase="Running")
     message = "planned on a, placed on b: not enough cpu free"
-    assert told.events == [("pod", message)]
+    assert recorder.events == [("pod", message)]
 
 
 def test_a_pod_that_reaches_its_node_in_the_end_is_not_told():
-    cluster, told = Cluster("a", "b"), Told()
+    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
     cluster.plan(ROW)
-    told.ask(cluster, asked(), ["b"])
-    told.ask(cluster, asked(), ["a", "b"])
-    told.bind("a")
-    told.ask(cluster, asked(name="second"), ["b"])
-    told.bind("a", name="second")
-    assert told.events == []
+    recorder.ask(cluster, asked(), ["b"])
+    recorder.ask(cluster, asked(), ["a", "b"])
+    recorder.bind("a")
+    recorder.ask(cluster, asked(name="second"), ["b"])
+    recorder.bind("a", name="second")
+    assert recorder.events == []
 
 
 def test_a_pod_that_is_deleted_is_forgotten():
-    cluster, told = Cluster("a", "b"), Told()
+    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
     cluster.plan(ROW)
-    told.ask(cluster, asked(), ["b"])
-    told.bind(None)
-    told.bind("b")
-    assert told.events == []
+    recorder.ask(cluster, asked(), ["b"])
+    recorder.bind(None)
+    recorder.bind("b")
+    assert recorder.events == []
 
 
 def test_the_oldest_notes_are_forgotten():
-    cluster, told = Cluster("a", "b"), Told(max_notes=2)
+    cluster, recorder = Cluster("a", "b"), DeviationRecorder(max_notes=2)
     cluster.plan(ROW)
     for name in ("p1", "p2", "p3"):
-        told.ask(cluster, asked(name=name), ["b"])
+        recorder.ask(cluster, asked(name=name), ["b"])
     for name in ("p1", "p2", "p3"):
-        told.bind("b", name=name)
-    assert [name for name, _ in told.events] == ["p2", "p3"]
+        recorder.bind("b", name=name)
+    assert [name for name, _ in recorder.events] == ["p2", "p3"]
 
 
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
@@ -93,27 +93,27 @@ def full(cluster):
     ],
 )
 def test_why_the_scheduler_left_the_planned_node_out(before, why):
-    cluster, told = Cluster("a", "b"), Told()
+    cluster, recorder = Cluster("a", "b"), DeviationRecorder()
     cluster.plan(ROW)
     before(cluster)
-    told.ask(cluster, asked(requests={"cpu": "1", "memory": "1Gi"}), ["b"])
-    told.bind("b")
-    assert told.events[0][1] == f"planned on a, placed on b: {why}"
+    recorder.ask(cluster, asked(requests={"cpu": "1", "memory": "1Gi"}), ["b"])
+    recorder.bind("b")
+    assert recorder.events[0][1] == f"planned on a, placed on b: {why}"
 
 
 def test_why_our_own_rules_speak_against_the_planned_node():
-    cluster, told = Cluster(), Told()
+    cluster, recorder = Cluster(), DeviationRecorder()
     cluster.node("a", {"HOME-EDGE": "30"})
     cluster.node("b", {"HOME-EDGE": "1"})
     cluster.plan(["predict", 0])
-    told.ask(cluster, predict(), ["a", "b"])
-    told.bind("b")
-    told.ask(cluster, predict(hints='{"maxLatency": "20ms"}'), ["a", "b"])
-    told.bind("b")
+    recorder.ask(cluster, predict(), ["a", "b"])
+    recorder.bind("b")
+    recorder.ask(cluster, predict(hints='{"maxLatency": "20ms"}'), ["a", "b"])
+    recorder.bind("b")
     cluster.pod(name="user", node="b", claims=["data"])
-    told.ask(cluster, predict(claims=["data"]), ["a", "b"])
-    told.bind("b")
-    assert [message.partition(": ")[2] for _, message in told.events] == [
+    recorder.ask(cluster, predict(claims=["data"]), ["a", "b"])
+    recorder.bind("b")
+    assert [message.partition(": ")[2] for _, message in recorder.events] == [
         "other nodes are nearer to HOME-EDGE now",
         "its round trip to HOME-EDGE is over the step's limit",
         "the step's volume is in use on b",

@@ -31,11 +31,11 @@ def test_a_full_planned_node_means_the_next_best(extender, api, namespace, nodes
     created = api.create(extender.pod("train", namespace, "train"))
     assert extender.node_of("train", namespace) == c
 
-    def told():
+    def deviation_notes():
         events = api.list("events.k8s.io/v1", "Event", namespace)
         return [each["note"] for each in events if each["reason"] == "PlacedElsewhere"]
 
-    notes = wait_until(told, "the event")
+    notes = wait_until(deviation_notes, "the event")
     assert notes == [f"planned on {b}, placed on {c}: not enough cpu free"]
     assert created["spec"]["schedulerName"] == "kfp-placement"
 

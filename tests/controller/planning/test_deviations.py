@@ -70,7 +70,7 @@ class Scene:
         other = a_pod("other", node_name=node, workflow="", requests={"cpu": cpu})
         self.cluster.load.change(None, other)
 
-    def told(self):
+    def deviations(self):
         """[(ground, reason)] since the last call."""
         found = self.watch.noticed()
         for each in found:
@@ -91,7 +91,7 @@ def test_a_gate_that_came_off_without_a_node(cause, why):
     scene = Scene()
     scene.release(cause)
     scene.pod(node_name="b")
-    assert scene.told() == [(cause, why)]
+    assert scene.deviations() == [(cause, why)]
 
 
 def test_what_kept_an_overdue_pod_waiting_is_told_too():
@@ -99,7 +99,7 @@ def test_what_kept_an_overdue_pod_waiting_is_told_too():
     scene.release(Cause.OVERDUE)
     scene.other_pod("a", cpu=3500)
     scene.pod(node_name="b")
-    assert scene.told() == [
+    assert scene.deviations() == [
         ("overdue", "the deadline of the pod's gate had passed; not enough cpu free")
     ]
 
@@ -139,7 +139,7 @@ def test_a_gate_that_came_off_in_turn(before_bind, reason, why):
     scene.release(Cause.TURN, "a")
     before_bind(scene)
     scene.pod(node_name="b")
-    assert scene.told() == [(reason, why)]
+    assert scene.deviations() == [(reason, why)]
 
 
 def test_room_that_is_just_enough_is_room():
@@ -147,7 +147,7 @@ def test_room_that_is_just_enough_is_room():
     scene.release(Cause.TURN, "a")
     scene.other_pod("a", cpu=3000)
     scene.pod(node_name="b")
-    assert [reason for reason, _ in scene.told()] == ["scores"]
+    assert [reason for reason, _ in scene.deviations()] == ["scores"]
 
 
 @pytest.mark.parametrize("released_for", ["b", "c"])
@@ -158,7 +158,7 @@ def test_a_plan_that_changed_between_gate_and_bind(released_for):
     scene.plan_on("a")
     scene.pod(node_name="b")
     why = f"the pod's gate came off for {released_for}, then the plan changed"
-    assert scene.told() == [("replanned", why)]
+    assert scene.deviations() == [("replanned", why)]
 
 
 def test_a_gate_that_somebody_else_took_off():
@@ -167,7 +167,7 @@ def test_a_gate_that_somebody_else_took_off():
     scene.pod()
     scene.pod(node_name="b")
     why = "somebody other than this planner took the pod's gate off"
-    assert scene.told() == [("by-others", why)]
+    assert scene.deviations() == [("by-others", why)]
 
 
 def test_a_gate_that_others_took_off_by_our_rules():
@@ -176,8 +176,8 @@ def test_a_gate_that_others_took_off_by_our_rules():
     for scene in (late, paused):
         scene.gated()
         scene.pod(ALREADY_OVERDUE, node_name="b")
-    assert [reason for reason, _ in late.told()] == ["overdue"]
-    assert [reason for reason, _ in paused.told()] == ["paused"]
+    assert [reason for reason, _ in late.deviations()] == ["overdue"]
+    assert [reason for reason, _ in paused.deviations()] == ["paused"]
 
 
 def test_after_a_restart_it_is_told_whether_there_was_room():
@@ -188,24 +188,26 @@ def test_after_a_restart_it_is_told_whether_there_was_room():
         scene.pod()
         scene.pod(node_name="b")
     seen = "default-scheduler placed it, and this planner saw no gate on the pod"
-    assert roomy.told() == [("no-gate", f"{seen}; it had room")]
-    assert full.told() == [("no-gate", f"{seen}; not enough cpu free")]
+    assert roomy.deviations() == [("no-gate", f"{seen}; it had room")]
+    assert full.deviations() == [("no-gate", f"{seen}; not enough cpu free")]
 
 
 def test_pods_bound_before_we_led_are_told_without_a_guess():
     scene = Scene(leads=False)
     scene.gated()
     scene.run.observe_pod(None, scene.pod(node_name="b"), after(2))
-    assert scene.told() == []
+    assert scene.deviations() == []
     scene.watch.evaluate_bound(scene.run)
-    assert scene.told() == [("not-seen", "default-scheduler placed it before this planner led")]
+    assert scene.deviations() == [
+        ("not-seen", "default-scheduler placed it before this planner led")
+    ]
 
 
 def test_an_ended_pod_is_not_looked_back_at():
     scene = Scene(leads=False)
     scene.run.observe_pod(None, scene.pod(node_name="b", phase="Succeeded"), after(2))
     scene.watch.evaluate_bound(scene.run)
-    assert scene.told() == []
+    assert scene.deviations() == []
 
 
 def test_a_gate_taken_off_while_another_led_is_remembered():
@@ -213,7 +215,7 @@ def test_a_gate_taken_off_while_another_led_is_remembered():
     scene.release(Cause.OVERDUE)
     scene.leads = True
     scene.pod(node_name="b")
-    assert [reason for reason, _ in scene.told()] == ["overdue"]
+    assert [reason for reason, _ in scene.deviations()] == ["overdue"]
 
 
 def test_it_is_told_once():
@@ -221,7 +223,7 @@ def test_it_is_told_once():
     scene.release(Cause.TURN, "a")
     for phase in ("Pending", "Running", "Succeeded"):
         scene.pod(node_name="b", phase=phase)
-    assert len(scene.told()) == 1
+    assert len(scene.deviations()) == 1
 
 
 @pytest.mark.parametrize(
@@ -240,11 +242,11 @@ def test_nothing_is_told_of(fields):
     scene = Scene()
     scene.release(Cause.TURN, "a")
     scene.pod(**fields)
-    assert scene.told() == []
+    assert scene.deviations() == []
 
 
 def test_a_later_pod_of_the_same_name_is_another():
     scene = Scene()
     scene.release(Cause.OVERDUE)
     scene.pod(uid="second", node_name="b")
-    assert [reason for reason, _ in scene.told()] == ["no-gate"]
+    assert [reason for reason, _ in scene.deviations()] == ["no-gate"]

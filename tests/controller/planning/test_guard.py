@@ -15,7 +15,7 @@ from tests.controller.planning.builders import a_pod, a_policy, after
 POLICY = PlacementPolicySpec()
 
 
-def said(guard, seconds, status=None, pods=(), policy=POLICY):
+def due_actions(guard, seconds, status=None, pods=(), policy=POLICY):
     return guard.due(policy, status or PlacementPolicyStatus(), pods, after(seconds))
 
 
@@ -50,9 +50,9 @@ def renewed(clock):
 
 def test_pods_are_not_gated_where_nobody_could_take_the_gates_off():
     guard = Guard(retry_seconds=2.0, sources=DEFAULT_SOURCES, may_gate=False)
-    found = said(guard, 0)
-    assert flags(found)["gatesReady"] is False
-    assert "NotInstalled" in [each.reason for action in found for each in action.findings]
+    actions = due_actions(guard, 0)
+    assert flags(actions)["gatesReady"] is False
+    assert "NotInstalled" in [each.reason for action in actions for each in action.findings]
 
 
 def test_age_counts_from_the_last_change_by_our_own_clock():
@@ -85,29 +85,29 @@ def test_a_lease_never_seen_is_as_old_as_our_asking():
 
 def test_a_fresh_lease_is_said_once_and_a_stale_one_is_said():
     guard = Guard(2.0, DEFAULT_SOURCES)
-    assert flags(said(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
+    assert flags(due_actions(guard, 0)) == {"schedulerReady": False, "gatesReady": True}
     guard.lease.observe(renewed("06:00:00"), after(7))
-    assert flags(said(guard, 7)) == {"gatesReady": True}
+    assert flags(due_actions(guard, 7)) == {"gatesReady": True}
     guard.lease.observe(renewed("07:00:00"), after(10))
-    assert flags(said(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
+    assert flags(due_actions(guard, 11)) == {"schedulerReady": True, "gatesReady": True}
     ready = a_status(SchedulerReady="LeaseFresh", GatesReady="PlannerLeads")
-    assert said(guard, 20, ready) == []
-    assert flags(said(guard, 25.1, ready))["schedulerReady"] is False
+    assert due_actions(guard, 20, ready) == []
+    assert flags(due_actions(guard, 25.1, ready))["schedulerReady"] is False
 
 
 def test_a_planner_without_gates_takes_back_that_none_leads():
     guard = Guard(2.0, DEFAULT_SOURCES, may_gate=False)
     dead = a_status(SchedulerReady="NoLease", GatesReady="NoPlanner")
-    assert said(guard, 0, dead)
+    assert due_actions(guard, 0, dead)
     alive = a_status(SchedulerReady="NoLease", GatesReady="NotInstalled")
-    assert said(guard, 10, alive) == []
+    assert due_actions(guard, 10, alive) == []
 
 
 def test_what_is_not_taken_over_is_said_again_but_not_at_once():
     guard = Guard(2.0, DEFAULT_SOURCES)
-    assert said(guard, 0)
-    assert said(guard, 1.9) == []
-    assert said(guard, 2.0)
+    assert due_actions(guard, 0)
+    assert due_actions(guard, 1.9) == []
+    assert due_actions(guard, 2.0)
 
 
 def test_the_policy_says_when_a_lease_is_stale():
@@ -115,7 +115,7 @@ def test_the_policy_says_when_a_lease_is_stale():
     guard.lease.observe(renewed("06:00:00"), after(-2))
     guard.lease.observe(renewed("07:00:00"), after(0))
     policy = a_policy(schedulerStaleAfter="30s")
-    assert flags(said(guard, 29, policy=policy))["schedulerReady"] is True
+    assert flags(due_actions(guard, 29, policy=policy))["schedulerReady"] is True
 
 
 def stranded(seconds=100.0, age=1000.0, **fields):
@@ -156,7 +156,9 @@ def test_a_scheduler_that_restarts_keeps_its_pods(was_seen):
         guard.lease.observe(None, after(100))
 
     def deleted(seconds):
-        return [each for each in said(guard, seconds, pods=[pod]) if isinstance(each, DeletePod)]
+        return [
+            each for each in due_actions(guard, seconds, pods=[pod]) if isinstance(each, DeletePod)
+        ]
 
     assert deleted(100) == []
     assert deleted(115) == []
@@ -169,5 +171,5 @@ def test_a_pod_is_deleted_once_and_again_if_that_did_not_work():
     guard.lease.observe(None, after(0))
     ready = a_status(SchedulerReady="NoLease", GatesReady="PlannerLeads")
     for seconds, expected in ((100, 1), (101, 0), (102.5, 1)):
-        found = said(guard, seconds, ready, [pod])
-        assert found == [DeletePod(pod)] * expected
+        actions = due_actions(guard, seconds, ready, [pod])
+        assert actions == [DeletePod(pod)] * expected

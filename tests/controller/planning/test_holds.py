@@ -54,12 +54,12 @@ def pass_seconds(cluster, seconds):
 
 
 def ended(cluster, run):
-    def found():
+    def has_ended():
         tracked = cluster.coordinator.registry.runs.get(("team", run))
         states = [each.state for each in tracked.statuses.values()] if tracked else []
         return bool(states) and all(state in ENDED_STATES for state in states)
 
-    return found
+    return has_ended
 
 
 def starts(cluster, run, since):
@@ -72,8 +72,10 @@ def starts(cluster, run, since):
 
 
 def planned_reason(cluster, run):
-    (found,) = [each for each in cluster.placement(run).status.conditions if each.type == "Planned"]
-    return found.status, found.reason, found.message
+    (condition,) = [
+        each for each in cluster.placement(run).status.conditions if each.type == "Planned"
+    ]
+    return condition.status, condition.reason, condition.message
 
 
 @pytest.mark.parametrize("gated", [False, True])

@@ -64,12 +64,12 @@ def executors(installation, team) -> list[dict]:
 
 
 def wait_for_phase(installation, run, team, *phases):
-    def found():
+    def in_phase():
         placement = installation.placement(run, team)
         status = placement.status if placement is not None else None
         return placement if status is not None and status.phase in phases else None
 
-    return wait_until(found, f"{run} to be {' or '.join(phases)}", 30)
+    return wait_until(in_phase, f"{run} to be {' or '.join(phases)}", 30)
 
 
 def states(placement) -> dict[str, str]:

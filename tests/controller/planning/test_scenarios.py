@@ -47,33 +47,33 @@ def a_step(name="work", seconds=60, cpu="1", **fields):
         "labels": {SCHEDULER_LABEL: "kfp-placement"},
         "annotations": {HINTS_ANNOTATION: json.dumps({"v": 1, "duration": f"{seconds}s"})},
     }
-    found = step(name, metadata=metadata, **fields)
-    found["container"]["resources"] = {"requests": {"cpu": cpu}}
-    return found
+    template = step(name, metadata=metadata, **fields)
+    template["container"]["resources"] = {"requests": {"cpu": cpu}}
+    return template
 
 
 def a_chain(name="wf", *templates, **spec):
     """`first`, then `second`."""
     tasks = dag("main", task("first"), task("second", depends="first"))
-    found = workflow(tasks, *(templates or (a_step(),)), **spec)
-    found["metadata"]["name"] = name
-    return found
+    chain = workflow(tasks, *(templates or (a_step(),)), **spec)
+    chain["metadata"]["name"] = name
+    return chain
 
 
 def a_cluster(*nodes, policy=None, opt_in=False, **options):
     coordinator = Coordinator(
         DEFAULT_SOURCES, policy=a_policy(**(policy or {})), params=PARAMS, opt_in=opt_in
     )
-    found = nodes or [node_object(f"n{number}") for number in range(2)]
-    return PlayedCluster(*found, coordinator=coordinator, **options)
+    machines = nodes or [node_object(f"n{number}") for number in range(2)]
+    return PlayedCluster(*machines, coordinator=coordinator, **options)
 
 
-def submit(cluster, found=None, **options):
-    return cluster.submit(found or a_chain(), settings=NO_DEFAULTS, **options)
+def submit(cluster, manifest=None, **options):
+    return cluster.submit(manifest or a_chain(), settings=NO_DEFAULTS, **options)
 
 
 def started(cluster, step="first", run="wf"):
-    def found():
+    def has_started():
         tracked = cluster.coordinator.registry.runs.get(("team", run))
         return (
             tracked is not None
@@ -81,7 +81,7 @@ def started(cluster, step="first", run="wf"):
             and (tracked.statuses[step].started_at is not None)
         )
 
-    return found
+    return has_started
 
 
 def conditions(cluster, run="wf"):
@@ -188,8 +188,8 @@ def test_runs_keep_room_from_each_other_where_our_clock_is_behind(ahead_seconds)
         submitted_at = cluster.now + timedelta(seconds=ahead_seconds)
         player.workflow["metadata"]["creationTimestamp"] = write_time(submitted_at)
     cluster.step(lambda: True)
-    found = [cluster.placement(name).spec.first_makespan_seconds for name in ("a", "b")]
-    assert found == [60, 120]
+    makespans = [cluster.placement(name).spec.first_makespan_seconds for name in ("a", "b")]
+    assert makespans == [60, 120]
 
 
 def test_one_run_of_a_wrong_clock_does_not_shift_the_plans_of_others():
@@ -761,8 +761,10 @@ def test_a_step_that_no_node_may_take_for_its_limit_waits_for_one_within_it(gate
 
     cluster.run(has_pod)
     pod = registry.runs["team", "wf"].pods.executor("first").pod
-    told = replace(pod, gates=gates, unscheduled=("Unschedulable", "0/2 nodes are available"))
-    change = Change((pod.namespace, pod.name), pod, told)
+    unscheduled_pod = replace(
+        pod, gates=gates, unscheduled=("Unschedulable", "0/2 nodes are available")
+    )
+    change = Change((pod.namespace, pod.name), pod, unscheduled_pod)
     cluster.coordinator.handle(PODS, change, cluster.now)
     cluster.coordinator.tick(cluster.now)
     placement = placement_object.placement_of(

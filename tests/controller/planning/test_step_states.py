@@ -86,10 +86,10 @@ def test_without_argos_nodes_a_failed_pod_is_the_end_until_another_comes():
 
 
 def test_the_kubelets_words_say_why_a_pod_failed():
-    said = ReasonAndMessage("OutOfcpu", "Node didn't have enough resource: cpu")
-    failed = executor(node_name="n1", phase="Failed", failure=said)
+    failure = ReasonAndMessage("OutOfcpu", "Node didn't have enough resource: cpu")
+    failed = executor(node_name="n1", phase="Failed", failure=failure)
     found = status(failed, outcome=StepOutcome(StepState.FAILED, 1, message="other words"))
-    assert found.message == said.message
+    assert found.message == failure.message
 
 
 @pytest.mark.parametrize("state", [StepState.CACHED, StepState.SKIPPED])
@@ -172,23 +172,23 @@ def test_the_scheduler_says_what_an_unscheduled_pod_waits_for(message, what):
 
 
 def test_a_pod_that_no_node_was_near_enough_for_waits_for_its_limit_whatever_the_scheduler_says():
-    said = ReasonAndMessage(
+    unscheduled = ReasonAndMessage(
         "Unschedulable", "0/3 nodes are available: 3 node(s) didn't match node affinity"
     )
-    found = waits(unscheduled=said, unsatisfiable=True)
+    found = waits(unscheduled=unscheduled, unsatisfiable=True)
     assert (found.what, found.detail) == (WaitingFor.LIMIT, UNSATISFIABLE)
 
 
 def test_a_volume_that_is_not_attached_is_waited_for_until_the_pod_is_prepared():
     bound = {"node_name": "n1", "bound_at": after(2), "waiting_reason": "ContainerCreating"}
-    told = 'Multi-Attach error for volume "pvc-1"'
-    found = waits_for(a_run_pod(**bound), "", START, 60.0, told)
+    attach_failure = 'Multi-Attach error for volume "pvc-1"'
+    found = waits_for(a_run_pod(**bound), "", START, 60.0, attach_failure)
     assert found is not None
-    assert (found.what, found.since, found.detail) == (WaitingFor.VOLUME, after(2), told)
+    assert (found.what, found.since, found.detail) == (WaitingFor.VOLUME, after(2), attach_failure)
     for later in ({"prepared": True}, {"running_at": after(3)}):
-        assert waits_for(a_run_pod(**{**bound, **later}), "", START, 60.0, told) is None
+        assert waits_for(a_run_pod(**{**bound, **later}), "", START, 60.0, attach_failure) is None
     pulls = a_run_pod(**{**bound, "waiting_reason": "ImagePullBackOff"})
-    image = waits_for(pulls, "", START, 60.0, told)
+    image = waits_for(pulls, "", START, 60.0, attach_failure)
     assert image is not None
     assert image.what is WaitingFor.IMAGE
 

@@ -43,7 +43,7 @@ def execute_dag(executor: Calls, node: Json, template: Json, options: Options) -
     if phase == "Running":
         return
     if phase == "Succeeded":
-        values = {**executor.run.globals, **graph.said_by_all()}
+        values = {**executor.run.globals, **graph.all_values()}
         outputs = declared_outputs(template, values)
         if outputs is not None:
             node["outputs"] = outputs
@@ -85,7 +85,7 @@ class _Tasks:
         if node["phase"] not in COMPLETED:
             return True
         options = replace(self._inside, on_exit=True, hooked=True)
-        values = self._graph.scope(name) | self._graph.said(name)
+        values = self._graph.scope(name) | self._graph.values_of(name)
         return exit_hook_done(self._executor, self._graph.tasks[name], node, options, values)
 
     # Whether it is a task's turn.

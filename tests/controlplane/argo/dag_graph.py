@@ -82,10 +82,10 @@ class DagGraph:
         """What a task may refer to: all that comes before it."""
         values: dict[str, str] = {}
         for ancestor in self._ancestors(task):
-            values |= self.said(ancestor)
+            values |= self.values_of(ancestor)
         return values
 
-    def said(self, task: str) -> dict[str, str]:
+    def values_of(self, task: str) -> dict[str, str]:
         """What others may refer to of a task; nothing before it has a node."""
         node = self.task_node(task)
         if node is None:
@@ -99,11 +99,11 @@ class DagGraph:
             values |= empty_outputs(prefix, template)
         return values | outputs_of(self.run, prefix, node)
 
-    def said_by_all(self) -> dict[str, str]:
+    def all_values(self) -> dict[str, str]:
         """What all tasks have said."""
         values: dict[str, str] = {}
         for name in self.tasks:
-            values |= self.said(name)
+            values |= self.values_of(name)
         return values
 
     def _ancestors(self, task: str) -> list[str]:

@@ -149,8 +149,8 @@ def _wait_is_running(status: Mapping[str, Any]) -> bool:
 
 def _lacks_outputs(node: Mapping[str, Any], template: Mapping[str, Any]) -> bool:
     """Whether outputs are declared, something was said, but not these: then Argo waits on."""
-    declared, said = parameters_of(template.get("outputs")), node.get("outputs")
-    return bool(declared) and said is not None and said.get("parameters") is None
+    declared, reported = parameters_of(template.get("outputs")), node.get("outputs")
+    return bool(declared) and reported is not None and reported.get("parameters") is None
 
 
 def _latest_end(status: Mapping[str, Any]) -> str | None:

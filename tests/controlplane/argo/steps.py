@@ -33,7 +33,7 @@ def execute_steps(executor: Calls, node: Json, template: Json, options: Options)
             node["outboundNodes"] = steps.outbound()
             run.mark(node["name"], "Failed", steps.node.get("message"))
             return
-        scope |= steps.said(group)
+        scope |= steps.values_of(group)
         if number == len(groups) - 1:
             node["outboundNodes"] = steps.outbound()
     outputs = declared_outputs(template, {**run.globals, **scope})
@@ -165,7 +165,7 @@ class _Group:
         values = {**self._scope, **outputs_of(self._run, f"steps.{step.get('name', '')}", node)}
         return exit_hook_done(self._executor, step, node, options, values)
 
-    def said(self, group: list[Json]) -> dict[str, str]:
+    def values_of(self, group: list[Json]) -> dict[str, str]:
         """What later groups may refer to."""
         values: dict[str, str] = {}
         for step in group:

@@ -451,7 +451,7 @@ def test_terminate_sets_the_deadline_to_zero():
 
 def test_outputs_that_are_declared_are_waited_for():
     output = {"name": "x", "valueFrom": {"path": "/tmp/x"}}
-    said = step("says", outputs={"parameters": [output]})
+    says = step("says", outputs={"parameters": [output]})
     hears = step("hears", inputs={"parameters": [{"name": "x"}]})
     hears["metadata"] = {"labels": {"heard": "{{inputs.parameters.x}}"}}
     value = "{{tasks.a.outputs.parameters.x}}"
@@ -459,7 +459,7 @@ def test_outputs_that_are_declared_are_waited_for():
         task("a", "says"),
         task("b", "hears", depends="a.Succeeded", arguments=arguments(x=value)),
     )
-    player = Player(workflow(dag("main", *tasks), said, hears), settings=NO_DEFAULTS)
+    player = Player(workflow(dag("main", *tasks), says, hears), settings=NO_DEFAULTS)
     player.settle()
     name = player.pods()[".a"]
     ended = {"name": "main", "state": {"terminated": {"exitCode": 0}}}

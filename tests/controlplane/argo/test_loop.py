@@ -58,7 +58,7 @@ def _shortened(item: dict) -> dict:
 def _ended(api: Api, item: dict, seconds: float = 60) -> dict:
     name, namespace = item["metadata"]["name"], item["metadata"]["namespace"]
 
-    def found() -> dict:
+    def ended() -> dict:
         now = api.get(VERSION, "Workflow", name, namespace)
         labels = now["metadata"].get("labels") or {}
         return now if labels.get("workflows.argoproj.io/completed") == "true" else {}
@@ -67,7 +67,7 @@ def _ended(api: Api, item: dict, seconds: float = 60) -> dict:
         nodes = api.get(VERSION, "Workflow", name, namespace).get("status", {}).get("nodes", {})
         return {node["name"]: (node["phase"], node.get("message")) for node in nodes.values()}
 
-    return wait_until(found, f"the end of {name}", seconds, state)
+    return wait_until(ended, f"the end of {name}", seconds, state)
 
 
 @pytest.fixture

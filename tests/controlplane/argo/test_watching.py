@@ -42,11 +42,11 @@ def pod(name: str) -> Json:
 
 
 def test_what_goes_between_list_and_watch_is_seen_to_be_gone():
-    told: queue.Queue[str] = queue.Queue()
+    names: queue.Queue[str] = queue.Queue()
     api = cast("Api", PlayedApi())
-    watch = Watched(api, "v1", "Pod", lambda item: told.put(item["metadata"]["name"]))
+    watch = Watched(api, "v1", "Pod", lambda item: names.put(item["metadata"]["name"]))
     watch.start()
-    heard = [told.get(timeout=5) for _ in range(3)]
+    heard = [names.get(timeout=5) for _ in range(3)]
     watch.stop()
     assert heard == ["lasting", "short-lived", "short-lived"]
     assert [item["metadata"]["name"] for item in watch.items()] == ["lasting"]

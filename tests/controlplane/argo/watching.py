@@ -32,7 +32,7 @@ class Watched:
     """A thread's view of one kind; begun again, from a new list, whenever it breaks off."""
 
     def __init__(
-        self, api: Api, api_version: str, kind: str, told: Callable[[Json], None], **query: str
+        self, api: Api, api_version: str, kind: str, changed: Callable[[Json], None], **query: str
     ) -> None:
         """Start nothing yet.
 
@@ -40,12 +40,12 @@ class Watched:
             api: the API server.
             api_version: group and version.
             kind: the kind.
-            told: called with every object that has changed or is gone.
+            changed: called with every object that has changed or is gone.
             query: such as `labelSelector`.
         """
         self._api = api
         self._kind = (api_version, kind)
-        self._told = told
+        self._changed = changed
         self._query = query
         self._items: dict[Key, Json] = {}
         self._gone: set[str] = set()
@@ -104,7 +104,7 @@ class Watched:
             self._gone |= {item["metadata"].get("uid", "") for item in gone}
         self._synced.set()
         for item in [*gone, *found.values()]:
-            self._told(item)
+            self._changed(item)
         return version
 
     def _apply(self, kind: str, item: Json) -> None:
@@ -117,7 +117,7 @@ class Watched:
                 self._gone.add(item["metadata"].get("uid", ""))
             else:
                 self._items[key_of(item)] = item
-        self._told(item)
+        self._changed(item)
 
 
 class Watching:

@@ -122,9 +122,9 @@ def test_widths(raw, choices, width):
 def test_claims_that_an_input_names():
     mount = {"mountPath": "/d", "pvcNameParameter": {"componentInputParameter": "pvc"}}
     arguments = {"kubernetes_config": json.dumps({"pvcMount": [mount]}), "container": "{}"}
-    told = DriverChoices(parameters={"pvc": "data"})
+    choices = DriverChoices(parameters={"pvc": "data"})
 
-    patch_told = json.loads(answer(told, **arguments)["pod-spec-patch"])
+    patch_told = json.loads(answer(choices, **arguments)["pod-spec-patch"])
 
     claim = {"claimName": "data"}
     assert patch_told["volumes"] == [{"name": "data", "persistentVolumeClaim": claim}]

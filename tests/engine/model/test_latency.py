@@ -86,7 +86,7 @@ def test_which_rule_a_step_is_under(step, rule):
 
 
 @pytest.mark.parametrize(
-    ("step", "cluster", "code", "told"),
+    ("step", "cluster", "code", "message"),
     [
         (
             Step("a", "a", max_latency_ms=5.0),
@@ -117,8 +117,8 @@ def test_which_rule_a_step_is_under(step, rule):
         ),
     ],
 )
-def test_a_rule_that_cannot_hold_is_told(step, cluster, code, told):
+def test_a_rule_that_cannot_hold_is_told(step, cluster, code, message):
     rule, notice = latency_rule(step, cluster, ("predict",))
     assert rule == LatencyRule()
     assert notice is not None
-    assert (notice.code, notice.message) == (code, told)
+    assert (notice.code, notice.message) == (code, message)

@@ -125,15 +125,15 @@ def test_every_plan_of_a_run_that_has_begun_adds_up(case, dispatch, quick):
     plan = plan_runs([begun], case.cluster, options).plans["run"]
     assert [step.name for step in plan.steps] == [step.name for step in case.run.steps]
     for step in plan.steps:
-        told = begun.progress[step.name]
-        assert step.progress is told.state
+        progress = begun.progress[step.name]
+        assert step.progress is progress.state
         if step.progress is not ProgressState.WAITING:
-            assert step.node == told.node
+            assert step.node == progress.node
             assert step.alternatives == ()
         if step.progress is DONE:
             assert step.start_seconds is step.finish_seconds is None
         elif step.progress is RUNNING:
-            assert step.start_seconds == -told.seconds_since_start
+            assert step.start_seconds == -progress.seconds_since_start
             assert step.finish_seconds is not None
             assert step.finish_seconds >= 0
         for other in step.alternatives:

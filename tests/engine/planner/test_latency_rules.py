@@ -301,8 +301,8 @@ def test_an_unknown_location_switches_a_hard_limit_off_too():
     """Better a plan and a warning than none."""
     plan = plan_run(a_run(predicting(max_latency_ms=5.0)), a_cluster())
     assert codes(plan) == ["unknown-location"]
-    told = plan.notices[0].message
-    assert told.endswith("so its latency rule and its limit of 5 ms are off; known: none")
+    message = plan.notices[0].message
+    assert message.endswith("so its latency rule and its limit of 5 ms are off; known: none")
     assert plan.unschedulable == ()
 
 

@@ -419,19 +419,19 @@ def test_an_unknown_step_is_a_key_error():
 
 def test_progress_goes_up_to_one():
     """And says what is done."""
-    told: list[tuple[float, str]] = []
+    reports: list[tuple[float, str]] = []
     plan_run(
         a_run(*(a_step(f"s{n}") for n in range(12))),
         a_cluster(*nodes(3)),
         PlanOptions(generations=20),
-        lambda share, text: told.append((share, text)),
+        lambda share, text: reports.append((share, text)),
     )
-    shares = [share for share, _ in told]
+    shares = [share for share, _ in reports]
     assert shares == sorted(shares)
     assert shares[0] == 0
     assert shares[-1] == 1
-    assert any("searching" in text for _, text in told)
-    assert any("kube-default" in text for _, text in told)
+    assert any("searching" in text for _, text in reports)
+    assert any("kube-default" in text for _, text in reports)
 
 
 def test_the_launcher_is_the_least_an_executor_reserves():

@@ -61,7 +61,7 @@ def a_wide_problem(seed: int = 5, dispatch: str = "ordered", steps: int = 30, kf
     return a_problem(run, a_cluster(*members), dispatch=dispatch)
 
 
-def told(result) -> list:
+def outcome_of(result) -> list:
     """All that a result says, but for the time it took."""
     placement, schedule = result.placement, result.schedule
     arrays = (
@@ -81,20 +81,20 @@ def test_the_same_seed_and_generations_give_the_same_plan_on_any_number_of_threa
     """One thread, as many as islands, more than islands."""
     problem = a_wide_problem(dispatch=dispatch)
     params = replace(SEARCH, islands=3, migration_interval=2)
-    first = told(solve(problem, MaxGenerations(20), 7, params, threads=1))
+    first = outcome_of(solve(problem, MaxGenerations(20), 7, params, threads=1))
     for threads in (1, 2, 4):
         again = a_wide_problem(dispatch=dispatch)
-        assert told(solve(again, MaxGenerations(20), 7, params, threads=threads)) == first
+        assert outcome_of(solve(again, MaxGenerations(20), 7, params, threads=threads)) == first
     others = [solve(problem, MaxGenerations(13), seed, params, threads=2) for seed in range(8, 14)]
-    assert len({str(told(other)[:-1]) for other in others}) > 1
+    assert len({str(outcome_of(other)[:-1]) for other in others}) > 1
 
 
 PRINT_PLAN = """
 import json
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
-from tests.engine.planner.test_search import SEARCH, a_wide_problem, told
-print(json.dumps(told(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=2))))
+from tests.engine.planner.test_search import SEARCH, a_wide_problem, outcome_of
+print(json.dumps(outcome_of(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=2))))
 """
 
 
@@ -115,7 +115,7 @@ def test_a_fresh_process_gives_the_same_plan():
         ).stdout
         for number in range(2)
     ]
-    here = told(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=1))
+    here = outcome_of(solve(a_wide_problem(), MaxGenerations(18), 3, SEARCH, threads=1))
     assert [json.loads(answer) for answer in answers] == [here, here]
 
 
@@ -140,7 +140,7 @@ def test_generations_replay_a_timed_search(seconds, dispatch):
     problem = a_wide_problem(dispatch=dispatch, steps=120)
     timed = solve(problem, MaxRuntime(seconds), 4, SEARCH, threads=2)
     replayed = solve(problem, MaxGenerations(timed.generations), 4, SEARCH, threads=1)
-    assert told(replayed) == told(timed)
+    assert outcome_of(replayed) == outcome_of(timed)
 
 
 def test_a_replay_of_the_paper_s_search_is_exact_too():
@@ -148,7 +148,7 @@ def test_a_replay_of_the_paper_s_search_is_exact_too():
     problem = a_wide_problem(dispatch="ready")
     timed = solve(problem, MaxRuntime(0.05), 4, GeneticParams.paper())
     replayed = solve(problem, MaxGenerations(timed.generations), 4, GeneticParams.paper())
-    assert told(replayed) == told(timed)
+    assert outcome_of(replayed) == outcome_of(timed)
 
 
 @settings(max_examples=60)
@@ -250,8 +250,8 @@ def test_problems_and_plans_travel_between_processes():
     problem = a_wide_problem()
     result = solve(problem, MaxGenerations(15), 0, SEARCH)
     there = pickle.loads(pickle.dumps(problem))
-    assert told(solve(there, MaxGenerations(15), 0, SEARCH)) == told(result)
-    assert told(pickle.loads(pickle.dumps(result))) == told(result)
+    assert outcome_of(solve(there, MaxGenerations(15), 0, SEARCH)) == outcome_of(result)
+    assert outcome_of(pickle.loads(pickle.dumps(result))) == outcome_of(result)
 
 
 def test_any_of_several_criteria_ends_a_search():
@@ -334,7 +334,7 @@ def test_tiny_runs_are_solved_exactly_and_say_so():
     assert result.exact
     assert result.generations == 0
     assert result.schedule.makespan_seconds == 20
-    assert told(solve(problem, MaxGenerations(result.generations))) == told(result)
+    assert outcome_of(solve(problem, MaxGenerations(result.generations))) == outcome_of(result)
 
 
 def test_brute_force_refuses_what_would_take_for_ever():
