@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
-from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import (
@@ -25,6 +24,7 @@ from kfp_placement_controller.planning.actions import (
 )
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.deviations import DeviationWatch
+from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Release
@@ -34,19 +34,13 @@ from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
-from kfp_placement_controller.planning.reactions import Reactions, keep
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
-from kfp_placement_controller.planning.run_variants import RefusedRun
 from kfp_placement_controller.planning.tracked_run import TrackedRun
-from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
-from kfp_placement_engine.contract.policy import (
-    POLICY_NAME,
-    PlacementPolicySpec,
-    PlacementPolicyStatus,
-)
-from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
+from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
@@ -72,7 +66,7 @@ class Coordinator:
     sources: RunSources
     own_namespace: str = ""
     params: PlanningParams = field(default_factory=PlanningParams)
-    policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
+    policy: PolicyInForce = field(default_factory=PolicyInForce)
     epoch: int | None = None
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
@@ -82,28 +76,27 @@ class Coordinator:
         """Make the parts."""
         self.cluster = ClusterState(Load(self.sources))
         self.registry = RunRegistry(
-            lambda: self.policy, self.sources, self.own_namespace, self.opt_in
+            lambda: self.policy.spec, self.sources, self.own_namespace, self.opt_in
         )
         self.planner = Planner(self.registry, self.cluster, self.learned, self.params)
-        self.reactions = Reactions(self.registry, self.cluster, self.planner)
+        self.reactions = Reactions(self.registry, self.cluster, self.planner, self.policy)
+        self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
         self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
         self.gates = GateController(self.registry, self.cluster, self.params.retry_seconds)
         self.deviations = DeviationWatch(self.registry, self.cluster)
         self.publisher = PlacementPublisher(self.params)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
-        self._evaluated_at: datetime | None = None
         self._gone: list[RunKey] = []
-        self._policy_status = PlacementPolicyStatus()
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
             NODES: self.reactions.node,
             PLACEMENT_METADATA: self._placement,
             PODS: self._pod,
             CLAIMS: self.reactions.claim,
             VOLUMES: self.reactions.volume,
-            EVENTS: self._attach_failure,
+            EVENTS: self.reactions.attach_failure,
             LOCATIONS: self.reactions.location,
-            NAMESPACES: self._namespace,
-            POLICIES: self._policy,
+            NAMESPACES: self.reactions.namespace,
+            POLICIES: self.reactions.policy,
             **{source.kind: self._run for source in self.sources},
         }
 
@@ -156,16 +149,17 @@ class Coordinator:
 
     def tick(self, now: datetime) -> list[Action]:
         """What is to be done now; call it after changes, and when `next_at` says so."""
+        policy = self.policy.spec
         if self.epoch is None:
-            return self._opening(self.gates.overdue(self.policy, now))
+            return self._opening(self.gates.overdue(policy, now))
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
-        for run in self._due_runs(now):
-            self._safely(run, partial(self._evaluate, run, now))
+        for run in self.evaluations.due(now):
+            self._safely(run, partial(self.evaluations.evaluate, run, policy, now))
         for each in self.first_plans.due(now):
-            self._safely(each.run, partial(self.planner.plan_at_once, each, self.policy, now))
-        asked = self.planner.next_round(self.policy, now)
+            self._safely(each.run, partial(self.planner.plan_at_once, each, policy, now))
+        asked = self.planner.next_round(policy, now)
         if asked is not None:
             actions.append(StartRound(asked))
         # An object without a plan would tell nobody anything, and be written again at once.
@@ -175,9 +169,9 @@ class Coordinator:
             actions += self.publisher.due(run, self.epoch, problem, now)
             if self.publisher.is_done(run):
                 self.registry.open.discard(run.key)
-        actions += self._opening(self.gates.due(self.policy, now))
+        actions += self._opening(self.gates.due(policy, now))
         actions += map(ReportDeviation, self.deviations.noticed())
-        actions += self.guard.due(self.policy, self._policy_status, self.registry.run_pods(), now)
+        actions += self.guard.due(policy, self.policy.status, self.registry.run_pods(), now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
@@ -186,7 +180,7 @@ class Coordinator:
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
-        deadline = self.gates.next_deadline(self.policy)
+        deadline = self.gates.next_deadline(self.policy.spec)
         if deadline is not None:
             moments.append(max(deadline, now + timedelta(milliseconds=100)))
         return min(moments)
@@ -196,7 +190,7 @@ class Coordinator:
         placement = self.publisher.taken_over(run)
         if placement is None:
             return
-        self._safely(run, partial(run.evaluate, self.policy, now, self.params))
+        self._safely(run, partial(run.evaluate, self.policy.spec, now, self.params))
         self.publisher.adopt(run, placement)
         self.deviations.evaluate_bound(run)
 
@@ -211,29 +205,6 @@ class Coordinator:
         except Exception as error:
             _LOG.exception("run %s/%s: defect in planning", *run.key)
             run.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
-
-    def _due_runs(self, now: datetime) -> list[TrackedRun]:
-        """Runs that have changed, and from time to time all active ones."""
-        pause = timedelta(seconds=self.params.evaluation_seconds)
-        everything = self._evaluated_at is None or now - self._evaluated_at >= pause
-        if everything:
-            self._evaluated_at = now
-        return [
-            run
-            for run in self.registry.open.ordered()
-            if run.changed or (everything and run.open is not None)
-        ]
-
-    def _evaluate(self, run: TrackedRun, now: datetime) -> None:
-        was_held = run.held
-        self.planner.trigger(run, run.evaluate(self.policy, now, self.params), now)
-        if run.held and not was_held and run.plan is not None:
-            self.planner.may_gain(now)
-        if not isinstance(run.variant, RefusedRun):
-            graph, plan = run.variant.graph, run.variant.plan
-            pulls = {} if plan is None else plan.pull_seconds
-            began_at, held_at = run.observed.state.started_at, run.hold.last_at
-            self.learned.learn(graph, run.pods, run.statuses, began_at, pulls, held_at)
 
     # What comes in, by kind.
 
@@ -256,32 +227,10 @@ class Coordinator:
         self.registry.pod_changed(change, now)
         self.gates.pod_changed(change.old, change.new)
         leads = self.epoch is not None
-        self.deviations.pod_changed(change.old, change.new, self.policy, now, leads=leads)
-
-    def _attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
-        """The next evaluation of the run sees it, within a second."""
-        self.registry.attach_failures.change(change)
+        self.deviations.pod_changed(change.old, change.new, self.policy.spec, now, leads=leads)
 
     def _placement(self, change: Change[str], now: datetime) -> None:
         """Somebody may have deleted the object of a run."""
         run = self.registry.runs.get(RunKey(*change.key))
         if change.new is None and run is not None:
             self.publisher.lost(run, now)
-
-    def _namespace(self, change: Change[str], _now: datetime) -> None:
-        """What a namespace says of taking part; counts from its next run on."""
-        keep(self.registry.enabled, change.key[1], change.new)
-
-    def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
-        if change.key[1] != POLICY_NAME:
-            return
-        status = change.new.status if change.new is not None else None
-        self._policy_status = status or PlacementPolicyStatus()
-        before = self.policy
-        self.policy = change.new.spec if change.new is not None else PlacementPolicySpec()
-        if before.defaults != self.policy.defaults:
-            for each in self.registry.active():
-                each.run.reread(self.policy)
-                each.run.changed = True
-        if before != self.policy:
-            self.reactions.all_anew(Trigger.POLICY, now)

@@ -1,15 +1,19 @@
-"""What a change of the cluster means for the plans of runs."""
+"""What a change of the cluster, or of what was asked for, means for the plans of runs."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from kfp_placement_controller.observed.attach_failures import AttachFailure
 from kfp_placement_controller.observed.claims import ObservedClaim
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState, matters, takes_less
 from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.triggers import Trigger
+from kfp_placement_engine.contract.policy import POLICY_NAME
+from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import ClaimKey
 from kfp_placement_kube.change import Change
 
@@ -25,16 +29,18 @@ class Reactions:
         registry: the runs.
         cluster: where they run.
         planner: plans them.
+        in_force: the policy.
     """
 
     registry: RunRegistry
     cluster: ClusterState
     planner: Planner
+    in_force: PolicyInForce
 
     def node(self, change: Change[ObservedNode], now: datetime) -> None:
         """A node is new, has changed or is gone."""
         name = change.key[1]
-        keep(self.cluster.nodes, name, change.new)
+        _keep(self.cluster.nodes, name, change.new)
         if not matters(change.old, change.new):
             return
         if takes_less(change.old, change.new):
@@ -49,7 +55,7 @@ class Reactions:
 
     def claim(self, change: Change[ObservedClaim], now: datetime) -> None:
         """A claim is new, has changed or is gone."""
-        keep(self.cluster.claims, ClaimKey(*change.key), change.new)
+        _keep(self.cluster.claims, ClaimKey(*change.key), change.new)
         if change.new is None or change.old == change.new:
             return
         for each in self.registry.active():
@@ -59,21 +65,43 @@ class Reactions:
 
     def volume(self, change: Change[Any], _now: datetime) -> None:
         """A volume; what matters of it shows in its claim."""
-        keep(self.cluster.volumes, change.key[1], change.new)
+        _keep(self.cluster.volumes, change.key[1], change.new)
 
     def location(self, change: Change[Any], now: datetime) -> None:
         """A Location is new, has changed or is gone."""
-        keep(self.cluster.locations, change.key[1], change.new)
-        self.all_anew(Trigger.POLICY, now)
+        _keep(self.cluster.locations, change.key[1], change.new)
+        self._all_anew(Trigger.POLICY, now)
 
-    def all_anew(self, why: Trigger, now: datetime) -> None:
+    def namespace(self, change: Change[str], _now: datetime) -> None:
+        """What a namespace says of taking part; counts from its next run on."""
+        _keep(self.registry.enabled, change.key[1], change.new)
+
+    def policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
+        """A PlacementPolicy is new, has changed or is gone; only one counts."""
+        if change.key[1] != POLICY_NAME:
+            return
+        before = self.in_force.spec
+        self.in_force.observe(change.new)
+        after = self.in_force.spec
+        if before.defaults != after.defaults:
+            for each in self.registry.active():
+                each.run.reread(after)
+                each.run.changed = True
+        if before != after:
+            self._all_anew(Trigger.POLICY, now)
+
+    def attach_failure(self, change: Change[AttachFailure], _now: datetime) -> None:
+        """A volume could not be attached; the next evaluation of the run sees it."""
+        self.registry.attach_failures.change(change)
+
+    def _all_anew(self, why: Trigger, now: datetime) -> None:
         """All runs that have something left to start are to be planned again."""
         for each in self.registry.planned():
             if each.run.unstarted():
                 self.planner.trigger(each.run, {why}, now)
 
 
-def keep(known: dict[K, V], key: K, value: V | None) -> None:
+def _keep(known: dict[K, V], key: K, value: V | None) -> None:
     """Note what an object is now; None = it is gone."""
     if value is None:
         known.pop(key, None)

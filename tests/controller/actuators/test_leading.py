@@ -12,6 +12,7 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.planning.actions import SayFindings, StartRound
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.improvement import plan_round
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS, observe_workflow
 from kfp_placement_engine.model.keys import RunKey
@@ -57,7 +58,7 @@ class Scene:
     def __init__(self, api: Any, epoch: int | None, **options: bool) -> None:
         self.api = api
         self.now = after(1)
-        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=a_policy())
+        self.coordinator = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()))
         election: Any = AnElection(epoch, **options)
         nobody: Any = Nobody()
         self.election = election

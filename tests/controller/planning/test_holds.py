@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from kfp_placement_controller.planning.coordinator import Coordinator
-from kfp_placement_controller.planning.learning import LearnedOverheads, RunningMedian
+from kfp_placement_controller.planning.learning import RunningMedian
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.tracked_run import HoldWatch
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.step_state import ENDED_STATES
@@ -25,7 +26,9 @@ HOLDS = ("suspended", "Pending", "")
 def a_small_cluster(*, gated):
     policy = a_policy(actuator="gates" if gated else "extender")
     node = node_object("n0", allocatable={"cpu": "1"})
-    return PlayedCluster(node, coordinator=Coordinator(DEFAULT_SOURCES, policy=policy), gated=gated)
+    return PlayedCluster(
+        node, coordinator=Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(policy)), gated=gated
+    )
 
 
 def submit_held(cluster, how):
@@ -179,8 +182,8 @@ def test_a_run_that_is_held_back_says_so(how, why):
 @pytest.mark.parametrize("how", HOLDS)
 def test_time_that_a_run_is_held_back_is_not_learned_as_that_of_drivers(how):
     cluster = a_cluster(settings=WorkloadSettings(driver_seconds=1, start_seconds=0.5))
-    learned = LearnedOverheads(driver=RunningMedian(least=1))
-    cluster.coordinator.learned = learned
+    learned = cluster.coordinator.learned
+    learned.driver = RunningMedian(least=1)
     run = with_durations(recorded_workflow("taxi"), 0.03)
     run["metadata"]["name"] = "held"
     cluster.submit(run)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kfp_placement_controller.planning.actions import StartRound, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
@@ -44,7 +45,7 @@ def a_cluster(**options) -> PlayedCluster:
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
     params = PlanningParams(evaluation_seconds=30)
     policy = a_policy(**options.pop("policy", {}))
-    coordinator = Coordinator(DEFAULT_SOURCES, policy=policy, params=params)
+    coordinator = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(policy), params=params)
     return PlayedCluster(*nodes, coordinator=coordinator, **options)
 
 
@@ -136,7 +137,7 @@ def test_a_dynamic_loop_gets_the_rows_that_it_really_has():
 def test_whatever_objects_say_the_coordinator_goes_on(data):
     """Fields of pods, nodes and Workflows are lost or replaced on the way to the coordinator."""
     events = recorded_events()
-    cluster = Coordinator(DEFAULT_SOURCES, policy=a_policy())
+    cluster = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()))
     cluster.lead(1, [], START)
     known: dict[Any, Any] = {}
     for number, (kind, name, raw) in enumerate(events):

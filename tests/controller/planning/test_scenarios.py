@@ -16,6 +16,7 @@ from kfp_placement_controller.planning.improvement import plan_round
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.planning.rounds import RoundFailure
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import MOST_PATIENCE
@@ -62,7 +63,10 @@ def a_chain(name="wf", *templates, **spec):
 
 def a_cluster(*nodes, policy=None, opt_in=False, **options):
     coordinator = Coordinator(
-        DEFAULT_SOURCES, policy=a_policy(**(policy or {})), params=PARAMS, opt_in=opt_in
+        DEFAULT_SOURCES,
+        policy=PolicyInForce(a_policy(**(policy or {}))),
+        params=PARAMS,
+        opt_in=opt_in,
     )
     machines = nodes or [node_object(f"n{number}") for number in range(2)]
     return PlayedCluster(*machines, coordinator=coordinator, **options)
@@ -312,7 +316,7 @@ def test_a_follower_takes_over_where_the_leader_was():
     submit(cluster)
     cluster.run(started(cluster))
     before = cluster.placement("wf")
-    successor = Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS)
+    successor = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS)
     cluster.hand_over(successor, epoch=2)
     cluster.run()
     after = cluster.placement("wf")
@@ -391,7 +395,9 @@ def test_a_run_that_was_over_is_not_written_again_after_a_restart():
     cluster.run()
     cluster.step(lambda: True)
     writes = len(cluster.writes)
-    cluster.hand_over(Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS), epoch=2)
+    cluster.hand_over(
+        Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
+    )
     for _ in range(3):
         cluster.step()
     assert len(cluster.writes) == writes
@@ -409,7 +415,9 @@ def test_a_failed_run_that_is_tried_again_is_written_on(restarted):
     failed = cluster.placement("wf")
     assert failed.status.phase == "Failed"
     if restarted:
-        cluster.hand_over(Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS), epoch=2)
+        cluster.hand_over(
+            Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
+        )
         cluster.step(lambda: True)
         assert cluster.placement("wf") == failed
     cluster.now += timedelta(minutes=10)
@@ -453,7 +461,9 @@ def test_an_object_that_is_deleted_after_its_run_stays_away_until_that_is_tried_
     cluster.run()
     cluster.step(lambda: True)
     if restarted:
-        cluster.hand_over(Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS), epoch=2)
+        cluster.hand_over(
+            Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
+        )
     cluster.delete_placement("wf")
     for _ in range(3):
         cluster.step(lambda: False)
@@ -473,7 +483,9 @@ def test_runs_that_are_over_cost_nothing_until_something_happens_to_them(restart
     cluster.run()
     cluster.step(lambda: True)
     if restarted:
-        cluster.hand_over(Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS), epoch=2)
+        cluster.hand_over(
+            Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
+        )
     submit(cluster, a_chain("going-on", a_step(seconds=3600)))
     cluster.run(started(cluster, run="going-on"))
     looked_at: list[str] = []
@@ -606,7 +618,9 @@ def test_pods_that_the_stock_scheduler_puts_elsewhere_are_told_of():
     first, second = cluster.deviations
     assert first.endswith(f": {why}")
     assert second.endswith(f": {why}")
-    cluster.hand_over(Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS), epoch=2)
+    cluster.hand_over(
+        Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
+    )
     cluster.step(lambda: True)
     assert len(cluster.deviations) == 2
 
@@ -617,7 +631,9 @@ def test_a_new_leader_tells_of_pods_that_were_bound_before():
     submit(cluster)
     cluster.run(started(cluster))
     cluster.deviations.clear()
-    cluster.hand_over(Coordinator(DEFAULT_SOURCES, policy=a_policy(), params=PARAMS), epoch=2)
+    cluster.hand_over(
+        Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(a_policy()), params=PARAMS), epoch=2
+    )
     cluster.step(lambda: True)
     (message,) = cluster.deviations
     assert message.endswith(": default-scheduler placed it before this planner led")

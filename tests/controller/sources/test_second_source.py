@@ -19,6 +19,7 @@ from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
 from kfp_placement_controller.planning.actions import Action, SayFindings, WritePlacement
 from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.planning.policy_in_force import PolicyInForce
 from kfp_placement_controller.sources.argo import ArgoSource
 from kfp_placement_controller.sources.source import (
     ObservedRun,
@@ -173,7 +174,7 @@ class Plane:
 
     def __init__(self) -> None:
         self.now = START
-        self.coordinator = Coordinator(SOURCES, policy=a_policy())
+        self.coordinator = Coordinator(SOURCES, policy=PolicyInForce(a_policy()))
         self.coordinator.lead(1, [], START)
         self.memory = Memory(SOURCES, clock=lambda: 0.0)
         self.api = MemoryPlacements()

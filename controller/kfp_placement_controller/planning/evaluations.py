@@ -1,0 +1,54 @@
+"""Which runs are evaluated when, and what follows for their plans and for what is learned."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.planning.learning import LearnedOverheads
+from kfp_placement_controller.planning.parameters import PlanningParams
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.run_variants import RefusedRun
+from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+
+
+@dataclass
+class Evaluations:
+    """Looks at what became of runs.
+
+    Attributes:
+        registry: the runs.
+        planner: is told which of them are to be planned again.
+        learned: overheads seen.
+        params: times and thresholds.
+    """
+
+    registry: RunRegistry
+    planner: Planner
+    learned: LearnedOverheads
+    params: PlanningParams
+    _all_at: datetime | None = None
+
+    def due(self, now: datetime) -> list[TrackedRun]:
+        """Runs that have changed, and from time to time all active ones."""
+        pause = timedelta(seconds=self.params.evaluation_seconds)
+        everything = self._all_at is None or now - self._all_at >= pause
+        if everything:
+            self._all_at = now
+        return [
+            run
+            for run in self.registry.open.ordered()
+            if run.changed or (everything and run.open is not None)
+        ]
+
+    def evaluate(self, run: TrackedRun, policy: PlacementPolicySpec, now: datetime) -> None:
+        """Evaluate a run, plan it again if there is a reason, and learn from it."""
+        was_held = run.held
+        self.planner.trigger(run, run.evaluate(policy, now, self.params), now)
+        if run.held and not was_held and run.plan is not None:
+            self.planner.may_gain(now)
+        if not isinstance(run.variant, RefusedRun):
+            graph, plan = run.variant.graph, run.variant.plan
+            pulls = {} if plan is None else plan.pull_seconds
+            began_at, held_at = run.observed.state.started_at, run.hold.last_at
+            self.learned.learn(graph, run.pods, run.statuses, began_at, pulls, held_at)
