@@ -14,20 +14,11 @@ from typing import Any
 from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.planning.actions import (
-    Action,
-    ForgetRun,
-    OpenGate,
-    ReportDeviation,
-    StartRound,
-    WritePlacement,
-)
+from kfp_placement_controller.planning.actions import Action, ForgetRun, StartRound, WritePlacement
 from kfp_placement_controller.planning.cluster_state import ClusterState
-from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
-from kfp_placement_controller.planning.gate_controller import GateController
-from kfp_placement_controller.planning.gates import Release
+from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.learning import LearnedOverheads
 from kfp_placement_controller.planning.load import Load
@@ -82,8 +73,7 @@ class Coordinator:
         self.reactions = Reactions(self.registry, self.cluster, self.planner, self.policy)
         self.evaluations = Evaluations(self.registry, self.planner, self.learned, self.params)
         self.first_plans = FirstPlans(self.planner, self.params.evaluation_seconds)
-        self.gates = GateController(self.registry, self.cluster, self.params.retry_seconds)
-        self.deviations = DeviationWatch(self.registry, self.cluster)
+        self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
         self.publisher = PlacementPublisher(self.params)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self._gone: list[RunKey] = []
@@ -151,7 +141,7 @@ class Coordinator:
         """What is to be done now; call it after changes, and when `next_at` says so."""
         policy = self.policy.spec
         if self.epoch is None:
-            return self._opening(self.gates.overdue(policy, now))
+            return [*self.gates.overdue(policy, now)]
         actions: list[Action] = [ForgetRun(key) for key in self._gone]
         self._gone.clear()
         self.registry.leave_alone()
@@ -169,8 +159,7 @@ class Coordinator:
             actions += self.publisher.due(run, self.epoch, problem, now)
             if self.publisher.is_done(run):
                 self.registry.open.discard(run.key)
-        actions += self._opening(self.gates.due(policy, now))
-        actions += map(ReportDeviation, self.deviations.noticed())
+        actions += self.gates.due(policy, now)
         actions += self.guard.due(policy, self.policy.status, self.registry.run_pods(), now)
         return actions
 
@@ -192,11 +181,7 @@ class Coordinator:
             return
         self._safely(run, partial(run.evaluate, self.policy.spec, now, self.params))
         self.publisher.adopt(run, placement)
-        self.deviations.evaluate_bound(run)
-
-    def _opening(self, releases: list[Release]) -> list[Action]:
-        self.deviations.released(releases)
-        return [OpenGate(release) for release in releases]
+        self.gates.adopted(run)
 
     def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
         """Anybody may have written the run: a defect of ours must not hide all the others."""
@@ -225,9 +210,8 @@ class Coordinator:
     def _pod(self, change: Change[ObservedPod], now: datetime) -> None:
         self.cluster.load.change(change.old, change.new)
         self.registry.pod_changed(change, now)
-        self.gates.pod_changed(change.old, change.new)
         leads = self.epoch is not None
-        self.deviations.pod_changed(change.old, change.new, self.policy.spec, now, leads=leads)
+        self.gates.pod_changed(change, self.policy.spec, now, leads=leads)
 
     def _placement(self, change: Change[str], now: datetime) -> None:
         """Somebody may have deleted the object of a run."""
