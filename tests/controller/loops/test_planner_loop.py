@@ -1,0 +1,87 @@
+"""The loop of `plan`: what is taken in before anything is decided, and when it hangs."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.loops.planner_loop import STUCK_SECONDS, PlannerLoop
+from kfp_placement_controller.planning.coordinator import Coordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+class Scene:
+    """A loop that ends at its first decision, and a clock that goes on by a second at each look."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.seen: list[object] = []
+        self.inbox = Inbox()
+        coordinator = Coordinator(DEFAULT_SOURCES)
+        leading: Any = self
+        runner: Any = None
+        self.loop = PlannerLoop(coordinator, self.inbox, leading, runner, self.clock)
+
+    def clock(self) -> datetime:
+        """Later each time."""
+        self.now += timedelta(seconds=1)
+        return self.now
+
+    def follow_election(self, _coordinator: Coordinator) -> None:
+        """The first decision is the last."""
+        self.seen.append("decides")
+        self.loop.stop()
+
+    def tell(self, what: object) -> None:
+        """Put a message into the inbox."""
+        self.inbox.put(lambda _coordinator, _now: self.seen.append(what))
+
+
+def test_what_was_there_at_the_start_is_taken_in_whole_before_the_election():
+    """However long it takes."""
+    scene = Scene()
+    for number in range(3):
+        scene.tell(number)
+    scene.loop.run(lambda: True, lambda: scene.seen.append("stands for election"))
+    assert scene.seen == [0, 1, 2, "stands for election", "decides"]
+    assert scene.loop.caught_up
+
+
+def test_nothing_is_decided_before_everything_was_seen():
+    scene = Scene()
+    synced = iter((False, False, True))
+
+    def is_synced() -> bool:
+        scene.inbox.wake()
+        scene.seen.append("looks")
+        return next(synced)
+
+    scene.loop.run(is_synced, lambda: scene.seen.append("stands for election"))
+    assert scene.seen == ["looks", "looks", "looks", "stands for election", "decides"]
+
+
+def test_changes_after_the_start_hold_up_no_decision():
+    scene = Scene()
+    scene.loop.caught_up = True
+    for number in range(3):
+        scene.tell(number)
+    scene.loop.run(lambda: True, lambda: scene.seen.append("stands for election"))
+    assert scene.seen == [0, "decides"]
+
+
+def test_a_loop_that_has_not_come_round_for_long_hangs():
+    scene = Scene()
+    assert scene.loop.stuck() == ""
+    scene.now += timedelta(seconds=STUCK_SECONDS)
+    assert scene.loop.stuck() == "the planner's loop has not come round for 122 s"
+
+
+def test_an_inbox_gives_messages_in_their_order_and_then_none():
+    scene = Scene()
+    for number in range(2):
+        scene.tell(number)
+    while (message := scene.inbox.next_message()) is not None:
+        message(Coordinator(DEFAULT_SOURCES), START)
+    assert scene.seen == [0, 1]
+    assert scene.inbox.next_message(0.01) is None
