@@ -19,7 +19,7 @@ from kfp_placement_kube.exceptions import (
 from kfp_placement_kube.transport import Transport, TransportParams
 
 if TYPE_CHECKING:
-    from kubernetes.client import Configuration
+    from kfp_placement_kube.configuration import Configuration
 
 COMPONENT = "kfp-placement.dev/controller"
 """Who reports our events."""

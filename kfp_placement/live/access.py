@@ -22,7 +22,7 @@ from kfp_placement_kube.configuration import (
 from kfp_placement_kube.exceptions import ConfigurationError, NotAKubeconfigError, NotYamlError
 
 if TYPE_CHECKING:
-    from kubernetes.client import Configuration
+    from kfp_placement_kube.configuration import Configuration
 
 _SHOWN_CONTEXTS = 10
 _POD_ACCOUNT = "the pod's service account"

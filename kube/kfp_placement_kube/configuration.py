@@ -17,7 +17,8 @@ from kfp_placement_kube.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from kubernetes.client import Configuration
+    # For users of this module too: they need not name the client.
+    from kubernetes.client import Configuration as Configuration
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
