@@ -1,4 +1,4 @@
-"""Errors of the in-cluster processes, beside those of the way to the API server.
+"""Errors of the in-cluster processes, beside those of the way to the API server (`KubeError`).
 
 ::
 

@@ -13,7 +13,7 @@ from kfp_placement.report.visible import shown, visible
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
-    from kfp_placement.live.fetching import Found
+    from kfp_placement.live.fetching import NamedRun
     from kfp_placement.live.kinds import Api
 
 _Command = Callable[..., Any]
@@ -97,7 +97,7 @@ def connect(target: Target) -> Connection:
     return Connection(cluster, target.namespace or cluster.namespace)
 
 
-def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
+def the_run(api: "Api", namespace: str, wanted: str) -> "NamedRun":
     """The one run that is meant.
 
     Raises:
@@ -128,7 +128,7 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "Found":
     return runs[0]
 
 
-def require_plan(api: "Api", named_run: "Found") -> None:
+def require_plan(api: "Api", named_run: "NamedRun") -> None:
     """Say it plainly where a run has no plan.
 
     Raises:

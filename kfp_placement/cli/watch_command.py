@@ -23,7 +23,7 @@ from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
     from kfp_placement.cli.live_block import LiveBlock
-    from kfp_placement.live.fetching import Found
+    from kfp_placement.live.fetching import NamedRun
     from kfp_placement.live.kinds import Api, JsonObject
     from kfp_placement.live.runs import RunView
 
@@ -79,7 +79,7 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
 class _Looks(threading.Thread):
     """Follows the run beside the terminal; what it sees goes into a queue."""
 
-    def __init__(self, api: "Api", named_run: "Found") -> None:
+    def __init__(self, api: "Api", named_run: "NamedRun") -> None:
         super().__init__(name="watch", daemon=True)
         self.seen: queue.Queue[JsonObject | str | Exception | None] = queue.Queue()
         self._api = api
@@ -105,7 +105,7 @@ class _Watch:
     """What has been seen so far."""
 
     def __init__(
-        self, api: "Api", named_run: "Found", block: "LiveBlock", deadline: float | None
+        self, api: "Api", named_run: "NamedRun", block: "LiveBlock", deadline: float | None
     ) -> None:
         self._api = api
         self._named_run = named_run

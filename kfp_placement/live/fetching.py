@@ -51,7 +51,7 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
-class Found:
+class NamedRun:
     """A run that a name may mean.
 
     Attributes:
@@ -87,7 +87,7 @@ def list_runs(api: Api, namespace: str) -> tuple[tuple[RunView, ...], bool]:
     return _latest_first(runs), False
 
 
-def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
+def find_runs(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
     """The runs that a name may mean: Workflow's name, else KFP's run id, else KFP's run name.
 
     `NAMESPACE/NAME` is one of these names in that namespace, wherever one should look.
@@ -103,7 +103,7 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
         ClusterError: refused, no answer, or the controller is not installed.
     """
     refusal: ClusterError | None = None
-    runs: list[Found] = []
+    runs: list[NamedRun] = []
     try:
         runs = list(_in_its_namespace(api, wanted))
     except (ClusterForbiddenError, ClusterMissingError) as error:
@@ -112,9 +112,9 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     if runs:
         return runs
     if _OBJECT_NAME.fullmatch(wanted):
-        runs = _found(_placements(api, namespace, field_selector=f"metadata.name={wanted}"))
+        runs = _named_runs(_placements(api, namespace, field_selector=f"metadata.name={wanted}"))
     if not runs and _LABEL_VALUE.fullmatch(wanted):
-        runs = _found(_placements(api, namespace, label_selector=f"{RUN_ID_LABEL}={wanted}"))
+        runs = _named_runs(_placements(api, namespace, label_selector=f"{RUN_ID_LABEL}={wanted}"))
     if runs:
         return runs
     named = _by_metadata(api, namespace, wanted)
@@ -123,16 +123,16 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[Found]:
     return [replace(each, raw=_placement_of(api, each)) for each in named]
 
 
-def _in_its_namespace(api: Api, wanted: str) -> Iterator[Found]:
+def _in_its_namespace(api: Api, wanted: str) -> Iterator[NamedRun]:
     """The run that `list -A` and messages call NAMESPACE/NAME, or KFP so in that namespace."""
     namespace, name = in_namespace(wanted)
     if not namespace:
         return
     if _OBJECT_NAME.fullmatch(name):
-        run = Found(namespace, name)
+        run = NamedRun(namespace, name)
         raw = _placement_of(api, run)
         if raw is not None:
-            yield from _found([raw])
+            yield from _named_runs([raw])
             return
         if _is_there(api, WORKFLOWS, name, namespace):
             yield run
@@ -147,13 +147,13 @@ def in_namespace(wanted: str) -> tuple[str, str]:
     return (namespace, name) if slash and name and _NAMESPACE.fullmatch(namespace) else ("", wanted)
 
 
-def _by_metadata(api: Api, namespace: str, wanted: str) -> list[Found]:
+def _by_metadata(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
     """Runs by whatever name, first those with a plan; their plans are not read."""
     named = list(_plans_named(api, namespace, wanted))
     return named or list(_workflows_named(api, namespace, wanted))
 
 
-def full_run(api: Api, named_run: Found) -> tuple[RunView, tuple[str, ...]]:
+def full_run(api: Api, named_run: NamedRun) -> tuple[RunView, tuple[str, ...]]:
     """A run with its pods and the events about them; and what could not be read.
 
     Raises:
@@ -226,28 +226,28 @@ def _placements(
         raise ClusterMissingError(NOT_INSTALLED.format(PLACEMENTS.kind)) from error
 
 
-def _found(placements: Iterable[JsonObject]) -> list[Found]:
+def _named_runs(placements: Iterable[JsonObject]) -> list[NamedRun]:
     views = ((raw, run_view(raw)) for raw in placements)
-    return [Found(view.namespace, view.name, view.run_name, raw) for raw, view in views]
+    return [NamedRun(view.namespace, view.name, view.run_name, raw) for raw, view in views]
 
 
-def _named(api: Api, kind: Kind, namespace: str, wanted: str) -> Iterator[Found]:
+def _named(api: Api, kind: Kind, namespace: str, wanted: str) -> Iterator[NamedRun]:
     """Objects of that name, run id or run name, by their metadata alone."""
     for page in api.pages(kind, namespace=namespace, limit=NAMES_PAGE):
         for raw in page.items:
             view = run_view(raw)
             if wanted in (view.name, view.run_id, view.run_name):
-                yield Found(view.namespace, view.name, view.run_name)
+                yield NamedRun(view.namespace, view.name, view.run_name)
 
 
-def _plans_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
+def _plans_named(api: Api, namespace: str, wanted: str) -> Iterator[NamedRun]:
     try:
         yield from _named(api, PLACEMENT_METADATA, namespace, wanted)
     except ClusterMissingError as error:
         raise ClusterMissingError(NOT_INSTALLED.format(PLACEMENTS.kind)) from error
 
 
-def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
+def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[NamedRun]:
     """Workflows of that name, run id or run name.
 
     Raises:
@@ -265,7 +265,7 @@ def _workflows_named(api: Api, namespace: str, wanted: str) -> Iterator[Found]:
         return
 
 
-def _placement_of(api: Api, named_run: Found) -> JsonObject | None:
+def _placement_of(api: Api, named_run: NamedRun) -> JsonObject | None:
     return api.get(PLACEMENTS, named_run.name, named_run.namespace)
 
 
