@@ -83,8 +83,10 @@ compare: setup ## compare what this tree does with what BASE=commit does (ONLY=p
 	@test -n "$(BASE)" || { echo "make compare BASE=COMMIT: name the commit to compare with" >&2; exit 2; }
 	@$(BIN)/python -m tests.comparison $(BASE) --only "$(ONLY)" --workers $(WORKERS) $(COMPARE_ARGS)
 
-regenerate: setup ## write anew what is made from code: the samples' packages and the demo's copies
-	@REGENERATE=1 $(BIN)/python -m pytest -q tests/samples/test_golden_packages.py
+# The texts of tests/.../golden/test_it.yaml are those of tests/.../test_it.py.
+regenerate: setup ## write anew what is made from code: the samples' packages, the demo's copies, golden texts of tests
+	@REGENERATE=1 $(BIN)/python -m pytest -q -m golden tests/samples/test_golden_packages.py \
+		$$(find tests -path '*/golden/test_*.yaml' | sed 's|golden/\(.*\)\.yaml$$|\1.py|' | sort)
 
 # One after the other, so that what is wrong is seen soonest, and in what was just made.
 verify: ## make generated files again, run all checks; nothing may be left uncommitted

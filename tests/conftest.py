@@ -2,6 +2,7 @@
 
 import signal
 import socket
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.browser import find_chromium
 from tests.support.drawing import draw_nothing_from_the_code, register_profiles
+from tests.support.golden import Golden, forget_others, recording
 
 register_profiles()
 
@@ -26,8 +28,18 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, with the reason."""
+@pytest.hookimpl(tryfirst=True)  # Before pytest chooses by markers and names.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests with golden files; skip what this machine cannot run, with the reason."""
+    golden: dict[Path, set[str]] = {item.path: set() for item in items}
+    for item in items:
+        if "golden" in getattr(item, "fixturenames", ()):
+            item.add_marker("golden")
+            golden[item.path].add(_name_of(item))
+    # Only whole modules tell which tests there are no more.
+    if recording() and not config.getoption("lf") and not any("::" in arg for arg in config.args):
+        for module, tests in golden.items():
+            forget_others(module, tests)
     if find_chromium() is not None:
         return
     reason = "no Chromium found: install chromium, or name one in the variable CHROMIUM"
@@ -42,6 +54,26 @@ def chromium() -> Path:
     found = find_chromium()
     assert found is not None, "a test that uses a browser needs the marker `browser`"
     return found
+
+
+def _name_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[2]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """`golden(text)`: the text is the one kept for this test; see CONTRIBUTING.md."""
+    return Golden(request.path, _name_of(request.node))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """A test that has passed has given all the texts kept for it."""
+    result = yield
+    compared = pyfuncitem.funcargs.get("golden")
+    if isinstance(compared, Golden):
+        compared.finish()
+    return result
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Every sample compiles to the package beside it; `make regenerate` writes the packages anew."""
 
-import os
 from importlib import resources
 from pathlib import Path
 
@@ -8,7 +7,10 @@ import kfp
 import pytest
 from kfp import compiler
 
+from tests.support.golden import recording
 from tests.support.samples import SAMPLES, load_sample
+
+pytestmark = pytest.mark.golden
 
 DEMO = Path(str(resources.files("kfp_placement"))) / "demo"
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
@@ -19,7 +21,7 @@ def compare(pipeline, golden, folder):
     """The compiled pipeline is the golden package, letter by letter."""
     compiled = folder / "pipeline.yaml"
     compiler.Compiler().compile(pipeline, str(compiled))
-    if os.environ.get("REGENERATE") == "1" and not os.environ.get("CI"):
+    if recording():
         golden.write_bytes(compiled.read_bytes())
     expected = golden.read_text()
     version = f"sdkVersion: kfp-{kfp.__version__}\n"
@@ -48,7 +50,7 @@ def test_the_demo_holds_the_taxi_sample_for_every_location(location, tmp_path):
 def test_the_demo_holds_the_sample_s_cluster():
     golden = DEMO / "cluster.yaml"
     expected = (SAMPLES / "06_taxi" / "cluster.yaml").read_bytes()
-    if os.environ.get("REGENERATE") == "1" and not os.environ.get("CI"):
+    if recording():
         golden.write_bytes(expected)
     assert golden.read_bytes() == expected
 

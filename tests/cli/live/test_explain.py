@@ -34,52 +34,44 @@ def elsewhere_event(step, message):
     }
 
 
-def test_every_step_in_a_line(live):
+def test_every_step_in_a_line(live, golden):
     result = live("explain", "taxi-x7k2p")
     assert result.exit_code == 0
+    golden(result.stdout)
     head, table = result.stdout.split("\n\n")
-    assert head.splitlines() == [
-        "team-a/taxi-x7k2p: Running, 1/3 steps ended",
-        "submitted 2026-11-20T10:00:00Z, 3m ago",
-        "planned to take 22m55s, 10s less than first planned; revision 2, planned"
-        " 2026-11-20T10:00:02Z, dispatch ready",
-    ]
+    assert len(head.splitlines()) == 3
     heading, fetch, train, predict = table.splitlines()
     assert heading.split() == ["STEP", "STATE", "NODE", "PLANNED", "ACTUAL", "WHY"]
     assert fetch.split()[:2] == ["fetch", "succeeded"]
-    assert "10s to 42s   10s to 43s   ends first here, 12s later on nitlab" in re.sub(
-        " {3,}", "   ", fetch
-    )
+    assert "10s to 42s   10s to 43s   " in re.sub(" {3,}", "   ", fetch)
     assert "47s to 20m49s" in train
     assert "49s to now" in train
-    assert "the run would end 20m later with this step on nitlab-edge-node" in train
-    assert "lowest round trip to HOME-EDGE" in predict
+    assert "nitlab-edge-node" in train
+    assert "HOME-EDGE" in predict
 
 
-def test_one_step_in_full(live):
+def test_one_step_in_full(live, golden):
     result = live("explain", "taxi-x7k2p", "train")
-    assert block_of(result) == {
-        "planned": ["nitos-cloud-node, 47s to 20m49s"],
-        "actual": ["nitos-cloud-node, 49s to now, started 2s late"],
-        "why there": [
-            "the run would end 20m later with this step on nitlab-edge-node, the next best"
-        ],
-        "else": [
-            "nitlab-edge-node: the run would end 20m later",
-            "home-edge-node: the run would end 40m later",
-        ],
-    }
+    golden(result.stdout)
+    block = block_of(result)
+    assert list(block) == ["planned", "actual", "why there", "else"]
+    assert [text.partition(":")[0] for text in block["else"]] == [
+        "nitlab-edge-node",
+        "home-edge-node",
+    ]
     # The rule, not the time, has decided where this one goes.
-    ruled = block_of(live("explain", "taxi-x7k2p", "predict"))["else"]
-    by_time = "the run would end no later; by time alone, the latency rule comes first"
-    assert ruled == [
-        f"nitlab-edge-node: round trip 42.6 ms; {by_time}",
-        f"nitos-cloud-node: round trip 89.7 ms; {by_time}",
+    ruled = live("explain", "taxi-x7k2p", "predict")
+    golden(ruled.stdout, "ruled")
+    assert [text.partition(";")[0] for text in block_of(ruled)["else"]] == [
+        "nitlab-edge-node: round trip 42.6 ms",
+        "nitos-cloud-node: round trip 89.7 ms",
     ]
     assert "train: running" in result.stdout
     assert "fetch" not in result.stdout
     # All in full.
-    assert live("explain", "taxi-x7k2p", "-o", "wide").stdout.count("why there") == 3
+    everything = live("explain", "taxi-x7k2p", "-o", "wide").stdout
+    golden(everything, "all in full")
+    assert everything.count("why there") == 3
 
 
 @pytest.mark.parametrize("wanted", [RUN_ID, "Tuesday's run"])
@@ -96,15 +88,13 @@ def test_the_run_id_where_the_plan_does_not_carry_it(live, cluster):
     assert live("explain", RUN_ID).exit_code == 0
 
 
-def test_several_runs_may_be_meant(live, cluster):
+def test_several_runs_may_be_meant(live, cluster, golden):
     for number in (1, 2):
         cluster.put(WORKFLOWS, workflow(f"taxi-{number}", run_name="daily"))
     result = live("explain", "daily")
     assert result.exit_code == 2
-    assert (
-        "'daily' may be several runs; name one as NAMESPACE/NAME: team-a/taxi-1, team-a/taxi-2"
-        in (result.stderr)
-    )
+    golden(result.stderr)
+    assert "team-a/taxi-1, team-a/taxi-2" in result.stderr
     cluster.put(PLACEMENTS, placement(namespace="team-b"))
     result = live("explain", "-A", "taxi-x7k2p")
     assert result.exit_code == 2
@@ -113,9 +103,12 @@ def test_several_runs_may_be_meant(live, cluster):
         assert live("explain", "team-b/taxi-x7k2p", *where).stdout.startswith("team-b/taxi-x7k2p")
 
 
-def test_a_run_by_namespace_and_name(live, cluster):
+def test_a_run_by_namespace_and_name(live, cluster, golden):
     cluster.put(WORKFLOWS, workflow("new", "team-b"))
-    assert "team-b/new is there but has no plan" in live("explain", "team-b/new").stderr
+    result = live("explain", "team-b/new")
+    assert result.exit_code == 3
+    golden(result.stderr)
+    assert "team-b/new" in result.stderr
     assert live("explain", "team-b/none").exit_code == 3
     # KFP's names of runs may look so.
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "2026/11"}))
@@ -127,19 +120,24 @@ def test_a_run_by_namespace_and_name(live, cluster):
     assert (result.exit_code, result.stderr) == (1, "Error: forbidden\n")
 
 
-@pytest.mark.parametrize("wanted", ["nothing", "No name of an object!", "x" * 5000, "a=b,c"])
-def test_no_such_run(live, wanted):
+@pytest.mark.parametrize(
+    "wanted",
+    ["nothing", "No name of an object!", pytest.param("x" * 5000, id="long"), "a=b,c"],
+)
+def test_no_such_run(live, wanted, golden):
     result = live("explain", wanted)
     assert result.exit_code == 3
-    assert "in namespace team-a, by Workflow, run id or run name; -A looks" in result.stderr
+    golden(result.stderr)
+    assert "team-a" in result.stderr
     assert len(result.stderr) < 500
 
 
-def test_a_run_name_that_may_not_be_looked_up(live, cluster):
+def test_a_run_name_that_may_not_be_looked_up(live, cluster, golden):
     cluster.refused[WORKFLOWS.path("team-a")] = ClusterForbiddenError("workflows is forbidden")
     result = live("explain", "daily")
     assert result.exit_code == 3
-    assert "without a plan cannot be looked up: workflows is forbidden" in result.stderr
+    golden(result.stderr)
+    assert "workflows is forbidden" in result.stderr
 
 
 def test_a_plan_bears_the_run_s_name_so_that_no_workflow_is_read(live, cluster):
@@ -150,17 +148,20 @@ def test_a_plan_bears_the_run_s_name_so_that_no_workflow_is_read(live, cluster):
     assert result.stdout.startswith("team-a/taxi-x7k2p (Tuesday's run)")
 
 
-def test_a_run_without_a_plan(live, cluster):
+def test_a_run_without_a_plan(live, cluster, golden):
     cluster.put(WORKFLOWS, workflow("unplanned"))
     result = live("explain", "unplanned")
     assert result.exit_code == 3
-    assert "is there but has no plan: none of its steps is marked" in result.stderr
+    golden(result.stderr)
+    assert "unplanned" in result.stderr
 
 
-def test_no_such_step(live):
+def test_no_such_step(live, golden):
     result = live("explain", "taxi-x7k2p", "trian")
     assert result.exit_code == 3
-    assert "there is no step 'trian'; did you mean 'train'?" in result.stderr
+    golden(result.stderr)
+    assert "'trian'" in result.stderr
+    assert "'train'" in result.stderr
 
 
 LOOPS = RunView(
@@ -190,24 +191,25 @@ def test_iterations(wanted, found):
     assert [step.name for step in steps_named(LOOPS, wanted)] == found
 
 
-def test_what_a_step_waits_for_and_until_when(live, cluster):
+def test_what_a_step_waits_for_and_until_when(live, cluster, golden):
     states = [
         ["waiting", -1, -1, -1, ["plan", 120, 240]],
         ["waiting", -1, -1, -1, ["quota", 60, -1, "exceeded quota: gpus, requested: cpu=1"]],
         ["pending"],
     ]
     cluster.put(PLACEMENTS, placement(status={"steps": states}))
-    assert block_of(live("explain", "taxi-x7k2p", "fetch"))["waits"] == [
-        "for its turn in the plan since 1m, at most 1m more"
-    ]
-    assert block_of(live("explain", "taxi-x7k2p", "train"))["waits"] == [
-        "for the namespace's quota since 2m: exceeded quota: gpus, requested: cpu=1"
-    ]
+    (turn,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["waits"]
+    (quota,) = block_of(live("explain", "taxi-x7k2p", "train"))["waits"]
+    golden([turn, quota], "waits")
+    assert "since 1m" in turn
+    assert "1m more" in turn
+    assert "since 2m: exceeded quota: gpus, requested: cpu=1" in quota
     table = live("explain", "taxi-x7k2p").stdout
-    assert "waits for the namespace's quota since 2m: exceeded quota" in table
+    golden(table, "table")
+    assert "since 2m: exceeded quota" in table
 
 
-def test_a_pod_that_is_elsewhere(live, cluster):
+def test_a_pod_that_is_elsewhere(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(status={"steps": [["succeeded", 1, 10, 43]]}))
     cluster.put(PODS, executor_pod("fetch", node="nitlab-edge-node", phase="Succeeded"))
     why_elsewhere = (
@@ -218,23 +220,24 @@ def test_a_pod_that_is_elsewhere(live, cluster):
     table = live("explain", "taxi-x7k2p").stdout
     assert "nitos-cloud-node -> nitlab-edge-node" in table
     assert why_elsewhere in table
-    assert "1 step not on the planned node" in live("list").stdout
+    golden(live("list").stdout, "list")
     cluster.remove(EVENTS, "event-fetch", "team-a")
     assert "no event says why" in live("explain", "taxi-x7k2p", "fetch").stdout
 
 
-def test_gates_and_what_kubernetes_says(live, cluster):
+def test_gates_and_what_kubernetes_says(live, cluster, golden):
     refused = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}
     gates = ("kfp-placement.dev/plan", "kueue.x-k8s.io/topology")
     cluster.put(PODS, executor_pod("predict", gates=gates, conditions=[refused]))
     found = block_of(live("explain", "taxi-x7k2p", "predict"))
-    assert found["pod"] == [
-        "taxi-x7k2p-predict, Pending",
-        "scheduling gate kfp-placement.dev/plan (ours)",
-        "scheduling gate kueue.x-k8s.io/topology (not ours; whoever set it takes it off)",
-        "Kubernetes says: 0/3 nodes are available",
-    ]
-    assert found["waits"] == ["as Kubernetes says: 0/3 nodes are available"]
+    golden(found["pod"], "pod")
+    golden(found["waits"], "waits")
+    pod, *gate_lines, verdict = found["pod"]
+    assert pod == "taxi-x7k2p-predict, Pending"
+    assert all(gate in text for gate, text in zip(gates, gate_lines, strict=True))
+    assert ["(not ours" in text for text in gate_lines] == [False, True]
+    assert verdict.endswith("says: 0/3 nodes are available")
+    assert len(found["waits"]) == 1
 
 
 def test_the_latest_pod_counts(live, cluster):
@@ -253,16 +256,14 @@ def test_a_container_that_does_not_start(live, cluster):
     assert "ImagePullBackOff: no such image" in live("explain", "taxi-x7k2p", "train").stdout
 
 
-def test_without_the_right_to_see_pods(live, cluster):
+def test_without_the_right_to_see_pods(live, cluster, golden):
     cluster.refused[PODS.path("team-a")] = FORBIDDEN
     cluster.refused[EVENTS.path("team-a")] = FORBIDDEN
     result = live("explain", "taxi-x7k2p", "train")
     assert result.exit_code == 0
     assert "train: running" in result.stdout
-    assert result.stderr.splitlines() == [
-        "Warning: forbidden; gates, and what Kubernetes says of waiting pods, are not shown",
-        "Warning: forbidden; why pods are not on their planned nodes is not shown",
-    ]
+    golden(result.stderr, "stderr")
+    assert result.stderr.count("Warning: forbidden; ") == len(result.stderr.splitlines()) == 2
     assert len(json.loads(live("explain", "taxi-x7k2p", "-o", "json").stdout)["missing"]) == 2
 
 
@@ -290,11 +291,12 @@ def test_malformed_pods_and_events_are_passed_over(live, cluster):
     assert live("explain", "taxi-x7k2p", "-o", "wide").exit_code == 0
 
 
-def test_a_plan_that_cannot_be_read(live, cluster):
+def test_a_plan_that_cannot_be_read(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(spec={"revision": -1}))
     result = live("explain", "taxi-x7k2p")
     assert result.exit_code == 1
-    assert "not readable: PipelinePlacement 'taxi-x7k2p': spec.revision" in result.stdout
+    golden(result.stdout)
+    assert "spec.revision" in result.stdout
 
 
 def test_a_status_of_another_revision_says_nothing(live, cluster):
@@ -302,22 +304,26 @@ def test_a_status_of_another_revision_says_nothing(live, cluster):
     assert "train: unknown" in live("explain", "taxi-x7k2p", "train").stdout
 
 
-def test_folded_steps(live, cluster):
+def test_folded_steps(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(status={"foldedSteps": 40}))
-    assert "40 ended steps only counted, not shown" in live("explain", "taxi-x7k2p").stdout
+    text = live("explain", "taxi-x7k2p").stdout
+    golden(text)
+    assert "40 ended steps" in text
 
 
 NO_NODE = ["unschedulable", 3, [[3, "cordoned"]]]
 
 
-def test_a_step_that_has_got_a_node_is_not_said_to_fit_none(live, cluster):
+def test_a_step_that_has_got_a_node_is_not_said_to_fit_none(live, cluster, golden):
     rows = [["fetch", -1, -1, -1, NO_NODE], ["train", -1, -1, -1, NO_NODE]]
     states = [["running", 1, 49], ["waiting", -1, -1, -1, ["node", 60]]]
     cluster.put(PLACEMENTS, placement(spec={"steps": rows}, status={"steps": states}))
-    fetch, train = live("explain", "taxi-x7k2p").stdout.splitlines()[-2:]
-    why_none = "none of 3 nodes can take it (3 nodes: node is cordoned)"
-    assert f"at the time of the plan: {why_none}" in fetch
-    assert why_none in train
+    table = live("explain", "taxi-x7k2p").stdout
+    golden(table)
+    fetch, train = table.splitlines()[-2:]
+    assert "(3 nodes: node is cordoned)" in fetch
+    assert "at the time" in fetch
+    assert "(3 nodes: node is cordoned)" in train
     assert "at the time" not in train
 
 
@@ -335,16 +341,17 @@ def test_a_plan_without_an_end_is_a_plan(live, cluster, rows, expected):
     assert live("explain", "taxi-x7k2p").stdout.splitlines()[2].startswith(expected + "revision 2")
 
 
-def test_no_other_node_named(live, cluster):
+def test_no_other_node_named(live, cluster, golden):
     only = ["train", 0, 47, 1249, ["only-node"]]
     cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 0, 10, 42, ["started"]], only]}))
-    (line,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
-    assert line.startswith("the plan names no other node: a run's first plan, made at once")
+    (first,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
+    assert "first plan" in first
     limited = executor_pod("fetch", node="nitos-cloud-node")
     limited["metadata"]["annotations"][HINTS_ANNOTATION] = '{"v":1,"maxLatency":"20ms"}'
     cluster.put(PODS, limited)
-    (line,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
-    assert line == "the plan names no other node: beyond 20 ms none may be"
+    (beyond,) = block_of(live("explain", "taxi-x7k2p", "fetch"))["else"]
+    assert "20 ms" in beyond
+    golden([first, beyond])
     assert "else" not in block_of(live("explain", "taxi-x7k2p", "train"))
 
 
@@ -355,20 +362,24 @@ def test_one_figure_for_the_next_best_node(live, cluster, other, delay):
     row = ["train", 0, 47, 1249, ["run-later", 0.0833, 1], [other]]
     cluster.put(PLACEMENTS, placement(spec={"steps": [row]}))
     (text,) = block_of(live("explain", "taxi-x7k2p", "train"))["else"]
-    assert text.endswith(f"the run would end {delay} later")
+    assert f" {delay} " in text
 
 
-def test_a_run_by_namespace_and_run_name(live, cluster):
+def test_a_run_by_namespace_and_run_name(live, cluster, golden):
     named = {RUN_NAME_ANNOTATION: "Quota run"}
     cluster.put(PLACEMENTS, placement(namespace="team-b", annotations=named, labels={}))
     for where in ([], ["-A"], ["-n", "elsewhere"]):
         text = live("explain", "team-b/Quota run", *where).stdout
         assert text.startswith("team-b/taxi-x7k2p (Quota run)")
     cluster.put(WORKFLOWS, workflow("new", "team-b", run_name="Other run"))
-    assert "team-b/new is there but has no plan" in live("explain", "team-b/Other run").stderr
+    result = live("explain", "team-b/Other run")
+    assert result.exit_code == 3
+    golden(result.stderr, "without a plan")
+    assert "team-b/new" in result.stderr
     result = live("explain", "team-b/No run")
     assert result.exit_code == 3
-    assert "in namespace team-a, nor 'No run' in namespace team-b, by" in result.stderr
+    golden(result.stderr, "not found")
+    assert "'No run' in namespace team-b" in result.stderr
     # What may not be looked up there may still be KFP's name of a run here.
     cluster.put(PLACEMENTS, placement(annotations={RUN_NAME_ANNOTATION: "team-b/nightly"}))
     cluster.refused[WORKFLOWS.path("team-b")] = FORBIDDEN

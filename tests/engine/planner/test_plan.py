@@ -187,7 +187,7 @@ def test_drivers_stand_on_the_time_line():
     assert plan.lower_bound.seconds == pytest.approx(23)
 
 
-def test_a_cached_step_has_times_but_no_node():
+def test_a_cached_step_has_times_but_no_node(golden):
     """Its driver runs, what comes after it starts at once, nobody calls it unschedulable."""
     run = a_kfp_run(a_step("a", cpu=99, assumed_cached=True), a_step("b", "a"))
     plan = planned(run, a_cluster())
@@ -195,7 +195,7 @@ def test_a_cached_step_has_times_but_no_node():
     assert step.cached
     assert (step.node, step.start_seconds, step.finish_seconds) == (None, 2, 2)
     assert step.duration_seconds == 0
-    assert step.reason == "taken to come from the cache: only its driver pod runs"
+    golden(step.reason)
     assert plan.unschedulable == ()
     assert plan.figures.unplaced == 0
     assert plan.step("b").start_seconds == 3
@@ -227,7 +227,7 @@ def test_where_a_duration_comes_from():
     assert planned(a_run(a_step("a", seconds=None)), a_cluster()).all_durations_assumed
 
 
-def test_assumptions_are_listed_with_how_often_they_were_used():
+def test_assumptions_are_listed_with_how_often_they_were_used(golden):
     """Nothing is listed that nothing rests on."""
     run = a_kfp_run(
         a_step("a", seconds=None, image="unknown:1", reads=[("", None)]),
@@ -236,15 +236,22 @@ def test_assumptions_are_listed_with_how_often_they_were_used():
     )
     cluster = a_cluster(a_node(images={"known:1": 5}))
     texts = planned(run, cluster).assumptions
+    golden(texts, "all")
     text = "; ".join(texts)
-    assert "4s for 1 of 2 steps (a)" in text
-    assert "for 1 input (a)" in text
-    assert "for 1 image that no node reports (unknown:1)" in text
-    assert "each of 4 driver pods" in text
-    assert "width 3 for 1 loop (loop)" in text
+    for used in (
+        "1 of 2 steps (a)",
+        "1 input (a)",
+        "(unknown:1)",
+        "4 driver pods",
+        "1 loop (loop)",
+    ):
+        assert used in text
     assert "object store" in text
     many = a_run(*(a_step(f"s{n}", seconds=None) for n in range(7)))
-    assert "7 of 7 steps (s0, s1, s2, s3, s4, ...)" in planned(many, cluster).assumptions[0]
+    first = planned(many, cluster).assumptions[0]
+    golden(first, "many steps")
+    assert "7 of 7 steps" in first
+    assert "s4, ...)" in first
     plain = a_workflow(a_step("a"), a_step("b"))
     assert len(planned(plain, a_cluster()).assumptions) == 1
     known = a_node(store_bytes_per_second=1e6)
@@ -281,21 +288,20 @@ def test_assumptions_that_cannot_be_planned_with_are_refused(wrong):
         Assumptions(**wrong)
 
 
-def test_unmarked_steps_are_told_and_left_alone_when_asked():
+def test_unmarked_steps_are_told_and_left_alone_when_asked(golden):
     """`--marked-only`: the others go where the default scheduler puts them."""
     run = a_run(a_step("marked", seconds=30, scheduler="kfp-placement"), a_step("other"))
     members = (a_node("slow", cpu=64, memory=256, speed=0.1), a_node("quick", cpu=2))
     plan = planned(run, a_cluster(*members))
     notice = next(each for each in plan.notices if each.code == "unmarked-steps")
-    assert notice.message.startswith("1 of 2 steps carry no mark (other); they are planned as if")
+    golden(notice.message, "planned")
+    assert "1 of 2 steps" in notice.message
     assert {step.node for step in plan.steps} == {"quick"}
     plan = planned(run, a_cluster(*members), marked_only=True)
     notice = next(each for each in plan.notices if each.code == "unmarked-steps")
-    assert notice.message.endswith("they are left to the default scheduler")
+    golden(notice.message, "left alone")
     assert plan.step("other").node == "slow"
-    assert plan.step("other").reason == (
-        "carries no scheduler mark; where the default scheduler would put it"
-    )
+    golden(plan.step("other").reason, "reason")
     assert plan.step("marked").node == "quick"
 
 
@@ -304,7 +310,7 @@ def test_workflow_formats_know_no_marks():
     assert planned(a_workflow(a_step("a")), a_cluster()).notices == ()
 
 
-def test_pods_without_labels_are_the_default_scheduler_s():
+def test_pods_without_labels_are_the_default_scheduler_s(golden):
     """Importers and volume makers."""
     run = a_kfp_run(
         a_step("load", kind=StepKind.IMPORTER, seconds=None),
@@ -312,10 +318,8 @@ def test_pods_without_labels_are_the_default_scheduler_s():
         a_step("a", "load", "make"),
     )
     plan = planned(run, a_cluster())
-    assert plan.step("load").reason == (
-        "importer pods carry no labels; where the default scheduler would put it"
-    )
-    assert plan.step("make").reason.startswith("createpvc pods carry no labels")
+    golden(plan.step("load").reason, "importer")
+    golden(plan.step("make").reason, "volume maker")
     assert plan.step("load").duration_seconds == 1
     assert plan.step("load").requests == {"cpu": 100, "memory": 64 * 2**20}
 
@@ -324,7 +328,7 @@ def reason_of(run, cluster, name="a", **options):
     return planned(run, cluster, **options).step(name).reason
 
 
-def test_reason_the_only_node():
+def test_reason_the_only_node(golden):
     """With what keeps the others away, counted."""
     members = (
         a_node("n1"),
@@ -334,16 +338,18 @@ def test_reason_the_only_node():
         a_node("n5", memory=1),
     )
     run = a_run(a_step("a", memory=2))
-    assert reason_of(run, a_cluster(*members)) == (
-        "the only node that can take it (1 node: node is cordoned, "
-        "1 node: untolerated taint only=gpu:NoSchedule, "
-        "1 node: not enough cpu (asks 1, at most 500m free), "
-        "1 node: not enough memory (asks 2Gi, at most 1Gi free))"
-    )
-    assert reason_of(run, a_cluster()) == "the only node that can take it"
+    reason = reason_of(run, a_cluster(*members))
+    golden(reason, "of five")
+    assert re.findall(r"1 node: .*?(cordoned|gpu|cpu|memory)", reason) == [
+        "cordoned",
+        "gpu",
+        "cpu",
+        "memory",
+    ]
+    golden(reason_of(run, a_cluster()), "of one")
 
 
-def test_reason_nothing_takes_it():
+def test_reason_nothing_takes_it(golden):
     """All obstacles, the most frequent first, with the most that is free."""
     members = (
         *nodes(3, cpu=2),
@@ -352,32 +358,30 @@ def test_reason_nothing_takes_it():
     )
     wish = NodeAffinity(required=(NodeSelectorTerm((Requirement("zone", "In", ("x",)),)),))
     plan = planned(a_run(a_step("a", cpu=8), a_step("b", affinity=wish)), a_cluster(*members))
-    assert plan.step("a").reason == (
-        "none of 5 nodes can take it (4 nodes: not enough cpu (asks 8, at most 2500m free), "
-        "1 node: untolerated taint dedicated:NoExecute)"
-    )
-    assert plan.step("b").reason == (
-        "none of 5 nodes can take it (4 nodes: node(s) didn't match node affinity/selector, "
-        "1 node: untolerated taint dedicated:NoExecute)"
-    )
+    for name in ("a", "b"):
+        golden(plan.step(name).reason, name)
+        assert plan.step(name).reason.index("(4 nodes: ") < plan.step(name).reason.index("1 node: ")
+    assert "2500m" in plan.step("a").reason
 
 
-def test_reason_a_device_and_pods_that_lack():
+def test_reason_a_device_and_pods_that_lack(golden):
     """Extended resources by name; a node that takes no further pod."""
     full = a_node("n1", pods=1, used={"cpu": 0, "memory": 0, "pods": 1})
     run = a_run(a_step("a"), a_step("gpu", extended={"example.com/gpu": 1}))
     plan = planned(run, a_cluster(full, a_node("n2")))
-    assert "not enough pods (asks 1, at most 0 free)" in plan.step("a").reason
-    assert "not enough example.com/gpu (asks 1, at most 0 free)" in plan.step("gpu").reason
+    golden(plan.step("a").reason, "pods")
+    golden(plan.step("gpu").reason, "a device")
+    assert "example.com/gpu" in plan.step("gpu").reason
 
 
-def test_reason_the_run_would_end_later():
+def test_reason_the_run_would_end_later(golden):
     """By how much, and on which node that is the next best."""
     members = (a_node("n1"), a_node("n2", speed=0.5), a_node("n3", speed=0.8))
     run = a_run(a_step("a", seconds=100))
-    assert reason_of(run, a_cluster(*members)) == (
-        "the run would end 25s later with this step on n3, the next best"
-    )
+    reason = reason_of(run, a_cluster(*members))
+    golden(reason)
+    assert " 25s " in reason
+    assert " n3" in reason
 
 
 def test_reason_it_ends_first_though_the_run_does_not():
@@ -398,7 +402,7 @@ def test_reasons_of_equal_nodes_claim_nothing():
     assert reason.startswith("the run ends no earlier with it on n")
 
 
-def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it():
+def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it(golden):
     """Ready dispatch: the quick node is full when the step is ready."""
     run = a_run(
         a_step("hog", cpu=4, seconds=300, node_selector={"kind": "quick"}),
@@ -407,7 +411,7 @@ def test_a_step_that_did_not_get_onto_another_node_is_not_compared_with_it():
     members = (a_node("n1", speed=4.0, labels={"kind": "quick"}), a_node("n2"))
     plan = planned(run, a_cluster(*members), dispatch="ready")
     assert plan.step("a").node == "n2"
-    assert plan.step("a").reason == "no room on n1 when the step was ready"
+    golden(plan.step("a").reason)
 
 
 def test_an_unknown_step_is_a_key_error():
