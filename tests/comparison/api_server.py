@@ -182,12 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _send(self, status: int, body: JsonObject) -> None:
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        send_json(self, status, body)
 
     def _stream(self, address: Address, query: Mapping[str, str]) -> None:
         """The scripted changes; then it stays open until the server closes."""
@@ -201,6 +196,16 @@ class _Handler(BaseHTTPRequestHandler):
                 line = json.dumps({"type": kind, "object": raw}).encode() + b"\n"
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
         self.server.api.closing.wait()
+
+
+def send_json(handler: BaseHTTPRequestHandler, status: int, body: object) -> None:
+    """Answer a request with an object as JSON."""
+    text = json.dumps(body).encode()
+    handler.send_response(status)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", str(len(text)))
+    handler.end_headers()
+    handler.wfile.write(text)
 
 
 def _resources(address: Address, unserved: Iterable[str]) -> JsonObject:

@@ -15,6 +15,7 @@ from kfp_placement_controller.connection import connect
 from kfp_placement_controller.plan_process import PlanProcess
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from tests.comparison.api_server import send_json
 from tests.controlplane.waiting import wait_until
 
 LEASE = "/leases/kfp-placement-planner"
@@ -49,28 +50,20 @@ class EmptyServer:
                     self.end_headers()
                     server.closing.wait()
                 elif url.path.endswith(LEASE):
-                    self._answer(404, {"reason": "NotFound", "message": "no such Lease"})
+                    send_json(self, 404, {"reason": "NotFound", "message": "no such Lease"})
                 elif url.path.endswith("/nodes") and not server.shows_nodes.is_set():
-                    self._answer(500, {"reason": "InternalError", "message": "not now"})
+                    send_json(self, 500, {"reason": "InternalError", "message": "not now"})
                 else:
-                    self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
+                    send_json(self, 200, {"metadata": {"resourceVersion": "1"}, "items": []})
 
             def do_POST(self) -> None:
                 """What is made is given back."""
                 server.asked[f"POST {urlsplit(self.path).path}"] += 1
                 length = int(self.headers["Content-Length"])
-                self._answer(201, json.loads(self.rfile.read(length)))
+                send_json(self, 201, json.loads(self.rfile.read(length)))
 
             def log_message(self, *arguments: object) -> None:
                 """Nothing."""
-
-            def _answer(self, status: int, body: object) -> None:
-                text = json.dumps(body).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True

@@ -13,24 +13,15 @@ from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
 from kfp_placement_kube.exceptions import ForbiddenError
 from kfp_placement_kube.kinds import PODS
 from tests.controlplane import objects
-from tests.support.api_client import a_client
-from tests.support.custom_resources import installed_crds
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("our_kinds")]
 
 OURS = {"name": "kfp-placement.dev/plan"}
 KUEUE = {"name": "kueue.x-k8s.io/admission"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def our_kinds(control_plane):
-    with installed_crds(control_plane.api):
-        yield
-
-
 @pytest.fixture
-def client(control_plane):
-    client = a_client(control_plane.kubeconfig)
+def client(client):
     yield client
     client.delete(POLICIES, "default")
 

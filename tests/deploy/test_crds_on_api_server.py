@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from tests.controlplane.exceptions import ApiError
-from tests.support.custom_resources import CRD_VERSION, installed_crds
+from tests.support.custom_resources import CRD_VERSION, a_placement, installed_crds
 from tests.support.structural_schemas import (
     MANIFESTS,
     crds,
@@ -51,11 +51,7 @@ def a_policy(**spec):
 @pytest.fixture
 def placement(namespace):
     """The example, for a namespace of the test's own."""
-    (taxi,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
-    taxi["metadata"]["namespace"] = namespace
-    # Its owner does not exist here, and the garbage collector would remove it.
-    del taxi["metadata"]["ownerReferences"]
-    return taxi
+    return a_placement(namespace)
 
 
 @pytest.mark.parametrize("kind", sorted(crds()))

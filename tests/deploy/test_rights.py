@@ -24,8 +24,8 @@ from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.argo.small_workflows import step, workflow
 from tests.controlplane.exceptions import ApiError
 from tests.support import manifests
+from tests.support.custom_resources import a_placement
 from tests.support.manifests import GROUP, NAMESPACE
-from tests.support.structural_schemas import MANIFESTS, documents
 
 pytestmark = pytest.mark.cluster
 
@@ -246,14 +246,6 @@ def argo(installed: Api):
         installed.delete(item)
 
 
-def placement(namespace: str) -> dict[str, Any]:
-    (taxi,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
-    taxi["metadata"]["namespace"] = namespace
-    # Its owner does not exist here, and the garbage collector would remove it.
-    del taxi["metadata"]["ownerReferences"]
-    return taxi
-
-
 def gated_pod(api: Api, namespace: str) -> dict[str, Any]:
     gates = [{"name": PLAN_GATE}]
     return api.create(objects.pod("p", namespace, schedulingGates=gates))
@@ -277,7 +269,7 @@ def event(namespace: str) -> dict[str, Any]:
 @pytest.mark.usefixtures("argo")
 def test_the_planner_does_its_work(installed, account, namespace):
     api = account("plan")
-    created = api.create(placement(namespace))
+    created = api.create(a_placement(namespace))
     api.patch(created, {"spec": {"revision": 3}})
     api.patch(created, {"status": {"phase": "Running"}}, part="status")
     assert api.list(f"{ARGO}/v1alpha1", "Workflow") == []

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import DurationSource
@@ -16,11 +15,7 @@ from kfp_placement_engine.planning.policy_options import (
     with_type_defaults,
 )
 from kfp_placement_engine.search.genetic import GeneticParams
-from tests.support.builders import a_cluster, a_run, a_step
-
-
-def a_policy(**spec):
-    return planning_policy(PlacementPolicySpec.model_validate(spec))
+from tests.support.builders import a_cluster, a_policy, a_run, a_step
 
 
 def test_the_latency_rules_are_those_of_the_policy():

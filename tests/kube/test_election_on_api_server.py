@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import LEASES
 from kfp_placement_kube.lease import ElectionParams, LeaderElection
 from tests.controlplane.waiting import wait_until
-from tests.support.api_client import a_client
+from tests.support.api_client import a_client, unreachable
 
 pytestmark = pytest.mark.cluster
 
@@ -35,10 +34,7 @@ class Candidate:
         )
 
     def cut_off(self):
-        def broken(*arguments, **options):
-            raise UnreachableError(0, "Unreachable", "cut off by the test")
-
-        self.client.get = self.client.replace = self.client.create = broken
+        self.client.get = self.client.replace = self.client.create = unreachable
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from kfp_placement_controller.observed.attach_failures import (
 )
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS
-from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.kinds import EVENTS, PODS, Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
 from tests.controlplane import objects
@@ -21,7 +20,7 @@ from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
-from tests.support.api_client import a_client, a_transport
+from tests.support.api_client import a_client, a_transport, unreachable
 from tests.support.custom_resources import installed_crds
 
 pytestmark = pytest.mark.cluster
@@ -260,10 +259,7 @@ def cut_off(client, watcher):
     wait_until(lambda: watcher._stream, "a stream")
     opened = client.stream
 
-    def broken(*arguments, **options):
-        raise UnreachableError(0, "Unreachable", "cut off by the test")
-
-    client.stream = broken
+    client.stream = unreachable
     watcher._stream.close()
     try:
         yield

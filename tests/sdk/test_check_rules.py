@@ -4,7 +4,6 @@ import pytest
 
 from kfp_placement.check.findings import Level
 from kfp_placement.check.rules import check_run
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.run_graph import (
     DataInput,
@@ -16,6 +15,7 @@ from kfp_placement_engine.model.run_graph import (
     Step,
     StepKind,
 )
+from tests.support.builders import a_policy
 
 MARKED = {
     "scheduler": "kfp-placement",
@@ -33,8 +33,7 @@ def a_step(name="work", **changes):
 
 
 def findings_of(*steps, **graph):
-    report = check_run(a_graph(*steps, **graph))
-    return [(str(item.level), item.code, item.step) for item in report]
+    return codes(check_run(a_graph(*steps, **graph)))
 
 
 def message(*steps, **graph):
@@ -280,7 +279,7 @@ def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level):
 
 def on_cluster(*steps, **spec):
     """What is found on a cluster with a policy of that spec; without a spec it has no policy."""
-    policy = planning_policy(PlacementPolicySpec.model_validate(spec)) if spec else None
+    policy = a_policy(**spec) if spec else None
     node = Node("n1", {"cpu": 4000, "memory": 2**33, "pods": 10})
     cluster = Cluster((node,), latencies={"HOME": {"n1": 2.0}}, policy=policy)
     return check_run(a_graph(*steps), cluster=cluster)

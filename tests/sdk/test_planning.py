@@ -6,12 +6,11 @@ import pytest
 
 from kfp_placement._package import Package
 from kfp_placement.planning import GivenOptions, Overrides, RunSource, plan_request, read_graph
-from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError, UnknownStepError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from tests.support.builders import a_cluster, a_run, a_step, nodes
+from tests.support.builders import a_cluster, a_policy, a_run, a_step, nodes
 
 LOOP = b"""{
   "components": {"comp-work": {"executorLabel": "e"}, "comp-loop": {"dag": {"tasks": {
@@ -27,12 +26,8 @@ LOOP = b"""{
 }"""
 
 
-def policy(**spec):
-    return planning_policy(PlacementPolicySpec.model_validate(spec))
-
-
 def test_a_plan_says_what_it_took_from_the_policy():
-    strict = policy(
+    strict = a_policy(
         objective="packing",
         engine={"seed": 4},
         latencyRules={"stepTypes": [], "tolerance": "2ms"},
@@ -64,7 +59,7 @@ def test_without_a_policy_there_is_nothing_to_say():
 
 def test_overrides_go_before_what_the_policy_assumes_of_types():
     by_type = [{"type": "Fit", "duration": "1h"}]
-    cluster = replace(a_cluster(), policy=policy(defaults={"byType": by_type}))
+    cluster = replace(a_cluster(), policy=a_policy(defaults={"byType": by_type}))
     run = a_run(a_step("a", type="Fit", seconds=None), a_step("b", type="Fit", seconds=None))
     asked = Overrides(durations={"a": "5m"}, assume_cached=["b"], namespace="team-a")
     planned = plan_request(run, cluster, asked).run

@@ -2,10 +2,12 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any, NoReturn
 
 from kfp_placement_controller.connection import ApiMetrics
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.configuration import load_kubeconfig
+from kfp_placement_kube.exceptions import UnreachableError
 from kfp_placement_kube.transport import Transport, TransportParams
 
 
@@ -18,3 +20,8 @@ def a_transport(kubeconfig: Path, timeout_seconds: float = 10.0) -> Transport:
 def a_client(kubeconfig: Path, timeout_seconds: float = 10.0) -> KubeClient:
     """A client that counts in the metrics of the controller."""
     return KubeClient(a_transport(kubeconfig, timeout_seconds), ApiMetrics())
+
+
+def unreachable(*_arguments: Any, **_options: Any) -> NoReturn:
+    """A client's method while the server is cut off."""
+    raise UnreachableError(0, "Unreachable", "cut off by the test")

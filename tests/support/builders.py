@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.lowering import Lowered, LoweringOptions, lower
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.run_graph import (
     ClaimUse,
     DataInput,
@@ -136,3 +138,8 @@ def lowered(run: RunGraph, cluster: Cluster, **options: Any) -> Lowered:
 def a_problem(run: RunGraph, cluster: Cluster, **options: Any) -> PlacementProblem:
     """The lowered problem alone."""
     return lowered(run, cluster, **options).problem
+
+
+def a_policy(**spec: Any) -> PlanningPolicy:
+    """What the planner follows of a PlacementPolicy; keys as in its spec."""
+    return planning_policy(PlacementPolicySpec.model_validate(spec))

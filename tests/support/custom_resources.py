@@ -1,4 +1,4 @@
-"""Custom resource definitions on a real API server."""
+"""Custom resource definitions on a real API server, and an object for it."""
 
 import contextlib
 import uuid
@@ -9,7 +9,7 @@ from http import HTTPStatus
 from tests.controlplane.api import Api, JsonObject
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
-from tests.support.structural_schemas import crds
+from tests.support.structural_schemas import MANIFESTS, crds, documents
 
 CRD_VERSION = "apiextensions.k8s.io/v1"
 DEFINITION = "CustomResourceDefinition"
@@ -33,6 +33,17 @@ def installed_crds(api: Api, definitions: Iterable[JsonObject] | None = None) ->
         yield
     finally:
         remove_crds(api, wanted)
+
+
+def a_placement(namespace: str) -> JsonObject:
+    """The sample PipelinePlacement in a namespace.
+
+    It has no owner: its Workflow does not exist there, and the garbage collector would remove it.
+    """
+    (taxi,) = documents(MANIFESTS / "pipelineplacement-taxi.yaml")
+    taxi["metadata"]["namespace"] = namespace
+    del taxi["metadata"]["ownerReferences"]
+    return taxi
 
 
 def remove_crds(api: Api, definitions: Sequence[JsonObject]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from benchmarks.kube_scheduler.model import Decision
 from kfp_placement_engine.contract.texts import objection_text
 from kfp_placement_engine.model.cluster import Node, Taint
 from kfp_placement_engine.model.constraints import objection
@@ -90,3 +91,8 @@ def pod_object(
 def a_list(*items: Any) -> dict[str, Any]:
     """What `kubectl get -o yaml` wraps several objects in."""
     return {"apiVersion": "v1", "kind": "List", "items": list(items)}
+
+
+def plugin_scores(decision: Decision, plugin: str) -> dict[str, int]:
+    """Node -> what a plugin of the scheduler model gave it, for the nodes that it scored."""
+    return {node: row[plugin] for node, row in decision.scores.items() if plugin in row}

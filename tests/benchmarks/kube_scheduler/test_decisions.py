@@ -14,17 +14,13 @@ from kfp_placement_engine.model.run_graph import (
     Requirement,
     Toleration,
 )
-from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_node, a_pod, a_taint
+from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_node, a_pod, a_taint, plugin_scores
 
 SCHEDULER = KubeScheduler()
 
 
 def decide(pod, *nodes, bound=(), scheduler=SCHEDULER):
     return scheduler.decide(pod, SchedulerState(nodes, bound))
-
-
-def plugin(decision, name):
-    return {node: row[name] for node, row in decision.scores.items() if name in row}
 
 
 def test_the_least_used_node_wins():
@@ -87,15 +83,20 @@ def test_filters_count_real_requests_and_scores_the_defaults():
         a_pod(requests={"cpu": 800}), node, a_node("n2", allocatable={"cpu": 800}), bound=idle
     )
     assert decision.feasible == ("n1", "n2")
-    assert plugin(decision, "NodeResourcesFit")["n1"] < plugin(decision, "NodeResourcesFit")["n2"]
+    assert (
+        plugin_scores(decision, "NodeResourcesFit")["n1"]
+        < plugin_scores(decision, "NodeResourcesFit")["n2"]
+    )
 
 
 def test_balanced_allocation_is_skipped_without_cpu_and_memory():
     """A pod that asks for a GPU only is not scored by it (kubernetes issue 129138)."""
     nodes = [a_node(name, allocatable={"nvidia.com/gpu": 2}) for name in ("n1", "n2")]
     decision = decide(a_pod(requests={"nvidia.com/gpu": 1}), *nodes)
-    assert plugin(decision, "NodeResourcesBalancedAllocation") == {}
-    assert plugin(decide(a_pod(requests={"memory": 1}), *nodes), "NodeResourcesBalancedAllocation")
+    assert plugin_scores(decision, "NodeResourcesBalancedAllocation") == {}
+    assert plugin_scores(
+        decide(a_pod(requests={"memory": 1}), *nodes), "NodeResourcesBalancedAllocation"
+    )
 
 
 def test_the_version_decides_how_balance_scores():
@@ -104,7 +105,7 @@ def test_the_version_decides_how_balance_scores():
     pod = a_pod(requests={"cpu": 200})
     for version, score in (((1, 35), 90), ((1, 36), 70), ((1, 37), 70)):
         decision = decide(pod, *nodes, scheduler=KubeScheduler(version))
-        assert plugin(decision, "NodeResourcesBalancedAllocation")["n1"] == score
+        assert plugin_scores(decision, "NodeResourcesBalancedAllocation")["n1"] == score
 
 
 def test_preferred_taints_cost_score():
@@ -112,9 +113,9 @@ def test_preferred_taints_cost_score():
     two = a_node("two", taints=(a_taint("a:PreferNoSchedule"), a_taint("b:PreferNoSchedule")))
     one = a_node("one", taints=(a_taint("a:PreferNoSchedule"),))
     decision = decide(a_pod(), two, one, a_node("none"))
-    assert plugin(decision, "TaintToleration") == {"two": 0, "one": 150, "none": 300}
+    assert plugin_scores(decision, "TaintToleration") == {"two": 0, "one": 150, "none": 300}
     tolerant = a_pod(tolerations=(Toleration("a", "Exists", "", "PreferNoSchedule"),))
-    assert plugin(decide(tolerant, two, one), "TaintToleration") == {"two": 0, "one": 300}
+    assert plugin_scores(decide(tolerant, two, one), "TaintToleration") == {"two": 0, "one": 300}
 
 
 def test_an_infeasible_node_does_not_count_in_normalising():
@@ -125,7 +126,7 @@ def test_an_infeasible_node_does_not_count_in_normalising():
         taints=tuple(a_taint(f"{key}:PreferNoSchedule") for key in "abc"),
     )
     one = a_node("one", taints=(a_taint("a:PreferNoSchedule"),))
-    assert plugin(decide(a_pod(), away, one, a_node("none")), "TaintToleration")["one"] == 0
+    assert plugin_scores(decide(a_pod(), away, one, a_node("none")), "TaintToleration")["one"] == 0
 
 
 def test_node_affinity_scores_or_is_skipped():
@@ -137,8 +138,12 @@ def test_node_affinity_scores_or_is_skipped():
         a_node("none"),
     ]
     pod = a_pod(affinity=NodeAffinity(preferred=(PreferredTerm(20, ssd), PreferredTerm(10, zone))))
-    assert plugin(decide(pod, *nodes), "NodeAffinity") == {"both": 200, "ssd": 132, "none": 0}
-    assert plugin(decide(a_pod(), *nodes), "NodeAffinity") == {}
+    assert plugin_scores(decide(pod, *nodes), "NodeAffinity") == {
+        "both": 200,
+        "ssd": 132,
+        "none": 0,
+    }
+    assert plugin_scores(decide(a_pod(), *nodes), "NodeAffinity") == {}
 
 
 def test_host_ports_conflict():
@@ -278,10 +283,10 @@ def test_images_are_worth_their_size_times_their_spread():
         a_node("n4"),
     ]
     scored = big * 2 // 4
-    one = plugin(decide(a_pod(images=("python",)), *nodes), "ImageLocality")
+    one = plugin_scores(decide(a_pod(images=("python",)), *nodes), "ImageLocality")
     expected = 100 * (scored - 23 * MEBIBYTE) // (977 * MEBIBYTE)
     assert one == {"n1": expected, "n2": expected, "n3": 0, "n4": 0}
-    two = plugin(
+    two = plugin_scores(
         decide(a_pod(images=("python", "python:latest"), containers=2), *nodes), "ImageLocality"
     )
     assert two["n1"] == 100 * (2 * scored - 23 * MEBIBYTE) // (1_977 * MEBIBYTE)
@@ -290,6 +295,6 @@ def test_images_are_worth_their_size_times_their_spread():
 def test_image_volumes_score_since_136():
     nodes = [a_node("n1", images={"data:1": 500 * MEBIBYTE}), a_node("n2")]
     pod = a_pod(image_volumes=("data:1",))
-    assert plugin(decide(pod, *nodes), "ImageLocality")["n1"] > 0
+    assert plugin_scores(decide(pod, *nodes), "ImageLocality")["n1"] > 0
     until = decide(pod, *nodes, scheduler=KubeScheduler((1, 35)))
-    assert plugin(until, "ImageLocality")["n1"] == 0
+    assert plugin_scores(until, "ImageLocality")["n1"] == 0

@@ -14,7 +14,7 @@ from kfp_placement_engine.model.pod import (
     WeightedTerm,
 )
 from kfp_placement_engine.model.run_graph import NodeAffinity, NodeSelectorTerm, Requirement
-from tests.support.kubernetes import a_node, a_pod, a_taint
+from tests.support.kubernetes import a_node, a_pod, a_taint, plugin_scores
 
 SCHEDULER = KubeScheduler()
 ZONE = "topology.kubernetes.io/zone"
@@ -38,15 +38,11 @@ def decide(pod, nodes, bound=(), namespaces=None):
     return SCHEDULER.decide(pod, SchedulerState(nodes, bound, namespaces))
 
 
-def plugin(decision, name):
-    return {node: row[name] for node, row in decision.scores.items() if name in row}
-
-
 def test_spread_prefers_the_emptier_zone():
     """round(count * ln(domains + 2) + skew - 1), reversed against the largest."""
     bound = [web("a", "n0"), web("b", "n0"), web("c", "n2")]
     pod = web("new", spread=(SpreadConstraint(ZONE, selector=WEB),))
-    scores = plugin(decide(pod, zones("a", "a", "b", "c"), bound), "PodTopologySpread")
+    scores = plugin_scores(decide(pod, zones("a", "a", "b", "c"), bound), "PodTopologySpread")
     high, low = round(2 * math.log(5)), round(1 * math.log(5))
     middle = 2 * (100 * (high + 0 - low) // high)
     assert scores == {"n0": 0, "n1": 0, "n2": middle, "n3": 200}
@@ -56,7 +52,7 @@ def test_spread_over_hosts_counts_feasible_nodes():
     """The weight of the hostname key is ln(feasible nodes + 2), its count the node's own."""
     bound = [web("a", "n0"), web("b", "n0"), web("c", "n1")]
     pod = web("new", spread=(SpreadConstraint(HOSTNAME, max_skew=3, selector=WEB),))
-    scores = plugin(decide(pod, zones("a", "a", "a"), bound), "PodTopologySpread")
+    scores = plugin_scores(decide(pod, zones("a", "a", "a"), bound), "PodTopologySpread")
     raw = [round(count * math.log(5) + 2) for count in (2, 1, 0)]
     assert scores == {
         f"n{index}": 2 * (100 * (raw[0] + raw[2] - each) // raw[0])
@@ -67,11 +63,15 @@ def test_spread_over_hosts_counts_feasible_nodes():
 def test_nodes_without_the_key_get_nothing():
     nodes = [*zones("a", "b"), a_node("bare")]
     pod = web("new", spread=(SpreadConstraint(ZONE, selector=WEB),))
-    assert plugin(decide(pod, nodes), "PodTopologySpread") == {"n0": 200, "n1": 200, "bare": 0}
+    assert plugin_scores(decide(pod, nodes), "PodTopologySpread") == {
+        "n0": 200,
+        "n1": 200,
+        "bare": 0,
+    }
 
 
 def test_spread_is_skipped_without_soft_constraints():
-    assert plugin(decide(web("new"), zones("a", "b")), "PodTopologySpread") == {}
+    assert plugin_scores(decide(web("new"), zones("a", "b")), "PodTopologySpread") == {}
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_spread_is_skipped_without_soft_constraints():
 )
 def test_only_matching_living_pods_of_the_namespace_count(bystander):
     pod = web("new", spread=(SpreadConstraint(ZONE, selector=WEB),))
-    scores = plugin(decide(pod, zones("a", "b"), [bystander]), "PodTopologySpread")
+    scores = plugin_scores(decide(pod, zones("a", "b"), [bystander]), "PodTopologySpread")
     assert scores == {"n0": 200, "n1": 200}
 
 
 @pytest.mark.parametrize("selector", [None, LabelSelector()])
 def test_selectors_without_requirements_count_nothing(selector):
     pod = web("new", spread=(SpreadConstraint(ZONE, selector=selector),))
-    scores = plugin(decide(pod, zones("a", "b"), [web("a", "n0")]), "PodTopologySpread")
+    scores = plugin_scores(decide(pod, zones("a", "b"), [web("a", "n0")]), "PodTopologySpread")
     assert scores == {"n0": 200, "n1": 200}
 
 
@@ -191,13 +191,16 @@ def test_preferences_add_up_and_are_spread_over_100():
         a_pod("c", node_name="n2", pod_anti_affinity=avoids),
     ]
     pod = web("new", pod_affinity=wants)
-    scores = plugin(decide(pod, zones("a", "b", "c", "d"), bound), "InterPodAffinity")
+    scores = plugin_scores(decide(pod, zones("a", "b", "c", "d"), bound), "InterPodAffinity")
     raw = {"n0": 40, "n1": 1, "n2": -10, "n3": 0}
     assert scores == {name: 2 * int(100 * ((each + 10) / 50)) for name, each in raw.items()}
 
 
 def test_affinity_scores_are_skipped_if_nothing_matches_and_0_if_all_are_equal():
     wants = PodAffinity(preferred=(WeightedTerm(40, near()),))
-    assert plugin(decide(web("new", pod_affinity=wants), zones("a", "b")), "InterPodAffinity") == {}
+    assert (
+        plugin_scores(decide(web("new", pod_affinity=wants), zones("a", "b")), "InterPodAffinity")
+        == {}
+    )
     equal = decide(web("new", pod_affinity=wants), zones("a", "a"), [web("a", "n0")])
-    assert plugin(equal, "InterPodAffinity") == {"n0": 0, "n1": 0}
+    assert plugin_scores(equal, "InterPodAffinity") == {"n0": 0, "n1": 0}

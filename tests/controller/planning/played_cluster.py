@@ -32,10 +32,10 @@ from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NODES, PODS, Kind
 from tests.controlplane.argo.memory import MemoryCluster
 from tests.controlplane.argo.playing import START, Player
-from tests.controlplane.argo.state import write_time
 from tests.controlplane.kubelet.drivers import DriverChoices
 from tests.controlplane.kubelet.kubelet import Kubelets, Removal, Report, StatusChange
 from tests.controlplane.kubelet.workload import Workload, WorkloadSettings
+from tests.controlplane.times import write_time
 from tests.support import recording
 from tests.support.placements import planned_nodes
 

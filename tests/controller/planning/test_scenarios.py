@@ -36,7 +36,7 @@ from tests.controller.planning.builders import a_policy
 from tests.controller.planning.played_cluster import PlayedCluster
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
-from tests.controlplane.argo.state import write_time
+from tests.controlplane.times import write_time
 from tests.support.kubernetes import node_object
 from tests.support.placements import planned_nodes
 

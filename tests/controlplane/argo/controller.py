@@ -34,11 +34,11 @@ from tests.controlplane.argo.state import (
     Cluster,
     Run,
     is_finished,
-    write_time,
 )
 from tests.controlplane.argo.strategic_merge import strategic_merge
 from tests.controlplane.argo.substitution import substitute
 from tests.controlplane.argo.templates import global_parameters
+from tests.controlplane.times import write_time
 
 Json = dict[str, Any]
 

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Any
 
 from tests.controlplane.argo.dag_graph import DagGraph
-from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, is_finished
+from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, goes_on_after, is_finished
 
 Json = dict[str, Any]
 
@@ -24,16 +24,11 @@ def dag_phase(graph: DagGraph) -> str:
             result = "Running"
             if not graph.fail_fast:
                 break
-        elif end in UNSUCCESSFUL and not _goes_on(graph.tasks[name], end):
+        elif end in UNSUCCESSFUL and not goes_on_after(graph.tasks[name], end):
             result = end
             if graph.fail_fast:
                 break
     return result
-
-
-def _goes_on(task: Json, phase: str) -> bool:
-    allowed = task.get("continueOn") or {}
-    return bool(allowed.get("failed" if phase == "Failed" else "error"))
 
 
 def _walk(graph: DagGraph, ends: dict[str, str]) -> bool:

@@ -17,7 +17,7 @@ from tests.controlplane.argo.exceptions import (
 )
 from tests.controlplane.argo.pods import PodRequest, build_pod
 from tests.controlplane.argo.retries import attempt_parameters, policy_of, settle_attempts
-from tests.controlplane.argo.state import ACTIVE, UNSUCCESSFUL, Run, is_finished, read_time
+from tests.controlplane.argo.state import ACTIVE, UNSUCCESSFUL, Run, is_finished
 from tests.controlplane.argo.steps import execute_steps
 from tests.controlplane.argo.templates import (
     POD_KINDS,
@@ -25,6 +25,7 @@ from tests.controlplane.argo.templates import (
     kind_of,
     substitute_again,
 )
+from tests.controlplane.times import read_time
 
 Json = dict[str, Any]
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.controlplane.argo.names import node_id
-from tests.controlplane.argo.state import Run, write_time
+from tests.controlplane.argo.state import Run
+from tests.controlplane.times import write_time
 
 Json = dict[str, Any]
 

@@ -13,9 +13,10 @@ from tests.controlplane.argo.controller import is_left_alone, reconcile
 from tests.controlplane.argo.crds import VERSION
 from tests.controlplane.argo.exceptions import Refusal
 from tests.controlplane.argo.settings import ControllerSettings
-from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW, write_time
+from tests.controlplane.argo.state import LABEL_COMPLETED, LABEL_PHASE, LABEL_WORKFLOW
 from tests.controlplane.argo.watching import Key, Watched, key_of
 from tests.controlplane.exceptions import ApiError, ApiUnreachableError
+from tests.controlplane.times import write_time
 
 Json = dict[str, Any]
 

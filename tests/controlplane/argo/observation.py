@@ -5,7 +5,8 @@ from typing import Any
 
 from tests.controlplane.argo.exceptions import Refusal, TemplateError
 from tests.controlplane.argo.pod_status import assess
-from tests.controlplane.argo.state import LABEL_ON_EXIT, Run, is_finished, read_time
+from tests.controlplane.argo.state import LABEL_ON_EXIT, Run, is_finished
+from tests.controlplane.times import read_time
 
 Json = dict[str, Any]
 

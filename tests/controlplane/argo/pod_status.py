@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from tests.controlplane.argo.state import FINISHED, write_time
+from tests.controlplane.argo.state import FINISHED
 from tests.controlplane.argo.templates import parameters_of
+from tests.controlplane.times import write_time
 
 Json = dict[str, Any]
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.controlplane.argo.durations import parse_duration
 from tests.controlplane.argo.exceptions import TemplateError
-from tests.controlplane.argo.state import UNSUCCESSFUL, Run, is_finished, read_time, write_time
+from tests.controlplane.argo.state import UNSUCCESSFUL, Run, is_finished
+from tests.controlplane.times import read_time, write_time
 
 Json = dict[str, Any]
 

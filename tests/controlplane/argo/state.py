@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from tests.controlplane.argo.names import node_id, pod_name
 from tests.controlplane.argo.settings import ControllerSettings
 from tests.controlplane.argo.templates import Templates
+from tests.controlplane.times import read_time, write_time
 
 Json = dict[str, Any]
 
@@ -43,14 +44,10 @@ class Cluster(Protocol):
         """Delete a volume claim."""
 
 
-def write_time(moment: datetime) -> str:
-    """A time as Kubernetes writes it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def read_time(text: str) -> datetime:
-    """A time as Kubernetes writes it."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+def goes_on_after(task: Mapping[str, Any], phase: str) -> bool:
+    """Whether a task or step that ends without success lets what follows it run."""
+    allowed = task.get("continueOn") or {}
+    return bool(allowed.get("failed" if phase == "Failed" else "error"))
 
 
 def is_finished(node: Mapping[str, Any] | None) -> bool:

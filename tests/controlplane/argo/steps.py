@@ -9,7 +9,7 @@ from tests.controlplane.argo.expansion import expand
 from tests.controlplane.argo.expressions import should_execute
 from tests.controlplane.argo.hooks import exit_hook_done
 from tests.controlplane.argo.scope import collected_outputs, declared_outputs, outputs_of
-from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, is_finished
+from tests.controlplane.argo.state import COMPLETED, UNSUCCESSFUL, goes_on_after, is_finished
 from tests.controlplane.argo.substitution import substitute
 
 Json = dict[str, Any]
@@ -152,7 +152,7 @@ class _Group:
             return False
         for child in children:
             step = steps.get(child["name"].removeprefix(f"{self._name}."), {})
-            if child["phase"] in UNSUCCESSFUL and not _goes_on(step, child["phase"]):
+            if child["phase"] in UNSUCCESSFUL and not goes_on_after(step, child["phase"]):
                 run.mark(self._name, "Failed", f"child '{child['id']}' failed")
                 return True
         run.mark(self._name, "Succeeded")
@@ -182,8 +182,3 @@ class _Group:
     def outbound(self) -> list[str]:
         """The last nodes of the group."""
         return [key for child in self.node.get("children", []) for key in self._run.outbound(child)]
-
-
-def _goes_on(step: Json, phase: str) -> bool:
-    allowed = step.get("continueOn") or {}
-    return bool(allowed.get("failed" if phase == "Failed" else "error"))

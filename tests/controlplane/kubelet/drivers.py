@@ -85,7 +85,8 @@ def driver_answer(
     }
 
 
-def _object(text: str) -> Json:
+def read_object(text: str) -> Json:
+    """The JSON object of a text; {} if it is none."""
     try:
         value = json.loads(text) if text else {}
     except (ValueError, RecursionError):
@@ -97,7 +98,7 @@ def _width(arguments: Mapping[str, str], choices: DriverChoices) -> int:
     count = choices.iteration_counts.get(arguments.get("task_name", ""), choices.iteration_count)
     if choices.assume_width:
         return count
-    items = _object(arguments.get("task", "")).get("parameterIterator", {}).get("items", {})
+    items = read_object(arguments.get("task", "")).get("parameterIterator", {}).get("items", {})
     try:
         listed = json.loads(items.get("raw", ""))
     except (ValueError, RecursionError):
@@ -106,7 +107,7 @@ def _width(arguments: Mapping[str, str], choices: DriverChoices) -> int:
 
 
 def _patch(arguments: Mapping[str, str], workflow: str, choices: DriverChoices) -> Json:
-    container = _object(arguments.get("container", ""))
+    container = read_object(arguments.get("container", ""))
     main = {
         "name": "main",
         "image": container.get("image", ""),
@@ -115,7 +116,7 @@ def _patch(arguments: Mapping[str, str], workflow: str, choices: DriverChoices) 
     }
     patch: Json = {"containers": [main]}
     if choices.with_placement:
-        config = _object(arguments.get("kubernetes_config", ""))
+        config = read_object(arguments.get("kubernetes_config", ""))
         patch = placement_of(patch, config, container, workflow, choices.parameters)
     return patch
 

@@ -13,6 +13,7 @@ from tests.controlplane.kubelet.workload import (
     NODE_NAME,
     WORKFLOW,
     Workload,
+    annotation,
     is_driver,
     main_container,
 )
@@ -185,7 +186,7 @@ class Kubelets:
         duration = self._workload.duration(pod, node)
         start = now + timedelta(seconds=self._workload.settings.start_seconds + duration.pull)
         end = start + timedelta(seconds=duration.running)
-        name = _annotation(pod, NODE_NAME)
+        name = annotation(pod, NODE_NAME)
         codes = [
             code
             for pattern, code in self.faults.exit_codes.items()
@@ -195,7 +196,7 @@ class Kubelets:
         return line.limited(pod["spec"].get("activeDeadlineSeconds"))
 
     def _report(self, pod: Mapping[str, Any]) -> list[Change]:
-        name = _annotation(pod, NODE_NAME)
+        name = annotation(pod, NODE_NAME)
         silent = any(fnmatch.fnmatchcase(name, pattern) for pattern in self.faults.silent)
         if silent or not is_driver(pod):
             return []
@@ -215,7 +216,7 @@ def task_result(pod: Mapping[str, Any], outputs: Mapping[str, str]) -> Json:
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "WorkflowTaskResult",
         "metadata": {
-            "name": _annotation(pod, NODE_ID),
+            "name": annotation(pod, NODE_ID),
             "namespace": metadata.get("namespace", "default"),
             "labels": labels,
         },
@@ -223,10 +224,6 @@ def task_result(pod: Mapping[str, Any], outputs: Mapping[str, str]) -> Json:
             "parameters": [{"name": name, "value": value} for name, value in outputs.items()]
         },
     }
-
-
-def _annotation(pod: Mapping[str, Any], key: str) -> str:
-    return str((pod["metadata"].get("annotations") or {}).get(key, ""))
 
 
 def _uid(pod: Mapping[str, Any]) -> str:

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from tests.controlplane.times import write_time
 
 Json = dict[str, Any]
 
 PULLING, RUNNING, ENDED = "pulling", "running", "ended"
-
-
-def write_time(moment: datetime) -> str:
-    """A time as Kubernetes writes it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ Everything comes from pods: a step's duration and outputs from its hints, what i
 command line of its driver, which names the producers, and their drivers, which carry their hints.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.controlplane.kubelet.amounts import amount
-from tests.controlplane.kubelet.drivers import read_arguments
+from tests.controlplane.kubelet.drivers import read_arguments, read_object
 
 Json = dict[str, Any]
 
@@ -78,16 +77,9 @@ def is_driver(pod: Mapping[str, Any]) -> bool:
     return (main_container(pod).get("command") or [""])[-1] == "driver"
 
 
-def _annotation(pod: Mapping[str, Any], key: str) -> str:
+def annotation(pod: Mapping[str, Any], key: str) -> str:
+    """An annotation of a pod, or ""."""
     return str((pod["metadata"].get("annotations") or {}).get(key, ""))
-
-
-def _parsed(text: str) -> Json:
-    try:
-        value = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _without_attempt(name: str) -> str:
@@ -104,7 +96,7 @@ class Workload:
 
     def learn(self, pod: Mapping[str, Any]) -> None:
         """Read a driver's command line; other pods say nothing about others."""
-        name = _annotation(pod, NODE_NAME)
+        name = annotation(pod, NODE_NAME)
         workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
         key = (workflow, _without_attempt(name))
         if name and is_driver(pod) and key not in self._drivers:
@@ -116,7 +108,7 @@ class Workload:
         pull = self._pull_seconds(pod, node, labels)
         if is_driver(pod):
             return Duration(pull, work=self.settings.driver_seconds)
-        hints = _parsed(_annotation(pod, HINTS))
+        hints = read_object(annotation(pod, HINTS))
         work = seconds_of(hints.get("duration", self.settings.step_seconds))
         bandwidth = float(amount(labels.get(STORE_BANDWIDTH, 0)))
         read = self._input_bytes(pod) / bandwidth if bandwidth else 0.0
@@ -137,11 +129,11 @@ class Workload:
 
     def _input_bytes(self, pod: Mapping[str, Any]) -> float:
         workflow = (pod["metadata"].get("labels") or {}).get(WORKFLOW, "")
-        parts = _annotation(pod, NODE_NAME).rsplit(".executor", 1)
+        parts = annotation(pod, NODE_NAME).rsplit(".executor", 1)
         if len(parts) != 2:
             return 0.0
         driver = f"{_without_attempt(parts[0])}-driver"
-        task = _parsed(self._drivers.get((workflow, driver), {}).get("task", ""))
+        task = read_object(self._drivers.get((workflow, driver), {}).get("task", ""))
         around = driver.rpartition(".")[0]
         artifacts = (task.get("inputs") or {}).get("artifacts") or {}
         sources = list(artifacts.values())
@@ -152,15 +144,19 @@ class Workload:
         produced = source.get("taskOutputArtifact")
         if produced:
             driver = f"{around}.{produced.get('producerTask', '')}-driver"
-            config = _parsed(self._drivers.get((workflow, driver), {}).get("kubernetes_config", ""))
+            config = read_object(
+                self._drivers.get((workflow, driver), {}).get("kubernetes_config", "")
+            )
             annotations = (config.get("podMetadata") or {}).get("annotations") or {}
-            outputs = _parsed(annotations.get(HINTS, "")).get("outputs") or {}
+            outputs = read_object(annotations.get(HINTS, "")).get("outputs") or {}
             return float(amount(outputs.get(produced.get("outputArtifactKey", ""), 0)))
         name = source.get("componentInputArtifact")
         outer, _, group = _without_attempt(around).rpartition(".")
         if not name or not outer:
             return 0.0
-        task = _parsed(self._drivers.get((workflow, f"{outer}.{group}-driver"), {}).get("task", ""))
+        task = read_object(
+            self._drivers.get((workflow, f"{outer}.{group}-driver"), {}).get("task", "")
+        )
         artifacts = (task.get("inputs") or {}).get("artifacts") or {}
         return self._source_bytes(workflow, outer, artifacts[name]) if name in artifacts else 0.0
 
