@@ -14,11 +14,11 @@ def rows(result):
     return heading.split(), lines
 
 
-def test_a_run(live):
+def test_a_run(live, golden):
     result = live("list")
     assert result.exit_code == 0
-    heading, (line,) = rows(result)
-    assert " ".join(heading) == "RUN PHASE STEPS PLANNED FIRST PLAN SUBMITTED WAITS FOR NOTES"
+    golden(result.stdout)
+    _, (line,) = rows(result)
     assert line.split() == ["taxi-x7k2p", "Running", "1/3", "22m55s", "23m5s", "3m", "ago"]
 
 
@@ -45,7 +45,7 @@ def test_latest_first(live, cluster):
     assert [line.split()[0] for line in lines] == ["new", "taxi-x7k2p", "aa-old"]
 
 
-def test_what_waits_and_what_is_wrong(live, cluster):
+def test_what_waits_and_what_is_wrong(live, cluster, golden):
     states = [
         ["waiting", -1, -1, -1, ["quota", 60, -1, "exceeded quota: gpus"]],
         ["waiting", -1, -1, -1, ["quota", 120]],
@@ -53,9 +53,11 @@ def test_what_waits_and_what_is_wrong(live, cluster):
     ]
     alarm = condition("Schedulable", reason="NoMatchingNode", message="train fits no node")
     cluster.put(PLACEMENTS, placement(status={"steps": states, "conditions": [alarm]}))
-    (line,) = rows(live("list"))[1]
+    result = live("list")
+    golden(result.stdout)
+    (line,) = rows(result)[1]
     assert "1 for node (10s), 2 for quota (2m)" in line
-    assert "not Schedulable (NoMatchingNode): train fits no node" in line
+    assert "(NoMatchingNode): train fits no node" in line
 
 
 def test_conditions_that_hold_are_no_news(live, cluster):
@@ -114,27 +116,31 @@ def test_one_that_cannot_be_read_hides_no_others(live, cluster, changes):
     assert "PipelinePlacement 'broken'" in lines[1]
 
 
-def test_rows_that_cannot_be_read_are_told(live, cluster):
+def test_rows_that_cannot_be_read_are_told(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(spec={"steps": [["fetch", 17], ["train", 0]]}))
-    (line,) = rows(live("list"))[1]
-    assert "node 17 is none of the 3 nodes of the plan" in line
+    result = live("list")
+    golden(result.stdout)
+    (line,) = rows(result)[1]
+    assert "node 17" in line
 
 
-def test_none(live, cluster):
+def test_none(live, cluster, golden):
     cluster.remove(PLACEMENTS, "taxi-x7k2p", "team-a")
     result = live("list")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "No runs in namespace team-a; -A looks in all namespaces.\n"
-    assert live("list", "-A").stderr == "No runs in any namespace.\n"
+    golden(result.stderr, "in a namespace")
+    assert "team-a" in result.stderr
+    golden(live("list", "-A").stderr, "in all namespaces")
     assert json.loads(live("list", "-o", "json").stdout)["items"] == []
 
 
-def test_no_controller(live, monkeypatch):
+def test_no_controller(live, monkeypatch, golden):
     empty = FakeCluster()
     monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda *_: empty)
     result = live("list")
     assert result.exit_code == 3
-    assert "the controller is not installed there" in result.stderr
+    golden(result.stderr)
+    assert "not installed" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -146,13 +152,14 @@ def test_a_refusal_is_one_line(live, cluster, error):
     assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
 
 
-def test_where_to_look(live):
+def test_where_to_look(live, golden):
     live("list", "--kubeconfig", "some.yaml", "--context", "prod")
     kubeconfig, context = live.connected[-1]
     assert (str(kubeconfig), context) == ("some.yaml", "prod")
     result = live("list", "-n", "team-b", "-A")
     assert result.exit_code == 2
-    assert "one namespace, or all of them?" in result.stderr
+    golden(result.stderr)
+    assert "namespace" in result.stderr
 
 
 def test_makespans_that_hardly_differ_are_no_two_figures(live, cluster):
@@ -161,12 +168,12 @@ def test_makespans_that_hardly_differ_are_no_two_figures(live, cluster):
     assert line.split()[3:5] == ["25s", "same"]
 
 
-def test_a_namespace_that_is_none(live, cluster):
+def test_a_namespace_that_is_none(live, cluster, golden):
     result = live("list", "-n", "typo")
-    assert result.stderr.splitlines() == [
-        "Warning: there is no namespace typo in the cluster",
-        "No runs in namespace typo; -A looks in all namespaces.",
-    ]
+    golden(result.stderr)
+    warning, none = result.stderr.splitlines()
+    assert "no namespace typo" in warning
+    assert "No runs" in none
     assert "no namespace typo" in live("list", "-n", "typo", "-o", "json").stderr
     cluster.refused[NAMESPACES.path()] = ClusterForbiddenError("may not")
     assert "no namespace" not in live("list", "-n", "typo").stderr

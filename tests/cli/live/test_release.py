@@ -12,8 +12,6 @@ from tests.support.fake_cluster import executor_pod
 
 OURS, THEIRS = "kfp-placement.dev/plan", "kueue.x-k8s.io/topology"
 
-NOTHING_GATED = "0 pods released: none bears our gate. Without gates nothing of ours holds pods.\n"
-
 
 def a_policy(**spec):
     return {"metadata": {"name": "default"}, "spec": spec}
@@ -37,23 +35,22 @@ def paused(cluster):
     return cluster.get(POLICIES, "default")["spec"]["paused"]
 
 
-def test_everything(live, cluster):
+def test_everything(live, cluster, golden):
     result = live("release")
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == [
-        "The policy is paused; --resume undoes it.",
+    golden(result.stdout, "first")
+    assert result.stdout.splitlines()[1:3] == [
         "released team-a/taxi-x7k2p-train",
         "released team-b/other-other",
-        "2 pods released.",
     ]
     assert paused(cluster)
     assert gates(cluster, "train") == [THEIRS]
     assert gates(cluster, "other", "other", "team-b") == []
     again = live("release")
-    assert (again.exit_code, again.stdout) == (
-        0,
-        f"The policy is paused already.\n{NOTHING_GATED}",
-    )
+    assert again.exit_code == 0
+    golden(again.stdout, "again")
+    assert "0 pods released" in again.stdout
+    assert paused(cluster)
 
 
 def requiring(host):
@@ -63,7 +60,9 @@ def requiring(host):
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def test_a_pod_that_no_node_is_near_enough_for_is_named_since_nothing_frees_it(live, cluster):
+def test_a_pod_that_no_node_is_near_enough_for_is_named_since_nothing_frees_it(
+    live, cluster, golden
+):
     for step, host in (("near", "n1"), ("far", "no-node-within-1ms")):
         pod = executor_pod(step)
         pod["spec"]["affinity"] = requiring(host)
@@ -72,10 +71,9 @@ def test_a_pod_that_no_node_is_near_enough_for_is_named_since_nothing_frees_it(l
     for arguments in ((), ("taxi-x7k2p", "-n", "team-a")):
         again = live("release", *arguments)
         assert again.exit_code == 1
-        assert again.stderr.splitlines() == [
-            "Error: team-a/taxi-x7k2p-far cannot be released: no node was within its latency limit"
-            " when its gate came off, and what a pod requires cannot be changed later; delete it"
-        ]
+        golden(again.stderr)
+        (error,) = again.stderr.splitlines()
+        assert "team-a/taxi-x7k2p-far" in error
         assert again.stdout.endswith("0 pods released.\n")
 
 
@@ -88,39 +86,39 @@ def test_the_policy_is_paused_before_gates_come_off(live, cluster):
     ]
 
 
-def test_resume(live, cluster):
+def test_resume(live, cluster, golden):
     live("release")
-    assert live("release", "--resume").stdout == "The policy goes on.\n"
+    golden(live("release", "--resume").stdout, "first")
     assert not paused(cluster)
-    assert live("release", "--resume").stdout == "The policy was not paused.\n"
+    golden(live("release", "--resume").stdout, "again")
+    assert not paused(cluster)
 
 
-def test_dry_run(live, cluster):
+def test_dry_run(live, cluster, golden):
     result = live("release", "--dry-run")
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == [
-        "The policy would be paused; --resume undoes it. (dry run: nothing was changed)",
+    golden(result.stdout)
+    assert result.stdout.splitlines()[1:3] == [
         "would release team-a/taxi-x7k2p-train",
         "would release team-b/other-other",
-        "2 pods would be released. (dry run: nothing was changed)",
     ]
     assert not paused(cluster)
     assert gates(cluster, "train") == [OURS, THEIRS]
     live("release")
-    assert live("release", "--resume", "--dry-run").stdout.startswith(
-        "The policy would go on. (dry"
-    )
+    golden(live("release", "--resume", "--dry-run").stdout, "--resume")
     assert paused(cluster)
 
 
-def test_one_run(live, cluster):
+def test_one_run(live, cluster, golden):
     result = live("release", "taxi-x7k2p")
     assert result.stdout == "released team-a/taxi-x7k2p-train\n1 pod released.\n"
     assert not paused(cluster)
     assert gates(cluster, "train") == [THEIRS]
     assert gates(cluster, "other", "other", "team-b") == [OURS]
     assert live("release", "nothing").exit_code == 3
-    assert live("release", "taxi-x7k2p").stdout == NOTHING_GATED
+    again = live("release", "taxi-x7k2p")
+    golden(again.stdout)
+    assert "0 pods released" in again.stdout
     cluster.put(PLACEMENTS, placement("other", "team-b"))
     assert "other-other" in live("release", "-n", "team-b", "other").stdout
 
@@ -133,37 +131,40 @@ def test_what_makes_no_sense(live, cluster, arguments):
     assert not cluster.writes
 
 
-def test_there_was_no_policy(live, cluster):
+def test_there_was_no_policy(live, cluster, golden):
     cluster.remove(POLICIES, "default")
-    assert live("release", "--resume").stdout == "The policy was not paused.\n"
+    golden(live("release", "--resume").stdout, "--resume")
     result = live("release")
     assert result.exit_code == 0
-    assert "There was no policy: a paused one is created; --resume undoes it." in result.stdout
+    golden(result.stdout)
+    assert "no policy" in result.stdout
     assert paused(cluster)
 
 
-def test_there_is_no_controller(live, cluster):
+def test_there_is_no_controller(live, cluster, golden):
     """Gates that one has left behind are taken off all the same."""
     cluster.remove(POLICIES, "default")
     cluster.forget(POLICIES)
     result = live("release")
     assert result.exit_code == 3
-    assert "does not serve kind PlacementPolicy: the controller is not installed" in result.stderr
+    golden(result.stderr)
+    assert "PlacementPolicy" in result.stderr
     assert gates(cluster, "train") == [THEIRS]
     assert live("release", "--resume").exit_code == 3
 
 
-def test_the_controller_is_gone_and_gates_are_left(live, cluster):
+def test_the_controller_is_gone_and_gates_are_left(live, cluster, golden):
     cluster.remove(POLICIES, "default")
     cluster.create = lambda *_, **__: pytest.fail("created")
     cluster.refused[POLICIES.path()] = ClusterForbiddenError("placementpolicies is forbidden")
     result = live("release")
     assert result.exit_code == 1
-    assert "the policy is not paused: placementpolicies is forbidden" in result.stderr
+    golden(result.stderr)
+    assert "placementpolicies is forbidden" in result.stderr
     assert gates(cluster, "train") == [THEIRS]
 
 
-def test_pods_that_may_not_be_changed(live, cluster):
+def test_pods_that_may_not_be_changed(live, cluster, golden):
     refusal = ClusterForbiddenError("pods train is forbidden")
     write = cluster.patch
 
@@ -176,9 +177,9 @@ def test_pods_that_may_not_be_changed(live, cluster):
     result = live("release")
     assert result.exit_code == 1
     assert "1 pod released." in result.stdout
-    assert result.stderr == (
-        "Error: team-a/taxi-x7k2p-train is not released: pods train is forbidden\n"
-    )
+    golden(result.stderr)
+    assert result.stderr.startswith("Error: team-a/taxi-x7k2p-train ")
+    assert result.stderr.endswith(": pods train is forbidden\n")
 
 
 def test_somebody_else_writes_the_pod(live, cluster):
@@ -194,7 +195,7 @@ def test_somebody_else_writes_the_pod(live, cluster):
     assert gates(cluster, "train") == [THEIRS]
 
 
-def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, cluster):
+def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, cluster, golden):
     """Another run's may have come in its place while we worked."""
     write = cluster.patch
 
@@ -210,10 +211,11 @@ def test_a_later_pod_of_the_same_name_is_not_the_one_that_was_listed(live, clust
     result = live("release", "--dry-run")
     assert result.exit_code == 0
     assert "taxi-x7k2p-train" not in result.stdout
-    assert "1 pod would be released." in result.stdout
+    golden(result.stdout)
+    assert "1 pod would be released" in result.stdout
 
 
-def test_somebody_else_never_stops(live, cluster):
+def test_somebody_else_never_stops(live, cluster, golden):
     def patch(kind, name, *rest, **options):
         if kind is PODS:
             raise ClusterConflictError("modified")
@@ -222,7 +224,8 @@ def test_somebody_else_never_stops(live, cluster):
     cluster.patch = patch
     result = live("release")
     assert result.exit_code == 1
-    assert "somebody else keeps writing it" in result.stderr
+    golden(result.stderr)
+    assert "somebody else" in result.stderr
 
 
 def test_pods_gated_while_we_worked(live, cluster):

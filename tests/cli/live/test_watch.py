@@ -35,23 +35,19 @@ def modified(*looks):
     return [("MODIFIED", look) for look in looks]
 
 
-def test_a_line_for_each_change():
-    assert change_lines(None, RUNNING) == [
-        "team-a/taxi-x7k2p: Running, 1/3 steps ended, planned to take 22m55s, 10s less than first"
-        " planned"
-    ]
+def test_a_line_for_each_change(golden):
+    (first,) = change_lines(None, RUNNING)
     assert change_lines(RUNNING, RUNNING) == []
-    assert change_lines(RUNNING, PREDICTING) == [
-        "train: succeeded on nitos-cloud-node, ended 2s late",
-        "predict: running on nitlab-edge-node, planned on home-edge-node, started 2s late, until"
-        " about 22m55s",
-    ]
-    assert change_lines(PREDICTING, ENDED)[-1] == (
-        "Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned"
-    )
+    train, predict = change_lines(RUNNING, PREDICTING)
+    *_, last = change_lines(PREDICTING, ENDED)
+    golden([first, train, predict, last])
+    assert first.startswith("team-a/taxi-x7k2p: Running")
+    assert train.startswith("train: succeeded")
+    assert predict.startswith("predict: running")
+    assert last.startswith("Succeeded, 3/3")
 
 
-def test_replans_alarms_and_waiting():
+def test_replans_alarms_and_waiting(golden):
     states = [["succeeded", 0, 10.4, 43.1], ["waiting", -1, -1, -1, ["node", 60, -1, "0/3 nodes"]]]
     after = placement(
         spec={"revision": 3, "makespan": "30m"},
@@ -61,39 +57,40 @@ def test_replans_alarms_and_waiting():
             "conditions": [condition("LatencySatisfied", reason="LatencyRuleUnsatisfied")],
         },
     )
-    assert change_lines(RUNNING, after) == [
-        "replanned (revision 3): planned to take 30m, 6m55s more than first planned",
-        "not LatencySatisfied (LatencyRuleUnsatisfied): 3/4 GPU are taken",
-        "train: waits for room on a node since 2m: 0/3 nodes",
-    ]
+    replan, alarm, waiting = change_lines(RUNNING, after)
+    golden([replan, alarm, waiting])
+    assert "revision 3" in replan
+    assert "LatencyRuleUnsatisfied" in alarm
+    assert waiting.startswith("train: waits")
     # Told once.
     assert change_lines(after, after) == []
 
 
-def test_a_replan_tells_no_step_again_before_its_status_follows():
+def test_a_replan_tells_no_step_again_before_its_status_follows(golden):
     replanned = placement(spec={"revision": 3, "makespan": "23m5s"})
     seen = run_view(RUNNING)
     between = with_states_seen(seen, run_view(replanned))
-    assert list(changes(seen, between, NOW)) == [
-        "replanned (revision 3): planned to take 23m5s, as first planned"
-    ]
+    (replan,) = changes(seen, between, NOW)
+    assert "revision 3" in replan
     states = [*replanned["status"]["steps"][:1], ["succeeded", 0, 49, 1251], ["pending"]]
     followed = placement(
         spec=replanned["spec"], status={"revision": 3, "progress": "2/3", "steps": states}
     )
     after = with_states_seen(between, run_view(followed))
-    assert list(changes(between, after, NOW)) == [
-        "train: succeeded on nitos-cloud-node, ended 2s late"
-    ]
+    (train,) = changes(between, after, NOW)
+    assert train.startswith("train: succeeded")
+    golden([replan, train])
 
 
-def test_the_whole_command_over_a_replan(live, cluster):
+def test_the_whole_command_over_a_replan(live, cluster, golden):
     spec = {"revision": 3, "makespan": "24m"}
     replanned = placement(spec=spec)
     followed = placement(spec=spec, status={"revision": 3})
     ended = placement(spec=spec, status={"revision": 3, "phase": "Succeeded"})
     cluster.streams = [modified(replanned, followed, ended)]
-    lines = live("watch", "taxi-x7k2p").stdout.splitlines()
+    stdout = live("watch", "taxi-x7k2p").stdout
+    golden(stdout)
+    lines = stdout.splitlines()
     assert len(lines) == 3
     assert "replanned (revision 3)" in lines[1]
     assert not any("unknown" in line or "train" in line for line in lines)
@@ -144,15 +141,18 @@ def test_nodes_of_steps_that_have_ended_are_none(live, cluster):
     assert replans(live, cluster, stuck(3, 12, steps=[["fetch", 1], *rows[1:]])) == []
 
 
-def test_an_end_that_is_known_no_more_is_news():
+def test_an_end_that_is_known_no_more_is_news(golden):
     unknown = placement(spec={"revision": 3})
     del unknown["spec"]["makespan"]
-    assert change_lines(RUNNING, unknown)[0] == "replanned (revision 3): no planned end"
+    replan = change_lines(RUNNING, unknown)[0]
+    golden(replan)
+    assert "revision 3" in replan
 
 
-def test_what_cannot_be_read_any_more_is_told():
+def test_what_cannot_be_read_any_more_is_told(golden):
     (line,) = change_lines(RUNNING, placement(spec={"nodes": 5}))
-    assert line.startswith("cannot be read any more: PipelinePlacement 'taxi-x7k2p': spec.nodes")
+    golden(line)
+    assert "spec.nodes" in line
 
 
 @pytest.fixture
@@ -219,15 +219,16 @@ def test_refusals_are_borne_for_a_while(cluster):
     assert len(pauses) == MAX_REFUSALS
 
 
-def test_the_whole_command(live, cluster):
+def test_the_whole_command(live, cluster, golden):
     cluster.streams = [modified(PREDICTING, ENDED)]
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 0
     assert result.stderr == ""
+    golden(result.stdout)
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("10:03:00 team-a/taxi-x7k2p: Running, 1/3 steps ended")
-    assert lines[1] == "10:03:00 train: succeeded on nitos-cloud-node, ended 2s late"
-    assert lines[-1].endswith("Succeeded, 3/3 steps ended, took 22m, 1m5s less than first planned")
+    assert lines[0].startswith("10:03:00 team-a/taxi-x7k2p: Running")
+    assert lines[1].startswith("10:03:00 train: succeeded")
+    assert "Succeeded, 3/3" in lines[-1]
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Refused"])
@@ -236,31 +237,37 @@ def test_a_run_that_fails(live, cluster, phase):
     assert live("watch", "taxi-x7k2p").exit_code == 1
 
 
-def test_a_run_that_has_ended(live, cluster):
+def test_a_run_that_has_ended(live, cluster, golden):
     cluster.put(PLACEMENTS, placement(status={"phase": "Succeeded", "makespan": "20m"}))
     result = live("watch", "taxi-x7k2p")
     assert result.exit_code == 0
-    assert "Succeeded, 1/3 steps ended, took 20m" in result.stdout
+    golden(result.stdout)
+    assert "Succeeded" in result.stdout
+    assert "20m" in result.stdout
 
 
-def test_a_run_that_is_deleted(live, cluster):
+def test_a_run_that_is_deleted(live, cluster, golden):
     cluster.streams = [[("DELETED", RUNNING)]]
     result = live("watch", "taxi-x7k2p")
-    assert (result.exit_code, result.stderr) == (1, "The run has been deleted.\n")
+    assert result.exit_code == 1
+    golden(result.stderr)
+    assert "deleted" in result.stderr
 
 
-def test_a_run_that_has_no_plan_yet(live, cluster):
+def test_a_run_that_has_no_plan_yet(live, cluster, golden):
     cluster.put(WORKFLOWS, workflow("new"))
     cluster.streams = [[("ADDED", placement("new", status={"phase": "Succeeded"}))]]
     result = live("watch", "new")
     assert result.exit_code == 0
-    assert "The run has no plan yet; waiting for one." in result.stderr
+    golden(result.stderr)
+    assert "no plan yet" in result.stderr
 
 
-def test_a_timeout(live, cluster):
+def test_a_timeout(live, cluster, golden):
     result = live("watch", "taxi-x7k2p", "--timeout", "200ms")
     assert result.exit_code == 5
-    assert "Timed out; the run has not ended." in result.stderr
+    golden(result.stderr)
+    assert "Timed out" in result.stderr
 
 
 def test_no_such_run(live):
