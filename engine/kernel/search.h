@@ -1,7 +1,7 @@
 /* The memetic search: walkers that improve by guided moves and exchange parts by crossover.
  *
- * Slot 0 of the population is the best plan so far. Each other slot may stray a little from the best,
- * the later ones further (record-to-record travel, Dueck 1993), which keeps the population diverse. A
+ * Slot 0 of the population is the best plan so far. Each other slot may be a little worse than the best,
+ * the later ones more (record-to-record travel, Dueck 1993), which keeps the population diverse. A
  * child is always rewritten as the plan that its simulated schedule shows: nodes, and starts as order. */
 #ifndef KFP_PLACEMENT_SEARCH_H
 #define KFP_PLACEMENT_SEARCH_H
@@ -11,13 +11,13 @@
 #include "random.h"
 
 typedef struct {
-    double crossover_rate; /* share of children that mix two parents */
-    double elite_share;    /* share of children of the best plan */
-    double critical_share; /* share of moves on the chain that decides the completion time */
-    double greedy_share;   /* share of children decoded by list scheduling (ordered dispatch) */
-    double backfill_share; /* share of children decoded by backfilling (ordered dispatch) */
-    double stray;          /* how far, relative to the best, the last slot may stray */
-    double most_moves;     /* moves per child, at most */
+    double crossover_rate;  /* share of children that mix two parents */
+    double elite_share;     /* share of children of the best plan */
+    double critical_share;  /* share of moves on the chain that decides the completion time */
+    double greedy_share;    /* share of children decoded by list scheduling (ordered dispatch) */
+    double backfill_share;  /* share of children decoded by backfilling (ordered dispatch) */
+    double deviation_limit; /* how far from the best, relatively, the last slot may be */
+    double most_moves;      /* moves per child, at most */
 } SearchParameters;
 
 typedef struct {
@@ -186,11 +186,11 @@ static int child_policy(Search *search) {
 }
 
 /* Whether a slot takes a child that is not better than what it has. */
-static int may_stray(const Search *search, int64_t slot, const double *terms) {
+static int is_within_limit(const Search *search, int64_t slot, const double *terms) {
     const double *best = search->population->terms;
     if (slot == 0 || terms[0] > best[0] || terms[1] > best[1] + 1e-9) return 0;
     double share = (double)slot / (double)search->population->size;
-    return terms[2] <= best[2] + search->parameters->stray * share * share * fabs(best[2]);
+    return terms[2] <= best[2] + search->parameters->deviation_limit * share * share * fabs(best[2]);
 }
 
 /* One child; returns 1 if it is the best so far. */
@@ -215,7 +215,7 @@ static int try_child(Search *search) {
         play_child(search, ORDERED, terms);
         against_best = compare_terms(terms, population->terms);
     }
-    if (compare_terms(terms, population->terms + slot * TERMS) <= 0 || may_stray(search, slot, terms))
+    if (compare_terms(terms, population->terms + slot * TERMS) <= 0 || is_within_limit(search, slot, terms))
         store(search, slot, terms);
     if (against_best < 0 && slot != 0) store(search, 0, terms);
     return against_best < 0;

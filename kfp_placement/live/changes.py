@@ -145,7 +145,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> str:
     parts = [shown(step.state, 20)]
     if step.node is not None:
         parts[0] += f" on {name_text(step.node)}"
-    if step.is_elsewhere:
+    if step.is_deviating:
         parts.append(f"planned on {name_text(step.planned_node)}")
     if step.state == StepState.RUNNING or step.state in ENDED_STATES:
         parts.append(drift_text(step))

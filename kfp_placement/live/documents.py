@@ -122,7 +122,7 @@ def _step(run: RunView, step: StepView, now: datetime) -> Document:
             {"node": each.node, "lossSeconds": each.loss_seconds, "latencyMs": each.latency_ms}
             for each in step.alternatives
         ],
-        "elsewhere": "; ".join(step.why_elsewhere) or None,
+        "elsewhere": "; ".join(step.why_deviating) or None,
         "waiting": None if step.waiting is None else _waiting(run, step, now),
         "pod": None
         if pod is None

@@ -125,7 +125,7 @@ def _why(run: RunView, step: StepView, now: datetime) -> str:
 
 def where(step: StepView) -> str:
     """Where a step is, or is to go; `planned -> actual` where these differ."""
-    if step.is_elsewhere:
+    if step.is_deviating:
         return f"{name_text(step.planned_node)} -> {name_text(step.node)}"
     return name_text(step.node or step.planned_node)
 
@@ -184,8 +184,8 @@ def _waits(run: RunView, step: StepView, now: datetime) -> str:
 
 def _off(step: StepView) -> list[str]:
     """Why it is not where it should be, or is where a limit may not be kept."""
-    if step.why_elsewhere or not step.is_elsewhere:
-        return [*step.why_elsewhere]
+    if step.why_deviating or not step.is_deviating:
+        return [*step.why_deviating]
     return [f"planned on {step.planned_node}, runs on {step.node}; no event says why"]
 
 

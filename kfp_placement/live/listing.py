@@ -87,9 +87,9 @@ def notes(run: RunView) -> str:
     remarks = [alarm_text(each) for each in run.alarms]
     if run.failed:
         remarks.append(_failure(run))
-    elsewhere = sum(step.is_elsewhere for step in run.steps)
-    if elsewhere:
-        remarks.append(f"{values.counted(elsewhere, 'step')} not on the planned node")
+    deviating = sum(step.is_deviating for step in run.steps)
+    if deviating:
+        remarks.append(f"{values.counted(deviating, 'step')} not on the planned node")
     remarks += [sentence(problem) for problem in run.problems[:1]]
     return "; ".join(remarks)
 

@@ -36,7 +36,7 @@ class PodView:
         phase: as Kubernetes says.
         gates: scheduling gates, ours and others'.
         message: what keeps it from running, in Kubernetes' words; "" = nothing is said.
-        elsewhere: why it is not on its planned node, from the event; "" = nothing is said.
+        deviation: why it is not on its planned node, from the event; "" = nothing is said.
         created_at: as Kubernetes writes it.
         scheduler: that places it.
         mark: the scheduler that its step asks for; "" = none.
@@ -51,7 +51,7 @@ class PodView:
     phase: str
     gates: tuple[str, ...] = ()
     message: str = ""
-    elsewhere: str = ""
+    deviation: str = ""
     created_at: str = ""
     scheduler: str = ""
     mark: str = ""
@@ -107,7 +107,7 @@ def _view(raw: Mapping[str, Any], deviations: Mapping[str, str]) -> PodView:
         phase=_text(status, "phase") or "Pending",
         gates=gates_of(raw),
         message=_message(status),
-        elsewhere=deviations.get(_text(metadata, "uid"), ""),
+        deviation=deviations.get(_text(metadata, "uid"), ""),
         created_at=_text(metadata, "creationTimestamp"),
         scheduler=_text(spec, "schedulerName") or KUBERNETES_SCHEDULER,
         mark=_text(labels, SCHEDULER_LABEL),

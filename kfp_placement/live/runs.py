@@ -81,14 +81,14 @@ class StepView:
     unkept_limit: str = ""
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_deviating(self) -> bool:
         """Its pod is on another node than the plan in force wants."""
         return self.node is not None and self.planned_node not in (None, self.node)
 
     @property
-    def why_elsewhere(self) -> tuple[str, ...]:
+    def why_deviating(self) -> tuple[str, ...]:
         """What the event says of that, and what to say of a limit; empty = nothing is known."""
-        deviation = self.pod.elsewhere if self.is_elsewhere and self.pod is not None else ""
+        deviation = self.pod.deviation if self.is_deviating and self.pod is not None else ""
         is_planned_here = self.planned_node is not None and self.planned_node == self.node
         is_kept = is_planned_here and not self.latency.is_beyond
         return tuple(filter(None, (deviation, "" if is_kept else self.unkept_limit)))

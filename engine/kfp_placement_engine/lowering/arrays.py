@@ -78,7 +78,7 @@ def _pods(parts: Parts) -> _Arrays:
     return {
         "requests": classes.requests[classes.of_activity],
         "scored_requests": scored[classes.of_activity],
-        "virtual": _no_pod(parts) | parts.genes.unplaceable | running.elsewhere,
+        "virtual": _no_pod(parts) | parts.genes.unplaceable | running.on_unknown_node,
         "class_of": classes.of_activity,
         "release_seconds": np.where(running.running, 0.0, release[run_of]),
         "run": run_of,

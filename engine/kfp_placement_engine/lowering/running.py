@@ -25,7 +25,7 @@ class Running:
     fixed_node: Integers
 
     @property
-    def elsewhere(self) -> Booleans:
+    def on_unknown_node(self) -> Booleans:
         """[A] runs on a node that the cluster does not have: takes time but no room."""
         return np.asarray(self.running & (self.fixed_node < 0))
 

@@ -95,7 +95,7 @@ class SearchParameters(ctypes.Structure):
             "critical_share",
             "greedy_share",
             "backfill_share",
-            "stray",
+            "deviation_limit",
             "most_moves",
         )
     ]

@@ -37,7 +37,7 @@ _LEAST = {
     "islands": 1,
     "migration_interval": 1,
     "most_moves": 1,
-    "deviation": 0,
+    "deviation_limit": 0,
     "exact_below": 0,
     "generations": 0,
 }
@@ -66,7 +66,7 @@ class GeneticParams:
         critical_share: share of mutations on the chain that decides the completion time.
         greedy_share, backfill_share: shares of children decoded by list scheduling and by
             backfilling; the others keep the plan's order strictly (`ordered` dispatch only).
-        deviation: how far from the best, relatively, the last individual may be.
+        deviation_limit: how far from the best, relatively, the last individual may be.
         most_moves: mutations per child, at most.
         exact_below: try all plans instead when there are at most so many; 0 = never.
         generations, mutation_rate: of the paper's algorithm only.
@@ -81,7 +81,7 @@ class GeneticParams:
     critical_share: float = 0.6
     greedy_share: float = 0.1
     backfill_share: float = 0.15
-    deviation: float = 0.02
+    deviation_limit: float = 0.02
     most_moves: int = 4
     exact_below: int = 20_000
     generations: int = 1_000
@@ -121,7 +121,7 @@ class GeneticParams:
             critical_share=self.critical_share,
             greedy_share=self.greedy_share,
             backfill_share=self.backfill_share,
-            stray=self.deviation,
+            deviation_limit=self.deviation_limit,
             most_moves=self.most_moves,
         )
 

@@ -141,7 +141,7 @@ class Player:
             waiting=sum(waits) / max(1, len(waits)),
             latencies_ms=tuple(self._latencies(pod for pod, _ in executors)),
             executors=len(executors),
-            off_plan=sum(_is_elsewhere(pod, run) for pod, run in executors if run.plans),
+            off_plan=sum(_is_deviating(pod, run) for pod, run in executors if run.plans),
             rejected=tuple(_rejection(pod) for pod in seen if pod.was_rejected),
             failed_runs=sum(run.phase != "Succeeded" for run in runs),
         )
@@ -177,5 +177,5 @@ def _planned(runs: list[SeenRun]) -> float | None:
     return max(known, default=None)
 
 
-def _is_elsewhere(pod: SeenPod, run: SeenRun) -> bool:
+def _is_deviating(pod: SeenPod, run: SeenRun) -> bool:
     return run.planned_node(pod.step(), pod.bound_version) != pod.node

@@ -62,7 +62,7 @@ class EndedRun:
         return [pod for pod in self.pods if is_marked(pod)]
 
     @property
-    def elsewhere(self) -> list[JsonObject]:
+    def deviating(self) -> list[JsonObject]:
         """Marked pods that are on no node that was planned for them."""
         return [
             pod

@@ -54,10 +54,10 @@ def runs(way: str, control_plane_programs: None, argo_program: ArgoProgram | Non
 def summary(runs: Runs) -> str:
     """The figures in one line."""
     pods = [pod for run in runs.values() for pod in run.marked]
-    elsewhere = [pod for run in runs.values() for pod in run.elsewhere]
+    deviating = [pod for run in runs.values() for pod in run.deviating]
     errors = [abs(planned_share(run) - 1) for run in runs.values()]
     return (
-        f"{len(runs)} runs, {len(pods)} marked pods, {len(elsewhere)} elsewhere,"
+        f"{len(runs)} runs, {len(pods)} marked pods, {len(deviating)} elsewhere,"
         f" median error of the first makespan {statistics.median(errors):.0%}"
     )
 
@@ -99,7 +99,7 @@ def test_marked_pods_are_where_they_are_planned_or_an_event_says_why_not(runs: R
                 pod["spec"]["nodeName"],
                 run.planned[pod["metadata"]["uid"]],
             )
-            for pod in run.elsewhere
+            for pod in run.deviating
             if pod["metadata"]["name"] not in run.explained
         }
         assert unexplained == {}, name
