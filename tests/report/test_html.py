@@ -45,6 +45,12 @@ PLANS = {
 }
 
 
+def lines_of(source, *fragments):
+    """The texts of a page; with fragments, those that hold one."""
+    lines = [text.strip() for text in parse_page(source).text if text.strip()]
+    return [line for line in lines if not fragments or any(each in line for each in fragments)]
+
+
 @pytest.mark.parametrize("make", [plan_html, notebook_html])
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_nothing_active_nothing_from_outside(plan, make):
@@ -75,19 +81,20 @@ def test_the_policy_allows_styles_alone():
     }
 
 
-def test_all_parts_are_there():
-    page = parse_page(plan_html(taxi_plan()))
-    text = " ".join(page.text)
+def test_all_parts_are_there(golden):
+    source = plan_html(taxi_plan())
+    golden(lines_of(source))
+    text = " ".join(lines_of(source))
     headings = ("Time line", "Graph", "Comparison", "Steps", "Warnings", "Assumed")
     assert all(heading in text for heading in headings)
     for words in (
         "31m5s",
         "15.6% shorter",
-        "41.97 ms, 32.17 ms beyond the rule",
-        "lowest round trip to HOME-EDGE of 3 nodes with room: 9.8 ms, next 41.97 ms",
-        "2 of 7 steps carry no mark",
-        "duration 60 s for 2 of 7 steps",
-        "no plan ends before 30m2s (lower bound)",
+        "41.97 ms, 32.17 ms",
+        "HOME-EDGE",
+        "2 of 7 steps",
+        "60 s",
+        "30m2s",
         "--seed 0 --generations 120",
         "dispatch ready",
         "Evaluate (guessed)",
@@ -96,44 +103,53 @@ def test_all_parts_are_there():
 
 
 @pytest.mark.parametrize("make", [plan_html, notebook_html])
-def test_a_run_that_does_not_end_gets_no_good_news(make):
-    text = " ".join(parse_page(make(stuck_plan())).text)
+def test_a_run_that_does_not_end_gets_no_good_news(make, golden):
+    source = make(stuck_plan())
+    golden(lines_of(source, "does not end", "no node", "never starts"))
+    text = " ".join(parse_page(source).text)
     assert "does not end" in text
-    assert "while a step fits no node" in text
     assert not re.search(r"%|reached|from submission to end|shorter|10h40m", text)
-    assert text.count("The run does not end while 1 step fits no node; all times are") == 1
+    assert text.count("all times are") == 1
     # In the titles of the graph's boxes and in the step table.
-    assert text.count("after crunch-2, which fits no node") == 2 + 2
+    assert text.count("after crunch-2, which") == 2 + 2
     assert text.count("never starts") == 2
 
 
-def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():
+def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so(golden):
     heft = {"heft": taxi_plan().baselines["heft"]}
-    text = " ".join(parse_page(plan_html(replace(taxi_plan(), baselines=heft))).text)
-    assert "2.4% longer than heft (30m21s), which breaks a latency rule" in text
-    assert "2.4% longer but heft breaks a latency rule" in text
-    assert "Beyond the rule: round trip above the best node's plus max(0.5 ms, 5%)." in text
+    lines = lines_of(
+        plan_html(replace(taxi_plan(), baselines=heft)), "heft", "2.4% longer", "Beyond the rule"
+    )
+    golden(lines)
+    text = " ".join(lines)
+    assert text.count("2.4% longer") == 2
+    assert text.count("breaks a latency rule") == 2
+    assert "max(0.5 ms, 5%)" in text
 
 
-def test_what_a_policy_set_is_told():
+def test_what_a_policy_set_is_told(golden):
     plan = replace(
         taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
     )
-    text = " ".join(parse_page(plan_html(plan)).text)
-    assert "From the cluster's policy objective: packing" in text
-    assert "best node's plus max(2 ms, 10%)." in text
+    lines = lines_of(plan_html(plan), "policy", "objective", "Beyond the rule")
+    golden(lines)
+    text = " ".join(lines)
+    assert "policy objective: packing" in text
+    assert "max(2 ms, 10%)" in text
 
 
-def test_near_is_said_only_of_steps_with_a_rule():
+def test_near_is_said_only_of_steps_with_a_rule(golden):
     steps = [
         a_step("predict", type="Predict", location="BERLIN", latency_ms=9.8),
         a_step("transform", type="Transform", location="ROME", type_guessed=True),
     ]
-    text = " ".join(parse_page(plan_html(a_plan(*steps))).text)
+    source = plan_html(a_plan(*steps))
+    golden(lines_of(source, "BERLIN", "ROME"))
+    text = " ".join(parse_page(source).text)
     assert "near BERLIN" in text
     assert "near ROME" not in text
     assert text.count("ROME") == 1
-    assert "Location ROME changes nothing for 1 step, whose type follows no latency rule." in text
+    assert "ROME changes nothing" in text
 
 
 def test_the_notebook_shows_the_same_parts():
@@ -253,32 +269,40 @@ def test_rows_are_capped_with_a_summary():
     assert len(rows) < 201 + 10
 
 
-def test_large_plans_are_summed_up():
+def test_large_plans_are_summed_up(golden):
     source = plan_html(random_plan(2_000, 100))
-    assert "2,000 steps are too many to draw one by one." in source
-    assert "The 80 nodes with most work of 100 that carry pods of the run." in source
-    assert "levels, at most" in source
+    lines = lines_of(source, "2,000 steps", "nodes with most", "levels, at most")
+    golden(lines)
+    text = " ".join(lines)
+    assert "2,000 steps are too many" in text
+    assert "80 nodes with most" in text
+    assert "levels, at most" in text
 
 
-def test_iterations_share_a_box_in_a_large_graph():
+def test_iterations_share_a_box_in_a_large_graph(golden):
     steps = [
         a_step(f"loop[{index}].work", task="loop[*].work", node=f"node-{index % 2}")
         for index in range(400)
     ]
     source = plan_html(a_plan(*steps, cluster_nodes=("node-0", "node-1")))
-    assert "400 steps on 2 nodes" in source
-    assert "Of 400 steps, those of one task share a box." in source
+    lines = lines_of(source, "400 steps")
+    golden(lines)
+    text = " ".join(lines)
+    assert "400 steps on 2 nodes" in text
+    assert "share a box" in text
 
 
 def test_same_plan_same_page():
     assert plan_html(taxi_plan()) == plan_html(taxi_plan())
 
 
-def test_only_nodes_that_are_not_drawn_are_said_not_to_be():
+def test_only_nodes_that_are_not_drawn_are_said_not_to_be(golden):
     """A node with a driver pod alone is drawn; one without any pod is not."""
     driver = PlannedDriver("train", "drivers", 0.0, 5.0)
     plan = a_plan(a_step(node="steps"), drivers=(driver,), cluster_nodes=("steps", "drivers"))
     assert "not shown" not in plan_html(plan)
-    assert "1 node without pods of the run not shown." in plan_html(
-        replace(plan, cluster_nodes=("steps", "drivers", "idle"))
+    lines = lines_of(
+        plan_html(replace(plan, cluster_nodes=("steps", "drivers", "idle"))), "not shown"
     )
+    assert len(lines) == 1
+    golden(lines)

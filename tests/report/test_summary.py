@@ -44,15 +44,13 @@ def test_bound_verdicts(bound, words):
     assert summary.bound_verdict(a_plan(lower_bound=Bound(bound, "area"))) == words
 
 
-def test_assumptions_are_never_hidden():
+def test_assumptions_are_never_hidden(golden):
     assumed = a_step("a", duration_source=DurationSource.ASSUMED, assumed=True, conditional=True)
-    assert summary.assumption_lines(a_plan(a_step(), assumed)) == [
-        "run time of 1 step of 2",
-        "1 step of loops whose width is known only at run time",
-        "conditions of 1 step hold (worst case)",
-    ]
-    assumed_plan = a_plan(assumed, assumptions=("duration 60 s for 1 of 1 steps",))
-    assert summary.assumption_lines(assumed_plan)[0] == "duration 60 s for 1 of 1 steps"
+    lines = summary.assumption_lines(a_plan(a_step(), assumed))
+    golden(lines)
+    assert len(lines) == 3
+    assumed_plan = a_plan(assumed, assumptions=("a duration of 60 s",))
+    assert summary.assumption_lines(assumed_plan)[0] == "a duration of 60 s"
     assert summary.assumption_lines(a_plan()) == []
 
 
@@ -118,19 +116,20 @@ def test_figures_that_do_not_exist():
     assert values.duration(None) == values.duration(math.inf) == values.NONE
 
 
-def test_a_mean_shows_its_range():
+def test_a_mean_shows_its_range(golden):
     """Unless it prints as one figure, or the run does not end."""
     tied = Figures(0, 0.0, 0.0, 90.0, 60.0, 120.0, 24)
-    assert summary.spread(tied) == "1m to 2m over 24 tie-breaks"
+    golden(summary.spread(tied))
+    assert "24 tie-breaks" in summary.spread(tied)
     assert summary.spread(replace(tied, slowest_seconds=60.001)) == ""
     assert summary.spread(replace(tied, unplaced=1)) == ""
     assert summary.spread(Figures(0, 0.0, 0.0, 90.0)) == ""
     rows = summary.schedules(a_plan(baselines={"kube-default": tied}))
-    assert [row.spread for row in rows] == ["", "1m to 2m over 24 tie-breaks"]
+    assert [row.spread for row in rows] == ["", summary.spread(tied)]
     assert rows[1].verdict == "33.3% shorter"
 
 
-def test_a_shorter_baseline_that_moves_volumes_says_so():
+def test_a_shorter_baseline_that_moves_volumes_says_so(golden):
     """Unless the plan does as well, or is not longer."""
     moving = Figures(0, 0.0, 0.0, 50.0, moves_volumes=True)
 
@@ -140,9 +139,10 @@ def test_a_shorter_baseline_that_moves_volumes_says_so():
         plan = a_plan(figures=mine, baselines={"kube-default": figures})
         return summary.schedules(plan)[1].caveat
 
-    assert caveat(moving) == "but kube-default moves a volume between nodes"
-    assert caveat(replace(moving, latency_excess_ms=5.0)) == (
-        "but kube-default breaks a latency rule and moves a volume between nodes"
-    )
+    both = replace(moving, latency_excess_ms=5.0)
+    golden(caveat(moving), "moves volumes")
+    golden(caveat(both), "breaks a rule too")
+    assert ["latency rule" in caveat(figures) for figures in (moving, both)] == [False, True]
+    assert all("moves a volume" in caveat(figures) for figures in (moving, both))
     assert caveat(replace(moving, makespan_seconds=70.0)) == ""
     assert caveat(moving, replace(moving, makespan_seconds=60.0)) == ""

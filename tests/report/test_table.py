@@ -32,42 +32,28 @@ def test_a_tiny_run_names_no_generations(dispatch, words):
     assert head.endswith(f", seed 0, {words} in 2s")
 
 
-def test_the_whole_table():
+def test_the_whole_table(golden):
     plan = a_plan(
         a_step("fetch"),
         unplaced_step("huge"),
         baselines={"kube-default": Figures(2, 0.0, 0.0, 75.0)},
         assumptions=("duration 60 s for 2 of 2 steps",),
     )
-    assert plan_table(plan) == (
-        "made-up (kfp-package): 2 steps on 1 node (cluster.yaml)\n"
-        "dispatch ready, objective completion, lower bound critical-path, seed 0,"
-        " 120 generations in 2s\n"
-        "assumed: duration 60 s for 2 of 2 steps\n"
-        "\n"
-        "SCHEDULE           MAKESPAN   THE PLAN IS     UNPLACED\n"
-        "this plan      does not end                          1\n"
-        "kube-default   does not end   places 1 more          2\n"
-        "lower bound             50s   -\n"
-        "The run does not end while 1 step fits no node; all times are what they would be if it"
-        " ran elsewhere for its run time on the reference node.\n"
-        "\n"
-        "STEP    NODE      START   END   RUN\n"
-        "fetch   node-0       0s    1m    1m\n"
-        "huge    no node       -     -    1m\n"
-        "why each step goes there: -o wide\n"
-        "\n"
-        "Unschedulable (1 step):\n"
-        "  huge: no node has 512 CPU\n"
-    )
+    text = plan_table(plan)
+    golden(text)
+    parts = text.split("\n\n")
+    assert [len(part.splitlines()) for part in parts] == [3, 5, 4, 2]
+    assert [row.split()[0] for row in parts[2].splitlines()[:3]] == ["STEP", "fetch", "huge"]
+    assert "huge: no node has 512 CPU" in parts[3]
 
 
-def test_wide_shows_the_reason_of_every_step():
+def test_wide_shows_the_reason_of_every_step(golden):
     plan = taxi_plan()
     text = plan_table(plan, TableStyle(wide=True))
     for step in plan.steps:
         (line,) = [line for line in text.splitlines() if line.startswith(f"{step.name} ")]
         assert line.endswith(step.reason)
+    golden(text)
     assert "Evaluate (guessed)" in text
     assert "cpu=500m memory=1Gi" in text
     assert plan.steps[0].reason not in plan_table(plan)
@@ -88,68 +74,77 @@ def test_requests_go_before_anything_is_cut():
     assert plan.steps[0].name in text
 
 
-def test_locations_that_change_nothing_are_one_line():
+def test_locations_that_change_nothing_are_one_line(golden):
     steps = [a_step(f"s{n}", type="Fetch", location="ROME") for n in range(3)]
     text = plan_table(a_plan(*steps), TableStyle(wide=True))
+    golden(text)
     assert text.count("ROME") == 1
-    assert "location ROME changes nothing for 3 steps, whose types follow no latency rule" in text
+    assert "changes nothing for 3 steps" in text
 
 
-def test_the_table_of_a_run_that_ends():
+def test_the_table_of_a_run_that_ends(golden):
     plan = a_plan(a_step(), baselines={"kube-default": Figures(0, 0.0, 0.0, 75.0)})
-    assert plan_table(plan).split("\n\n")[1] == (
-        "SCHEDULE       MAKESPAN   THE PLAN IS     UNPLACED\n"
-        "this plan            1m                          0\n"
-        "kube-default      1m15s   20.0% shorter          0\n"
-        "lower bound         50s   20.0% above"
-    )
+    table = plan_table(plan).split("\n\n")[1]
+    golden(table)
+    _, *rows = table.splitlines()
+    assert [re.split(" {2,}", row) for row in rows] == [
+        ["this plan", "1m", "0"],
+        ["kube-default", "1m15s", "20.0% shorter", "0"],
+        ["lower bound", "50s", "20.0% above"],
+    ]
 
 
-def test_a_run_that_does_not_end_gets_no_good_news():
+def test_a_run_that_does_not_end_gets_no_good_news(golden):
     plan = stuck_plan()
     text = plan_table(plan)
+    golden(text)
     assert "%" not in text
     assert "reached" not in text
-    assert text.count("The run does not end while 1 step fits no node") == 1
+    assert text.count("The run does not end") == 1
     lines = {line.split()[0]: line for line in text.split("\n\n")[2].splitlines()[1:]}
     for late in ("merge", "report"):
-        assert lines[late].endswith("after crunch-2, which fits no node")
+        assert "after crunch-2" in lines[late]
     assert "after crunch-2" not in lines["crunch-1"] + lines["crunch-2"]
 
 
-def test_reasons_beside_the_usual_columns():
+def test_reasons_beside_the_usual_columns(golden):
     plan = taxi_plan()
     text = plan_table(plan, TableStyle(reasons=True, columns=100))
     assert "REASON" in text
     assert "REQUESTS" not in text
-    words = " ".join(text.split())
-    assert "lowest round trip to HOME-EDGE" in words
+    golden(text)
+    assert "HOME-EDGE" in text
     assert max(map(len, text.split("\n\n")[2].splitlines())) <= 100
 
 
-def test_latency_beyond_a_rule_stands_beside_the_makespan():
+def test_latency_beyond_a_rule_stands_beside_the_makespan(golden):
     text = plan_table(taxi_plan())
+    golden(text)
     assert "41.97 ms (+32.17 ms)" in text
-    assert "beyond rule: round trip above the best node's plus max(0.5 ms, 5%)\n" in text
+    assert "beyond rule" in text
+    assert "max(0.5 ms, 5%)" in text
     assert "beyond rule" not in plan_table(a_plan())
 
 
-def test_what_a_policy_set_is_told():
+def test_what_a_policy_set_is_told(golden):
     plan = replace(
         taxi_plan(), policy=("objective: packing",), latency_tolerance=LatencyTolerance(2.0, 0.1)
     )
     text = plan_table(plan)
+    golden(text)
     assert "policy: objective: packing\n" in text
-    assert "beyond rule: round trip above the best node's plus max(2 ms, 10%)\n" in text
+    assert "max(2 ms, 10%)\n" in text
 
 
-def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so():
+def test_a_baseline_that_is_shorter_for_breaking_a_rule_says_so(golden):
     text = plan_table(taxi_plan())
     assert "15.6% shorter   " in text
-    assert "2.4% longer, but heft breaks a latency rule   " in text
+    golden(text, "wide enough")
+    assert "2.4% longer, but heft " in text
     narrow = plan_table(taxi_plan(), TableStyle(columns=80)).split("\n\n")[1]
     assert "2.4% longer *" in narrow
-    assert "\n* 2.4% longer, but heft breaks a latency rule\n" in narrow
+    golden(narrow, "narrow")
+    assert "\n* 2.4% longer, but heft " in narrow
     assert max(map(len, narrow.splitlines())) <= 80
 
 

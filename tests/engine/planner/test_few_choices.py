@@ -1,5 +1,7 @@
 """Large runs whose steps have no choice: one volume for all, one node that fits, none that does."""
 
+import re
+
 import pytest
 
 from kfp_placement_engine import MaxRuntime, PlanOptions, plan_run, solve
@@ -43,17 +45,14 @@ def test_few_plans_of_a_run_that_takes_long_to_play_are_searched_within_the_budg
     assert not solve(problem, MaxRuntime(0.0)).exact
 
 
-def test_every_sharer_is_told_with_whom_it_shares():
+def test_every_sharer_is_told_with_whom_it_shares(golden):
     plan = plan_run(sharing_run(4), a_cluster(*nodes(2)), PlanOptions(budget_seconds=0.01))
-    assert [step.reason for step in plan.steps] == [
-        "shares volume workspace with s1 and 2 more",
-        "shares volume workspace with s0 and 2 more",
-        "shares volume workspace with s0 and 2 more",
-        "shares volume workspace with s0 and 2 more",
-    ]
+    golden(step.reason for step in plan.steps)
+    others = [re.findall(r"\bs\d and 2 more", step.reason) for step in plan.steps]
+    assert others == [["s1 and 2 more"], *[["s0 and 2 more"]] * 3]
 
 
-def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all():
+def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all(golden):
     """a and b share one volume, b and c another: all on one node."""
     claims = (RunClaim("x", ("ReadWriteOnce",)), RunClaim("y", ("ReadWriteOnce",)))
     steps = (
@@ -62,34 +61,31 @@ def test_a_volume_of_some_is_named_where_nothing_is_shared_by_all():
         a_step("c", claims=("y",)),
     )
     plan = plan_run(a_run(*steps, claims=claims), a_cluster(*nodes(2)))
-    assert [step.reason for step in plan.steps] == [
-        "shares volume x with b",
-        "shares volume x with a and 1 more",
-        "shares volume y with b",
-    ]
+    golden(step.reason for step in plan.steps)
+    volumes = [re.findall(r"volume (\w)", step.reason) for step in plan.steps]
+    assert volumes == [["x"], ["x"], ["y"]]
 
 
-def test_the_only_node_for_many_steps():
+def test_the_only_node_for_many_steps(golden):
     """One plan alone, more steps than brute force could order."""
     steps = [a_step(f"s{n}", node_selector={"pool": "gpu"}) for n in range(MANY)]
     members = (a_node("gpu", labels={"pool": "gpu"}), *nodes(3))
     plan = plan_run(a_kfp_run(*steps), a_cluster(*members), PlanOptions(budget_seconds=0.01))
     assert {step.node for step in plan.steps} == {"gpu"}
-    assert {step.reason for step in plan.steps} == {
-        "the only node that can take it (3 nodes: node(s) didn't match node affinity/selector)"
-    }
+    (reason,) = {step.reason for step in plan.steps}
+    golden(reason)
+    assert "only node" in reason
 
 
-def test_many_steps_that_fit_nowhere_are_explained_soon():
+def test_many_steps_that_fit_nowhere_are_explained_soon(golden):
     """Each asks for another amount, so each has its own reason, and looks at every node for it."""
 
     def plan(size):
         steps = [a_step(f"s{n}", cpu=100 + n) for n in range(size)]
         plan = plan_run(a_run(*steps), a_cluster(*nodes(size)), PlanOptions(budget_seconds=0.01))
-        assert plan.step("s7").reason == (
-            f"none of {size} nodes can take it "
-            f"({size} nodes: not enough cpu (asks 107, at most 4 free))"
-        )
+        golden(plan.step("s7").reason, f"of {size} nodes")
+        assert f"{size} nodes: " in plan.step("s7").reason
+        assert " 107, " in plan.step("s7").reason
 
     few, many = (cpu_seconds(plan, size) for size in (100, 400))
     # The square of the size is 16 times as much, its cube 64 times.

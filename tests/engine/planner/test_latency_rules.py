@@ -120,7 +120,7 @@ def test_a_node_of_unknown_latency_ranks_last():
     assert found[1] == UNKNOWN_EXCESS_MS > found[2] > 0
 
 
-def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step():
+def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(golden):
     """`n1` is unknown and quick, `n2` is far and slow."""
     members = (a_node("n1", speed=9.0), a_node("n2", cpu=1, speed=0.5))
     cluster = a_cluster(*members, latencies={PLACE: {"n2": 400.0}})
@@ -129,7 +129,8 @@ def test_an_unknown_node_is_taken_only_when_the_known_ones_cannot_take_the_step(
     plan = plan_run(a_run(predicting(cpu=2)), cluster)
     assert plan.step("predict").node == "n1"
     assert plan.step("predict").latency_ms is None
-    assert plan.step("predict").reason == f"no node with room states a latency to {PLACE}"
+    golden(plan.step("predict").reason)
+    assert PLACE in plan.step("predict").reason
 
 
 @pytest.mark.parametrize("kind", ["predict", "Predict", "PREDICTING", "prediction", "Inference"])
@@ -165,14 +166,15 @@ def test_the_types_of_the_policy_are_ruled():
     assert plan.step("predict").latency_ms == 1.0
 
 
-def test_a_plan_shows_the_locations_of_the_types_in_force():
+def test_a_plan_shows_the_locations_of_the_types_in_force(golden):
     """Also where nobody states a round trip; of other types it says that nothing follows."""
     run = a_run(predicting(type="Scoring"), predicting("usual"))
     cluster = a_cluster(*nodes(2), latencies={"CLOUD": {"n1": 1.0}})
     plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
     assert summary.location(plan.step("predict")) == PLACE
     assert summary.location(plan.step("usual")) == ""
-    assert "changes nothing for 1 step," in summary.unused_locations(plan)
+    golden(summary.unused_locations(plan))
+    assert "1 step," in summary.unused_locations(plan)
 
 
 def test_locations_are_found_whatever_their_case():
@@ -224,17 +226,15 @@ def test_a_hard_limit_is_never_broken():
         assert plan.step("predict").finish_seconds == pytest.approx(400)
 
 
-def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason():
+def test_a_hard_limit_that_no_node_keeps_is_unschedulable_with_the_reason(golden):
     """Nodes of unknown latency may not take it either."""
     cluster = a_cluster(*nodes(3), latencies={PLACE: {"n1": 25.0, "n2": 90.0}})
     plan = plan_run(a_run(predicting(max_latency_ms=20.0), a_step("other")), cluster)
-    assert plan.unschedulable == (
-        (
-            "predict",
-            "none of 3 nodes can take it (2 nodes: round trip to HOME-EDGE beyond 20 ms, "
-            "1 node: round trip to HOME-EDGE unknown)",
-        ),
-    )
+    ((name, reason),) = plan.unschedulable
+    golden(reason)
+    assert name == "predict"
+    assert "2 nodes: " in reason
+    assert "1 node: " in reason
     assert plan.figures.unplaced == 1
     assert plan.step("other").node is not None
 
@@ -297,19 +297,20 @@ def test_a_limit_without_a_location_is_told():
     assert plan.step("predict").node == "n1"
 
 
-def test_an_unknown_location_switches_a_hard_limit_off_too():
+def test_an_unknown_location_switches_a_hard_limit_off_too(golden):
     """Better a plan and a warning than none."""
     plan = plan_run(a_run(predicting(max_latency_ms=5.0)), a_cluster())
     assert codes(plan) == ["unknown-location"]
-    message = plan.notices[0].message
-    assert message.endswith("so its latency rule and its limit of 5 ms are off; known: none")
+    golden(plan.notices[0].message)
+    assert "limit of 5 ms" in plan.notices[0].message
     assert plan.unschedulable == ()
 
 
-def test_a_mistyped_location_is_told_which_one_may_be_meant():
+def test_a_mistyped_location_is_told_which_one_may_be_meant(golden):
     cluster = a_cluster(latencies={"HOME-EDGE": {"n1": 1.0}, "CLOUD": {"n1": 1.0}})
     plan = plan_run(a_run(predicting(location="Hom-Edge")), cluster)
-    assert plan.notices[0].message.endswith("is off; did you mean 'HOME-EDGE'?")
+    golden(plan.notices[0].message)
+    assert "'HOME-EDGE'" in plan.notices[0].message
 
 
 def test_limits_and_shared_volumes_meet_on_one_node():
@@ -326,7 +327,7 @@ def test_limits_and_shared_volumes_meet_on_one_node():
     assert {step.node for step in plan.steps} == {"near"}
 
 
-def test_a_busy_near_node_is_named_under_ready_dispatch():
+def test_a_busy_near_node_is_named_under_ready_dispatch(golden):
     """Where the step went and why not there."""
     run = a_run(predicting("first", seconds=50), predicting("second", seconds=50))
     cluster = a_cluster(
@@ -335,12 +336,10 @@ def test_a_busy_near_node_is_named_under_ready_dispatch():
     plan = plan_run(run, cluster, PlanOptions(dispatch="ready"))
     assert sorted(step.node or "" for step in plan.steps) == ["far", "near"]
     reasons = {step.node: step.reason for step in plan.steps}
-    assert reasons["near"] == (
-        "lowest round trip to HOME-EDGE of 2 nodes with room: 9.8 ms, next 42.5 ms"
-    )
-    assert reasons["far"] == (
-        "42.5 ms to HOME-EDGE: near (9.8 ms) had no room when the step was ready"
-    )
+    golden(reasons["near"], "near")
+    golden(reasons["far"], "far")
+    assert "9.8 ms, next 42.5 ms" in reasons["near"]
+    assert "near (9.8 ms)" in reasons["far"]
     assert plan.figures.latency_excess_ms == pytest.approx(42.55 - 10.3)
     assert plan.figures.latency_ms == pytest.approx(42.55 + 9.8)
     plan = plan_run(run, cluster, PlanOptions(dispatch="ordered"))
@@ -360,16 +359,15 @@ def test_the_first_plan_knows_the_rule():
         assert plan.step("predict").node == "near"
 
 
-def test_a_latency_within_the_band_is_said_to_be():
+def test_a_latency_within_the_band_is_said_to_be(golden):
     """Not the lowest, but as good."""
     members = (a_node("n1"), a_node("n2", speed=4.0))
     cluster = a_cluster(*members, latencies={PLACE: {"n1": 10.0, "n2": 10.4}})
     step = plan_run(a_run(predicting()), cluster).step("predict")
     assert step.node == "n2"
-    assert step.reason == (
-        "round trip within the tolerance of the lowest to HOME-EDGE of 2 nodes with room: "
-        "10.4 ms, next 10 ms"
-    )
+    golden(step.reason)
+    assert "tolerance" in step.reason
+    assert "10.4 ms, next 10 ms" in step.reason
 
 
 def test_unruled_steps_have_no_latency_of_their_own():
@@ -388,7 +386,7 @@ def test_unruled_steps_have_no_latency_of_their_own():
     ],
 )
 @pytest.mark.parametrize("dispatch", ["ready", "ordered"])
-def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch):
+def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch, golden):
     """Predict runs near its users, training in the cloud, as the thesis verified."""
     run = read_run_file(TAXI / "pipeline.yaml")
     steps = tuple(
@@ -404,4 +402,5 @@ def test_the_taxi_pipeline_on_the_thesis_cluster(location, node, dispatch):
     assert plan.step("train").node == "nitos-cloud-node"
     assert plan.step("predict").latency_ms == cluster.latencies[location][node]
     assert plan.figures.latency_excess_ms == 0
-    assert plan.step("predict").reason.startswith(f"lowest round trip to {location} of 3 nodes")
+    golden(plan.step("predict").reason)
+    assert location in plan.step("predict").reason
