@@ -48,26 +48,27 @@ def test_messages_stay_one_line_and_cannot_steer_a_terminal(plan, monkeypatch):
 
 
 @pytest.mark.parametrize("where", ["before", "after"])
-def test_what_should_not_happen_says_so_and_how_to_see_more(run, plan, monkeypatch, where):
+def test_what_should_not_happen_says_so_and_how_to_see_more(run, plan, monkeypatch, where, golden):
     from tests.cli.conftest import CLUSTER, RUN
 
     failing(monkeypatch, ValueError("odd\x1b[31m"))
     result = plan()
     assert result.exit_code == 1
-    assert result.stderr == (
-        "Error: this should not have happened: ValueError: odd\\x1b[31m"
-        " (run again with --debug for details)\n"
-    )
+    golden(result.stderr, "in a line")
+    assert "ValueError: odd\\x1b[31m" in result.stderr
+    assert "--debug" in result.stderr
     arguments = ["plan", RUN, "-c", CLUSTER]
     result = run("--debug", *arguments) if where == "before" else run(*arguments, "--debug")
     assert result.exit_code == 1
     assert "Traceback (most recent call last)" in result.stderr
-    assert result.stderr.splitlines()[-1].startswith("Error: this should not have happened")
+    golden(result.stderr.splitlines()[-1], "after the traceback")
 
 
-def test_no_memory(plan, monkeypatch):
+def test_no_memory(plan, monkeypatch, golden):
     failing(monkeypatch, MemoryError())
-    assert plan().stderr == "Error: not enough memory for this input\n"
+    result = plan()
+    golden(result.stderr)
+    assert "memory" in result.stderr
 
 
 @pytest.mark.parametrize(

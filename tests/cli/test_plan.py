@@ -24,10 +24,11 @@ def test_exit_codes_are_a_contract():
     }
 
 
-def test_a_table_on_stdout_and_nothing_else(plan, planner):
+def test_a_table_on_stdout_and_nothing_else(plan, planner, golden):
     result = plan()
     assert result.exit_code == 0
-    assert result.stdout.startswith("taxi (kfp-package): 7 steps on 3 nodes")
+    golden(result.stdout)
+    assert result.stdout.startswith("taxi ")
     assert result.stderr == ""
     assert planner.graph.name == "taxi"
     assert planner.cluster.nodes[0].name == "nitos-cloud-node"
@@ -80,20 +81,22 @@ def test_options_of_the_run(plan, planner, tmp_path):
     assert [name for name, step in steps.items() if step.assumed_cached] == ["fetch-2"]
 
 
-def test_the_namespace_of_the_run(plan, planner):
+def test_the_namespace_of_the_run(plan, planner, golden):
     plan()
     assert planner.graph.namespace == ""
     assert plan("--namespace", "team-a").exit_code == 0
     assert planner.graph.namespace == "team-a"
     result = plan("--namespace", "Team_A")
     assert result.exit_code == 2
-    assert "'Team_A' cannot be the name of a namespace" in result.stderr
+    golden(result.stderr)
+    assert "'Team_A'" in result.stderr
 
 
-def test_an_unknown_loop_is_a_usage_error(plan, planner):
+def test_an_unknown_loop_is_a_usage_error(plan, planner, golden):
     result = plan("--loop-width", "for-loop-1=5")
     assert result.exit_code == 2
-    assert "no loop of this run is called 'for-loop-1'; it has no loops" in result.stderr
+    golden(result.stderr)
+    assert "'for-loop-1'" in result.stderr
 
 
 def test_every_baseline_of_the_engine_can_be_compared():
@@ -151,20 +154,24 @@ def test_a_format_asked_for_wins_over_the_ending(plan, planner, tmp_path):
 
 
 @pytest.mark.parametrize("chosen", ["table", "wide", "json", "yaml", "html"])
-def test_unschedulable_is_printed_and_exit_code_4(plan, planner, chosen):
+def test_unschedulable_is_printed_and_exit_code_4(plan, planner, chosen, golden):
     planner.plan = a_plan(a_step(), unplaced_step("huge\x1b[31m"))
     result = plan("-o", chosen)
     assert result.exit_code == ExitCode.UNSCHEDULABLE
-    assert result.stderr == "1 step of 2 fits no node: huge\\x1b[31m\n"
+    golden(result.stderr)
+    assert "1 step of 2 " in result.stderr
+    assert "huge\\x1b[31m" in result.stderr
     assert "no node has 512 CPU" in result.stdout
 
 
-def test_unschedulable_is_written_too(plan, planner, tmp_path):
+def test_unschedulable_is_written_too(plan, planner, tmp_path, golden):
     planner.plan = a_plan(*(unplaced_step(f"huge-{index}") for index in range(9)))
     result = plan("--output", "p.json")
     assert result.exit_code == 4
     assert len(json.loads((tmp_path / "p.json").read_text("utf-8"))["unschedulable"]) == 9
-    assert "9 steps of 9 fit no node: huge-0, huge-1, huge-2, huge-3, huge-4, ..." in result.stderr
+    golden(result.stderr)
+    assert "9 steps of 9 " in result.stderr
+    assert "huge-4, ..." in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -223,12 +230,12 @@ def test_files_that_are_not_there(run, planner):
     assert (result.exit_code, result.stderr) == (3, "Error: no.yaml: no such file\n")
 
 
-def test_a_run_given_as_cluster_is_called_one(run, planner):
+def test_a_run_given_as_cluster_is_called_one(run, planner, golden):
     result = run("plan", RUN, "-c", RUN)
     assert result.exit_code == 1
-    assert "describes a run (a KFP pipeline package), not a cluster; give it as RUN" in (
-        result.stderr
-    )
+    golden(result.stderr.replace(RUN, "FILE"))
+    assert "(a KFP pipeline package)" in result.stderr
+    assert "give it as RUN" in result.stderr
 
 
 @pytest.mark.parametrize("which", ["run", "cluster"])

@@ -247,7 +247,7 @@ def test_other_parameters_are_left_alone(line):
     assert report.of("parameter-name") == ()
 
 
-def test_outputs_without_a_size_that_somebody_reads_are_named():
+def test_outputs_without_a_size_that_somebody_reads_are_named(golden):
     """What has a size, comes from outside or is read by nobody is not."""
     steps = (
         a_step("fetch", output_bytes={"sized": 5}),
@@ -256,25 +256,29 @@ def test_outputs_without_a_size_that_somebody_reads_are_named():
     )
     (finding,) = check_run(a_graph(*steps))
     assert (str(finding.level), finding.code, finding.steps) == ("note", "no-sizes", ("fetch",))
-    assert "1 output has no size but is read (fetch.table)" in finding.message
+    golden(finding.message)
+    assert "(fetch.table)" in finding.message
 
 
-def test_findings_on_several_steps_name_some_and_hold_all():
+def test_findings_on_several_steps_name_some_and_hold_all(golden):
     steps = [a_step(f"s{n}", requests={}) for n in range(7)]
     (finding,) = check_run(a_graph(*steps))
     assert (finding.code, len(finding.steps)) == ("no-requests", 7)
-    assert "7 steps request nothing (s0, s1, s2, s3, s4, ...)" in finding.message
+    golden(finding.message)
+    assert "7 steps" in finding.message
+    assert "s4, ...)" in finding.message
 
 
 @pytest.mark.parametrize(("limit", "level"), [(20.0, "error"), (None, "warning")])
-def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level):
+def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level, golden):
     """The step would run anywhere; without a limit only its rule is off."""
     step = a_step(type="Predict", location="HOM-EDGE", max_latency_ms=limit, duration_seconds=1)
     node = Node("n1", {"cpu": 4000, "memory": 2**34, "pods": 110})
     cluster = Cluster((node,), latencies={"HOME-EDGE": {"n1": 1.0}})
     (finding,) = check_run(a_graph(step), cluster=cluster).of("unknown-location")
     assert (str(finding.level), finding.step) == (level, "work")
-    assert "did you mean 'HOME-EDGE'?" in finding.message
+    golden(finding.message)
+    assert "'HOME-EDGE'" in finding.message
 
 
 def on_cluster(*steps, **spec):
@@ -296,25 +300,21 @@ def test_the_policy_s_types_follow_their_location():
     assert codes(on_cluster(scoring, **rules)) == []
 
 
-def test_a_type_that_the_policy_does_not_name_follows_no_location():
+def test_a_type_that_the_policy_does_not_name_follows_no_location(golden):
     predict = a_step(type="Predict", location="HOME", duration_seconds=1)
     (finding,) = on_cluster(predict, latencyRules={"stepTypes": ["Scoring", "Show"]})
     assert finding.code == "location-unused"
-    assert finding.message == (
-        "location HOME changes nothing: no step with a location has a type that follows it"
-        " (scoring, show); say type='scoring'"
-    )
+    golden(finding.message)
+    assert "(scoring, show)" in finding.message
 
 
-def test_an_empty_list_of_types_switches_the_rule_off():
+def test_an_empty_list_of_types_switches_the_rule_off(golden):
     predict = a_step(type="Predict", location="HOME", duration_seconds=1, type_guessed=True)
     guess, unused = sorted(on_cluster(predict, latencyRules={"stepTypes": []}).findings, key=str)
     assert (guess.level, guess.code) == (Level.NOTE, "guessed-type")
     assert (unused.level, unused.code) == (Level.WARNING, "location-unused")
-    assert unused.message == (
-        "location HOME changes nothing: the cluster's PlacementPolicy names no type that follows it"
-        " (latencyRules.stepTypes); max_latency='20ms' sets a limit for any type"
-    )
+    golden(unused.message)
+    assert "latencyRules.stepTypes" in unused.message
     limited = a_step(type="Predict", location="HOME", duration_seconds=1, max_latency_ms=20.0)
     assert codes(on_cluster(limited, latencyRules={"stepTypes": []})) == []
 

@@ -178,47 +178,50 @@ def test_arguments_are_typed_by_the_pipeline():
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "part"),
+    ("options", "error"),
     [
-        ({"budgte": 1}, UnknownOptionError, "preview: there is no option 'budgte'; did you mean"),
-        ({"budget": "soon"}, RunError, "'soon' is no duration"),
-        ({"dispatch": "fast"}, RunError, "dispatch 'fast'; choose one of"),
-        ({"objective": "fun"}, RunError, "objective 'fun'; choose one of"),
-        ({"compare": ["best"]}, RunError, "baseline 'best'; choose from"),
-        ({"loop_widths": {"for-loop-1": -1}}, RunError, "loop width for-loop-1 = -1"),
-        ({"durations": {"wrok": 1}}, UnknownStepError, "did you mean 'work'"),
-        ({"assume_cached": ["wrok"]}, UnknownStepError, "did you mean 'work'"),
-        ({"arguments": {"cont": 1}}, RunError, "cont"),
-        ({"arguments": [1]}, MarkValueError, r"arguments = \[1\]; it must be a mapping"),
-        ({"durations": "train"}, MarkValueError, "durations = 'train'; it must be a mapping"),
-        ({"loop_widths": 3}, MarkValueError, "loop_widths = 3; it must be a mapping"),
-        ({"compare": None}, MarkValueError, "compare = None; it must be a list of names"),
-        ({"compare": [1]}, MarkValueError, r"compare = \[1\]; it must be a list of names"),
-        ({"seed": -1}, MarkValueError, "seed = -1; it must be a whole number"),
-        ({"seed": "1"}, MarkValueError, "seed = '1'; it must be a whole number"),
-        ({"generations": 1.5}, MarkValueError, "generations = 1.5; it must be a whole number"),
-        ({"kube_version": "new"}, MarkValueError, "it must be a Kubernetes version such as '1.36'"),
-        ({"kube_version": "1.2"}, MarkValueError, r"kube_version = '1.2'; .* 1\.25 to 1\.99"),
-        ({"kube_version": (1,)}, MarkValueError, "it must be a Kubernetes version such as '1.36'"),
-        ({"assumptions": 3}, MarkValueError, r"it must be .*Assumptions\(...\)"),
+        ({"budgte": 1}, UnknownOptionError),
+        ({"budget": "soon"}, RunError),
+        ({"dispatch": "fast"}, RunError),
+        ({"objective": "fun"}, RunError),
+        ({"compare": ["best"]}, RunError),
+        ({"loop_widths": {"for-loop-1": -1}}, RunError),
+        ({"durations": {"wrok": 1}}, UnknownStepError),
+        ({"assume_cached": ["wrok"]}, UnknownStepError),
+        ({"arguments": {"cont": 1}}, RunError),
+        ({"arguments": [1]}, MarkValueError),
+        ({"durations": "train"}, MarkValueError),
+        ({"loop_widths": 3}, MarkValueError),
+        ({"compare": None}, MarkValueError),
+        ({"compare": [1]}, MarkValueError),
+        ({"seed": -1}, MarkValueError),
+        ({"seed": "1"}, MarkValueError),
+        ({"generations": 1.5}, MarkValueError),
+        ({"kube_version": "new"}, MarkValueError),
+        ({"kube_version": "1.2"}, MarkValueError),
+        ({"kube_version": (1,)}, MarkValueError),
+        ({"assumptions": 3}, MarkValueError),
     ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )
-def test_wrong_options_are_clear_errors(options, error, part):
-    with pytest.raises(error, match=part):
+def test_wrong_options_are_clear_errors(options, error, golden):
+    with pytest.raises(error) as raised:
         preview(one_step(place), CLUSTER, **options)
+    golden(str(raised.value))
 
 
-def test_repr_is_one_line():
+def test_repr_is_one_line(golden):
     text = repr(Preview(taxi_plan()))
-    assert re.fullmatch(r"<Preview taxi: 7 steps on 3 nodes, ends after .*>", text)
+    golden(text, "taxi")
+    assert re.fullmatch(r"<Preview taxi: 7 steps .*>", text)
     assert "see .explain(step)" in text
-    assert "heft 30m21s (breaks a latency rule)" in text
+    assert "heft 30m21s" in text
     stuck = Preview(stuck_plan())
-    assert repr(stuck) == (
-        "<Preview made-up: 4 steps on 1 node, does not end, kube-default does not end,"
-        " 1 unschedulable; see .explain(step)>"
-    )
-    assert stuck.explain("report").endswith("; but it comes after crunch-2, which fits no node")
+    golden(repr(stuck), "stuck")
+    assert "does not end" in repr(stuck)
+    assert "1 unschedulable" in repr(stuck)
+    golden(stuck.explain("report"), "a step of the stuck one")
+    assert "crunch-2" in stuck.explain("report")
 
 
 def test_steps_and_plan_are_there_to_read():
@@ -235,15 +238,18 @@ def test_a_run_that_does_not_end_takes_for_ever():
     assert Preview(stuck_plan()).makespan == math.inf
 
 
-def test_explain_says_why_in_a_sentence():
+def test_explain_says_why_in_a_sentence(golden):
     made = Preview(a_plan(a_step(), unplaced_step()))
-    assert made.explain("train") == "train goes to node-0, 0s to 1m: ends first there"
-    assert made.explain("huge") == "huge goes nowhere: no node has 512 CPU"
-    with pytest.raises(UnknownStepError, match="there is no step 'trian'; did you mean 'train'"):
+    golden(made.explain("train"), "placed")
+    golden(made.explain("huge"), "unplaced")
+    assert "node-0, 0s to 1m: ends first there" in made.explain("train")
+    assert made.explain("huge").endswith(": no node has 512 CPU")
+    with pytest.raises(UnknownStepError, match="'train'") as raised:
         made.explain("trian")
+    golden(str(raised.value), "unknown")
 
 
-def test_a_step_that_is_not_there_is_looked_for_in_groups():
+def test_a_step_that_is_not_there_is_looked_for_in_groups(golden):
     names = ("exit-handler-1.average", "for-loop-1[0].work", "for-loop-1[1].work")
     tasks = ("exit-handler-1.average", "for-loop-1[*].work", "for-loop-1[*].work")
     steps = [a_step(name, task=task) for name, task in zip(names, tasks, strict=True)]
@@ -257,7 +263,8 @@ def test_a_step_that_is_not_there_is_looked_for_in_groups():
             ask("zzzz")
     with pytest.raises(KeyError) as raised:
         made.steps["averag"]
-    assert str(raised.value).startswith("run: there is no step 'averag'; did you mean")
+    golden(str(raised.value))
+    assert str(raised.value).startswith("run: ")
 
 
 def test_the_author_s_name_is_enough():

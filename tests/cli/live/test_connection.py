@@ -43,16 +43,18 @@ def nothing_around(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("nothing_around")
-def test_no_kubeconfig(run, monkeypatch):
+def test_no_kubeconfig(run, monkeypatch, golden):
     result = run("list")
     assert result.exit_code == 3
-    assert result.stderr == (
-        "Error: no kubeconfig: there is no ~/.kube/config; give --kubeconfig FILE, or set"
-        " KUBECONFIG\n"
-    )
+    golden(result.stderr, "none")
+    assert "~/.kube/config" in result.stderr
     monkeypatch.setenv("KUBECONFIG", "gone.yaml:gone-too.yaml")
-    assert "there is no gone.yaml:gone-too.yaml" in run("list").stderr
-    assert "gone.yaml: no such kubeconfig file" in run("list", "--kubeconfig", "gone.yaml").stderr
+    result = run("list")
+    golden(result.stderr, "named by the variable")
+    assert "gone.yaml:gone-too.yaml" in result.stderr
+    result = run("list", "--kubeconfig", "gone.yaml")
+    golden(result.stderr, "named by the option")
+    assert "gone.yaml: " in result.stderr
 
 
 def test_no_kubeconfig_is_said_before_anything_heavy_is_imported(tmp_path):
@@ -83,19 +85,22 @@ def test_a_live_cluster_needs_one_too(run, command):
     assert "no kubeconfig" in result.stderr
 
 
-def test_a_kubeconfig_without_a_live_cluster(run):
+def test_a_kubeconfig_without_a_live_cluster(run, golden):
     result = run("plan", "run.yaml", "--cluster", "c.yaml", "--context", "prod")
     assert result.exit_code == 2
-    assert "--context is for a live cluster: --cluster live" in result.stderr
+    golden(result.stderr)
+    assert "--context" in result.stderr
 
 
-def test_contexts(tmp_path, run):
+def test_contexts(tmp_path, run, golden):
     path = kubeconfig(tmp_path)
     assert LiveCluster.connect(path).namespace == "team-a"
     assert LiveCluster.connect(path, "test").namespace == "default"
     result = run("list", "--kubeconfig", path, "--context", "staging")
     assert result.exit_code == 3
-    assert "has no context 'staging'; it has prod, test" in result.stderr
+    golden(result.stderr.replace(str(path), "FILE"))
+    assert "'staging'" in result.stderr
+    assert "prod, test" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,12 @@ def test_what_the_plan_says(live, cluster, reason, bound, latency, fields):
     assert trip_of(step) == fields
 
 
-def test_what_the_pod_adds(live, cluster):
+def test_what_the_pod_adds(live, cluster, golden):
     with_predict(cluster, BEST)
     predict_pod(cluster)
     block, step = explained(live)
-    assert block["latency"] == ["9.8 ms to HOME-EDGE, limit 20 ms"]
+    golden(block["latency"])
+    assert "limit 20 ms" in block["latency"][0]
     assert trip_of(step) == ("HOME-EDGE", 9.8, 20)
 
 
@@ -94,36 +95,35 @@ def test_hints_that_cannot_be_read_limit_nothing(live, cluster, hints):
     assert trip_of(explained(live)[1]) == ("HOME-EDGE", 9.8, None)
 
 
-def test_a_limit_that_the_default_scheduler_did_not_keep(live, cluster):
+def test_a_limit_that_the_default_scheduler_did_not_keep(live, cluster, golden):
     with_predict(cluster, NOWHERE, planned=-1, bound=NITOS, others=OTHERS)
     predict_pod(cluster, node="nitos-cloud-node", scheduler="default-scheduler")
     block, step = explained(live)
-    deviation = (
-        "placed by default-scheduler, which knows no limits: that of 20 ms to HOME-EDGE is not kept"
-    )
-    assert block["elsewhere"] == [deviation]
-    assert block["why"][0].startswith("at the time of the plan: none of 3 nodes can take it")
+    (deviation,) = block["elsewhere"]
+    golden(deviation, "elsewhere")
+    golden(block["why"], "why")
+    assert "20 ms to HOME-EDGE" in deviation
+    assert "at the time" in block["why"][0]
     assert "why there" not in block
     assert step["elsewhere"] == deviation
     assert deviation in live("explain", "taxi-x7k2p").stdout
 
 
-def test_a_limit_of_which_nobody_knows_whether_it_is_kept(live, cluster):
+def test_a_limit_of_which_nobody_knows_whether_it_is_kept(live, cluster, golden):
     with_predict(cluster, NOWHERE, planned=-1, bound=NITOS, others=[])
     predict_pod(cluster, node="nitos-cloud-node", scheduler="default-scheduler")
     block, _ = explained(live)
-    assert block["elsewhere"][0].endswith("20 ms to HOME-EDGE may not be kept")
+    golden(block["elsewhere"])
+    assert "may not" in block["elsewhere"][0]
 
 
-def test_the_event_is_told_first(live, cluster):
+def test_the_event_is_told_first(live, cluster, golden):
     with_predict(cluster, BEST, bound=NITLAB)
     predict_pod(cluster, node="nitlab-edge-node", scheduler="default-scheduler")
     cluster.put(EVENTS, elsewhere_event("predict", "placement was paused"))
     _, step = explained(live)
-    assert step["elsewhere"] == (
-        "placement was paused; placed by default-scheduler, which knows no limits: that of 20 ms to"
-        " HOME-EDGE is not kept"
-    )
+    golden(step["elsewhere"])
+    assert step["elsewhere"].startswith("placement was paused; ")
 
 
 def required(key):

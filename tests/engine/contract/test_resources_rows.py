@@ -198,13 +198,13 @@ def test_an_empty_list_says_that_a_step_waits_for_nothing():
     assert read_state_row(["running", 0, 1, -1, []], NODES) == StateRow("running", 0, 1)
 
 
-def test_a_bad_row_spoils_no_other():
+def test_a_bad_row_spoils_no_other(golden):
     read = read_planned_rows([["a", 0], ["b", 99], ["c", 1], ["a", 2]], NODES)
     assert [row and row.name for row in read.rows] == ["a", None, "c", None]
-    assert read.problems == (
-        "steps[1]: node 99 is none of the 4 nodes of the plan",
-        "steps[3]: step 'a' has a row already",
-    )
+    golden(read.problems)
+    outside, again = read.problems
+    assert outside.startswith("steps[1]: node 99 ")
+    assert again.startswith("steps[3]: step 'a' ")
 
 
 @given(st.lists(json_values, max_size=8), st.lists(json_values, max_size=4))
@@ -224,10 +224,11 @@ def test_a_malformed_reason_refuses_its_row_without_reasons_too(reason):
     assert without.problems[0].startswith("steps[0]: ")
 
 
-def test_endless_problems_are_counted():
+def test_endless_problems_are_counted(golden):
     read = read_state_rows([7] * 100, NODES)
     assert len(read.problems) == MAX_PROBLEMS + 1
-    assert read.problems[-1] == "90 more rows cannot be read"
+    golden(read.problems[-1])
+    assert read.problems[-1].startswith("90 more ")
 
 
 def test_endless_rows_are_cut():

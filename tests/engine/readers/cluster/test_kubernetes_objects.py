@@ -166,16 +166,17 @@ def test_latency_labels_that_differ_in_case_are_one_location():
 
 
 @pytest.mark.parametrize("value", ["-5", "abc", ""])
-def test_a_bad_latency_label_of_a_location_is_noted(value):
+def test_a_bad_latency_label_of_a_location_is_noted(value, golden):
     """What no node and no Location makes a location may say what it likes."""
     bad = [node_object(name, labels={"home-edge": value, "disk": "ssd"}) for name in ("n2", "n3")]
     cluster = read(node_object("n1", labels={"HOME-EDGE": "9.8"}), *bad)
     assert cluster.latencies == {"HOME-EDGE": {"n1": 9.8}}
     (notice,) = cluster.notices
     assert notice.code == "bad-node-label"
+    golden(notice.message)
     assert notice.message.startswith("node n2, label home-edge: ")
     assert repr(value) in notice.message
-    assert notice.message.endswith("; not used, nor on 1 more node")
+    assert "1 more node" in notice.message
     assert read(*bad).notices == ()
 
 
@@ -198,16 +199,17 @@ def labelled_nodes(*names):
     ]
 
 
-def test_a_location_that_hides_labels_of_its_name_is_noted():
+def test_a_location_that_hides_labels_of_its_name_is_noted(golden):
     cluster = read(*labelled_nodes("n1", "n2", "n3"), location_object("home-edge", "n2"))
     assert cluster.latencies == {"home-edge": {"n2": 15}}
     (notice,) = cluster.notices
     assert notice.code == "hidden-node-label"
-    assert notice.message.startswith(
-        "Location home-edge says nothing of 2 nodes (n1, n3), so their labels HOME-EDGE are not"
-    )
-    one = read(*labelled_nodes("n1", "n2"), location_object("home-edge", "n2")).notices
-    assert "says nothing of node n1, so its label HOME-EDGE is not used" in one[0].message
+    golden(notice.message, "of two nodes")
+    assert "home-edge" in notice.message
+    assert "2 nodes (n1, n3)" in notice.message
+    (notice,) = read(*labelled_nodes("n1", "n2"), location_object("home-edge", "n2")).notices
+    golden(notice.message, "of one node")
+    assert "node n1," in notice.message
 
 
 @pytest.mark.parametrize("name", ["home-edge", "elsewhere"])
@@ -244,13 +246,15 @@ def test_a_pod_counts_once():
     assert cluster.nodes[0].used["pods"] == 2
 
 
-def test_pods_on_nodes_that_are_not_there():
+def test_pods_on_nodes_that_are_not_there(golden):
     cluster = read(node_object(), busy_pod("a", "gone"), busy_pod("b", "gone"))
     assert cluster.nodes[0].used == {}
     assert codes(cluster) == ["unknown-node"]
-    assert "2 pods are bound" in cluster.notices[0].message
+    golden(cluster.notices[0].message, "two pods")
+    assert "2 pods are" in cluster.notices[0].message
     cluster = read(node_object(), busy_pod("a", "gone"))
-    assert "1 pod is bound to nodes" in cluster.notices[0].message
+    golden(cluster.notices[0].message, "one pod")
+    assert "1 pod is" in cluster.notices[0].message
 
 
 def test_absurd_sums_stay_within_what_can_be_planned():
@@ -301,7 +305,7 @@ def test_claims_made_for_one_pod():
     assert claim.used_on == ("n1",)
 
 
-def test_malformed_objects_are_left_out_with_a_notice():
+def test_malformed_objects_are_left_out_with_a_notice(golden):
     """All but nodes: no plan is right without one of these."""
     cluster = read(
         node_object(),
@@ -312,18 +316,20 @@ def test_malformed_objects_are_left_out_with_a_notice():
     )
     assert cluster.nodes[0].used["pods"] == 1
     assert codes(cluster) == ["malformed-object"] * 3
-    assert "pod default/bad: containers: must be a list" in cluster.notices[0].message
+    golden(notice.message for notice in cluster.notices)
+    assert "pod default/bad: containers: " in cluster.notices[0].message
     assert cluster.claims == ()
 
 
-def test_many_notices_are_cut():
+def test_many_notices_are_cut(golden):
     pods = [busy_pod(f"p{index}", containers=3) for index in range(50)]
     cluster = read(node_object(), *pods)
     assert len(cluster.notices) == 21
-    assert cluster.notices[-1].message == "and 30 more of the same file"
+    golden(cluster.notices[-1].message)
+    assert "30 more" in cluster.notices[-1].message
 
 
-def test_other_kinds_and_versions_are_named_once():
+def test_other_kinds_and_versions_are_named_once(golden):
     cluster = read(
         node_object(),
         {"apiVersion": "v1", "kind": "Service"},
@@ -331,37 +337,44 @@ def test_other_kinds_and_versions_are_named_once():
         {"apiVersion": "metal.example/v1", "kind": "Node"},
     )
     (notice,) = cluster.notices
-    assert notice.message == "not used: 2 Service, 1 Node (metal.example/v1)"
+    golden(notice.message)
+    assert "2 Service, 1 Node (metal.example/v1)" in notice.message
 
 
 @pytest.mark.parametrize(
-    ("documents", "message"),
+    ("documents", "place"),
     [
-        ([busy_pod()], "dump: holds no Node of apiVersion v1 (only Pod); give what `kubectl get"),
-        ([a_list()], "dump: holds no Node of apiVersion v1; give"),
-        ([node_object() | {"apiVersion": "v2"}], "no Node of apiVersion v1 (only Node (v2))"),
-        ([node_object("a"), node_object("a")], "node a stands twice"),
-        ([{"metadata": {}}], "no Kubernetes object: it has no kind"),
-        (["text"], "dump: must be a mapping"),
-        ([a_list(3)], r"dump: items[0]: must be a mapping"),
-        ([a_list() | {"items": {}}], "dump: items: must be a list"),
-        ([node_object("")], "node: has no name"),
-        (
+        pytest.param([busy_pod()], "dump: ", id="only pods"),
+        pytest.param([a_list()], "dump: ", id="empty list"),
+        pytest.param([node_object() | {"apiVersion": "v2"}], "Node (v2)", id="other version"),
+        pytest.param([node_object("a"), node_object("a")], "node a", id="twice"),
+        pytest.param([{"metadata": {}}], "kind", id="no kind"),
+        pytest.param(["text"], "dump: ", id="no mapping"),
+        pytest.param([a_list(3)], "dump: items[0]: ", id="no object in a list"),
+        pytest.param([a_list() | {"items": {}}], "dump: items: ", id="no list"),
+        pytest.param([node_object("")], "node: ", id="no name"),
+        pytest.param(
             [node_object(allocatable={"memory": "-1"})],
-            "n1: status.allocatable: memory: '-1' is neg",
+            "n1: status.allocatable: memory: '-1'",
+            id="negative memory",
         ),
-        ([node_object(allocatable={"cpu": "8 cores"})], "cpu: '8 cores' is no quantity"),
-        ([node_object(allocatable={"memory": "1E30"})], "beyond what Kubernetes can hold"),
-        ([node_object(spec={"taints": [{"key": "a"}]})], "taint a=:; it needs a key and one of"),
-        ([node_object(images=[{"names": ["a:1"], "sizeBytes": -5}])], "sizeBytes: -5 is negative"),
-        ([node_object() | {"metadata": "n1"}], "node: metadata: must be a mapping"),
+        pytest.param([node_object(allocatable={"cpu": "8 cores"})], "cpu: '8 cores'", id="odd cpu"),
+        pytest.param([node_object(allocatable={"memory": "1E30"})], "memory: ", id="huge memory"),
+        pytest.param([node_object(spec={"taints": [{"key": "a"}]})], "taint a=:", id="bad taint"),
+        pytest.param(
+            [node_object(images=[{"names": ["a:1"], "sizeBytes": -5}])],
+            "sizeBytes: -5",
+            id="negative size",
+        ),
+        pytest.param([node_object() | {"metadata": "n1"}], "node: metadata: ", id="bad metadata"),
     ],
 )
-def test_what_cannot_be_a_cluster(documents, message):
+def test_what_cannot_be_a_cluster(documents, place, golden):
     """One error, which names the place and the value."""
     with pytest.raises(InputError) as raised:
         read(*documents)
-    assert message in str(raised.value)
+    golden(str(raised.value))
+    assert place in str(raised.value)
 
 
 def test_a_node_without_resources_is_noted():
