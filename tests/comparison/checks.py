@@ -1,10 +1,11 @@
-"""`check`, `cluster`, `demo`, and what help and completion say."""
+"""`check`, `cluster`, `demo`, latency-ruled types of a policy, and what help and completion say."""
 
 import shlex
 
 from tests.comparison.cases import CaseFolder
 from tests.comparison.command_line import run
-from tests.comparison.inputs import CLUSTERS, modules, runs
+from tests.comparison.inputs import CLUSTERS, OTHER_RULES, modules, runs
+from tests.comparison.plans import FORMATS, TAXI
 
 COMMANDS = ("plan", "check", "cluster", "list", "explain", "watch", "release", "demo")
 PROCESSES = ("plan", "extend", "release")
@@ -42,13 +43,19 @@ def collect_modules(cases: CaseFolder) -> None:
 
 
 def collect_others(cases: CaseFolder) -> None:
-    """`cluster` and `demo`."""
+    """`cluster`, `demo`, and runs on clusters whose policy has other types follow a location."""
     for name, file in CLUSTERS.items():
         _ask(cases, f"cluster/{name}", "cluster", file)
     for name, more in {"demo": [], "demo-seed": ["--seed", "3"]}.items():
         arguments = ["demo", *more, "--output", "taxi.html"]
         done = run("kfp-placement", arguments, files=["taxi.html"])
         cases.command(name, "kfp-placement", arguments, done)
+    for cluster, file in OTHER_RULES.items():
+        for name, path in {"taxi": TAXI, "scoring": "scoring.py:scoring"}.items():
+            _ask(cases, f"{name}.{cluster}.check", "check", path, "-c", file)
+            for wanted in (*FORMATS, "wide"):
+                arguments = ["plan", path, "-c", file, "--generations", "30", "-o", wanted]
+                _ask(cases, f"{name}.{cluster}.{wanted}", *arguments)
 
 
 def collect_help(cases: CaseFolder) -> None:

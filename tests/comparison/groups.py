@@ -32,7 +32,7 @@ GROUPS = {
     "check": Group("checks:collect_check", "`check` of all runs", shares=2),
     "modules": Group("checks:collect_modules", "`plan` of pipelines in Python"),
     "inputs": Group("plans:collect_inputs", "what `plan` and `check` refuse, and stdin"),
-    "others": Group("checks:collect_others", "`cluster`, `demo`"),
+    "others": Group("checks:collect_others", "`cluster`, `demo`, other ruled types"),
     "help": Group("checks:collect_help", "help, versions, completion"),
     "live": Group("live:collect_situations", "`list`, `explain` in many situations"),
     "played": Group("live:collect_played", "`list`, `explain`, `watch` of runs that tests played"),

@@ -11,6 +11,9 @@ HERE = Path(__file__).parent
 CLUSTERS = {name: f"clusters/{name}.yaml" for name in ("thesis", "uneven", "dump")}
 """The paper's nodes; nodes that differ in everything; what kubectl prints of a small cluster."""
 
+OTHER_RULES = {name: f"clusters/{name}.yaml" for name in ("scoring-dump", "no-rules-dump")}
+"""Clusters with a PlacementPolicy that names another type than the usual ones, or none."""
+
 LARGE_BYTES = 150_000
 """Instances from this size on are planned with few generations."""
 
@@ -91,6 +94,20 @@ _NODE = {
 _FILES: dict[str, str | bytes] = {
     "durations.yaml": "train: 1h\nfetch: 45\n",
     "bad/durations.yaml": "nosuch: 5m\n",
+    "scoring.py": """\
+from kfp import dsl
+from kfp_placement import placed, placed_pipeline
+
+@placed(type="Scoring", location="NITLAB-EDGE", duration="20m")
+@dsl.component(base_image="python:3.12")
+def score(rows: int) -> int:
+    return rows
+
+@dsl.pipeline(name="scoring")
+@placed_pipeline()
+def scoring(rows: int = 1):
+    score(rows=rows)
+""",
     "raising.py": "raise ValueError('of no use')\n",
     "pipelines.py": """\
 from kfp import dsl
