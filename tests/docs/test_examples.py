@@ -1,8 +1,13 @@
 """What tests work with is shown to readers as it stands; nothing is read out of a document."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from kfp_placement.cli.app import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOWN = [
@@ -13,7 +18,11 @@ SHOWN = [
     ("tests/deploy/data/without-prometheus.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-webhook.sh", "deploy/README.md", ""),
     ("tests/docs/data/cluster.yaml", "docs/reference/cluster-file.md", "yaml"),
+    ("tests/docs/data/demo.txt", "README.md", ""),
+    ("tests/docs/data/plan.txt", "docs/guides/reading-a-plan.md", ""),
 ]
+DATA = ROOT / "tests/docs/data"
+DEMO = ROOT / "kfp_placement/demo"
 
 
 @pytest.mark.parametrize(("example", "document", "language"), SHOWN)
@@ -26,3 +35,28 @@ def test_every_example_is_shown():
     folders = ("tests/deploy/data", "tests/docs/data")
     files = [path for folder in folders for path in (ROOT / folder).iterdir()]
     assert sorted(str(path.relative_to(ROOT)) for path in files) == [each for each, *_ in SHOWN]
+
+
+def printed_by(*arguments):
+    """The lines that a command prints; how long its search took is left open."""
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    return without_time(result.output)
+
+
+def without_time(text):
+    return re.sub(r"(every assignment tried in) .*", r"\1 ...", text).splitlines()
+
+
+def test_the_demo_prints_what_is_shown_of_it(tmp_path):
+    shown = without_time((DATA / "demo.txt").read_text("utf-8"))
+    printed = set(printed_by("demo", "--output", str(tmp_path / "plan.html")))
+    assert [line for line in shown if line and line not in printed] == []
+
+
+def test_a_plan_begins_as_it_is_shown(tmp_path, monkeypatch):
+    shutil.copy(DEMO / "taxi-home-edge.yaml", tmp_path / "pipeline.yaml")
+    shutil.copy(DEMO / "cluster.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shown = without_time((DATA / "plan.txt").read_text("utf-8"))
+    assert printed_by("plan", "pipeline.yaml", "--cluster", "cluster.yaml")[: len(shown)] == shown
