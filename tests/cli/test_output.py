@@ -72,17 +72,19 @@ def test_a_link_stays_a_link(plan, planner, old, tmp_path):
     assert old.read_text("utf-8").startswith("<!doctype html>")
 
 
-def test_no_folder_to_write_in(plan, planner):
+def test_no_folder_to_write_in(plan, planner, tmp_path, golden):
     result = plan("--output", "nowhere/plan.html")
     assert result.exit_code == 3
-    assert "nowhere/plan.html: there is no folder" in result.stderr
+    golden(result.stderr.replace(str(tmp_path), "FOLDER"))
+    assert "nowhere/plan.html: " in result.stderr
     assert not planner.calls
 
 
-def test_a_folder_instead_of_a_file(plan, planner, tmp_path):
+def test_a_folder_instead_of_a_file(plan, planner, tmp_path, golden):
     result = plan("--output", tmp_path)
     assert result.exit_code == 1
-    assert "is a folder; name a file to write" in result.stderr
+    golden(result.stderr.replace(str(tmp_path), "FOLDER"))
+    assert "is a folder" in result.stderr
 
 
 def test_a_folder_without_rights(plan, planner, tmp_path):

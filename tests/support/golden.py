@@ -8,6 +8,7 @@ import difflib
 import fcntl
 import functools
 import os
+import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ Texts = dict[str, dict[str, str]]
 
 HEADING = "# The texts that the tests of {module} expect; `make regenerate` writes them anew.\n"
 ROOT = Path(__file__).parents[2]
+# The checkout, and what pytest makes for tests.
+HERE_ALONE = (str(ROOT), f"{tempfile.gettempdir()}/pytest-of-")
 
 
 def recording() -> bool:
@@ -43,6 +46,8 @@ class Golden:
     def __call__(self, text: str | Iterable[str], part: str = "text") -> None:
         """The text, or the lines, must be what is kept for this test under the part's name."""
         actual = text if isinstance(text, str) else "\n".join(text)
+        if any(folder in actual for folder in HERE_ALONE):
+            pytest.fail(f"{part!r} of {self._test} names a folder of this machine:\n{actual}")
         if self._texts.setdefault(part, actual) != actual:
             pytest.fail(f"{self._test} has two texts {part!r}: each needs a name of its own")
         if recording():

@@ -81,6 +81,12 @@ def test_one_name_for_two_texts_fails(module):
         compared("five")
 
 
+@pytest.mark.parametrize("folder", texts.HERE_ALONE, ids=["checkout", "temporary"])
+def test_a_text_of_one_machine_fails(module, monkeypatch, folder):
+    with pytest.raises(pytest.fail.Exception, match="folder of this machine"):
+        record(monkeypatch, module, "test_b", {"text": f"wrote {folder}/plan.html"})
+
+
 def test_recording_replaces_the_texts_of_a_test_and_no_other(module, monkeypatch):
     record(monkeypatch, module, "test_a[x]", {"text": "five"})
     assert texts._expected(file_of(module)) == {

@@ -16,7 +16,6 @@ SET_AT = {
     "time": "2026-11-20T09:00:00Z",
     "fieldsV1": {"f:spec": {"f:paused": {}}},
 }
-TO_DEFAULT = "new pods go to the default scheduler"
 
 
 def a_policy(spec=None, status=None, **metadata):
@@ -25,51 +24,38 @@ def a_policy(spec=None, status=None, **metadata):
 
 
 CASES = {
-    "paused": (a_policy({"paused": True}), f"placement is paused: {TO_DEFAULT}"),
-    "paused since": (
-        a_policy({"paused": True}, managedFields=[{"fieldsV1": {}}, SET_AT]),
-        "placement is paused since 2026-11-20T09:00:00Z: ",
+    "paused": a_policy({"paused": True}),
+    "paused since": a_policy({"paused": True}, managedFields=[{"fieldsV1": {}}, SET_AT]),
+    "hostile since": a_policy({"paused": True}, managedFields=[7]),
+    "no scheduler": a_policy(status={"schedulerReady": False, "conditions": [STALE]}),
+    "never alive": a_policy(),
+    "gates without the feature": a_policy(
+        {"actuator": "gates"},
+        {"gatesReady": False, "schedulerReady": True, "conditions": [NO_PLANNER]},
     ),
-    "hostile since": (
-        a_policy({"paused": True}, managedFields=[7]),
-        f"placement is paused: {TO_DEFAULT}",
+    "no planner under the extender": a_policy(
+        status={"schedulerReady": True, "gatesReady": False, "conditions": [NO_PLANNER]}
     ),
-    "no scheduler": (
-        a_policy(status={"schedulerReady": False, "conditions": [STALE]}),
-        f"our scheduler is not alive, {TO_DEFAULT} since 2026-11-20T10:00:01Z (LeaseStale):"
-        " not renewed for 15 s",
-    ),
-    "never alive": (a_policy(), f"our scheduler is not alive, {TO_DEFAULT}: nobody has said"),
-    "gates without the feature": (
-        a_policy(
-            {"actuator": "gates"},
-            {"gatesReady": False, "schedulerReady": True, "conditions": [NO_PLANNER]},
-        ),
-        "no planner opens gates, new pods go to the default scheduler since 2026-11-20T10:00:01Z"
-        " (NoPlanner): features/gates not installed",
-    ),
-    "no planner under the extender": (
-        a_policy(status={"schedulerReady": True, "gatesReady": False, "conditions": [NO_PLANNER]}),
-        "no planner is alive, new runs get no plan since 2026-11-20T10:00:01Z (NoPlanner): ",
-    ),
-    "unreadable": (a_policy({"actuator": "magic"}), "the PlacementPolicy cannot be read: "),
+    "unreadable": a_policy({"actuator": "magic"}),
 }
 
 
 @pytest.mark.parametrize("command", [["list"], ["explain", "taxi-x7k2p"]], ids=lambda each: each[0])
-@pytest.mark.parametrize(("policy", "warning"), CASES.values(), ids=CASES)
-def test_placement_is_off(live, cluster, command, policy, warning):
+@pytest.mark.parametrize("policy", CASES.values(), ids=CASES)
+def test_placement_is_off(live, cluster, command, policy, golden):
     cluster.put(POLICIES, policy)
     result = live(*command)
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"Warning: {warning}")
+    golden(result.stderr)
     document = json.loads(live(*command, "-o", "json").stdout)
-    assert document["placementOff"].startswith(warning)
+    assert result.stderr == f"Warning: {document['placementOff']}\n"
 
 
-def test_there_is_no_policy(live, cluster):
+def test_there_is_no_policy(live, cluster, golden):
     cluster.serve(POLICIES)
-    assert "placement is off: there is no PlacementPolicy" in live("list").stderr
+    result = live("list")
+    golden(result.stderr)
+    assert "no PlacementPolicy" in result.stderr
 
 
 @pytest.mark.parametrize(

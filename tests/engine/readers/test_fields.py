@@ -99,20 +99,20 @@ def test_paths():
     assert refusal(lambda: plain.text("name")).startswith("name: ")
 
 
-def test_mappings_by_name():
+def test_mappings_by_name(golden):
     inputs = dict(fields(inputs={"x": {"a": []}}).each_named("inputs", ": input {}"))
     assert refusal(lambda: inputs["x"].text("a")).startswith("file.yaml: input x: a: ")
     odd = fields(inputs={"x": 1})
-    assert refusal(lambda: list(odd.each_named("inputs", ": input {}"))) == (
-        "file.yaml: input x: must be a mapping, is a number"
-    )
+    message = refusal(lambda: list(odd.each_named("inputs", ": input {}")))
+    golden(message)
+    assert message.startswith("file.yaml: input x: ")
 
 
 def test_entries_before_a_wrong_one_are_read():
     for read in (Fields.each, Fields.each_flat):
         entries = read(fields(x=[{"a": "b"}, None, 1]), "x")
         assert [next(entries).text("a"), next(entries).text("a")] == ["b", ""]
-        assert "must be a mapping, is a number" in refusal(lambda entries=entries: next(entries))
+        assert "must be a mapping" in refusal(lambda entries=entries: next(entries))
 
 
 def test_braces_in_a_name_stand_as_they_are():
