@@ -175,40 +175,56 @@ def test_unschedulable_is_written_too(plan, planner, tmp_path, golden):
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ["--budget", "soon"],
+        ["--budget=-1s"],
+        ["--kube-version", "new"],
+        ["--kube-version", "1.36.3-gke.1"],
+        ["--kube-version", "1.2"],
+        ["--kube-version", "1.100"],
+        ["--kube-version", "2.0"],
+        ["--output", "plan.pdf"],
+        ["--compare", "heft,oracle"],
+        ["--duration", "train"],
+        ["--duration", "train=soon"],
+        ["--duration", "train=1m", "--duration", "train=2m"],
+        ["--duration", "trian=1m"],
+        ["--assume-cached", "trian"],
+        ["--loop-width", "for-loop-1=many"],
+        ["--loop-width", "for-loop-1=-1"],
+        ["--loop-width", "for-loop-1=99999999"],
+        ["--loop-width", "for-loop-1=20001"],
+        ["--arg", "rows"],
+    ],
+    ids=" ".join,
+)
+def test_usage_errors(plan, planner, options, golden):
+    result = plan(*options)
+    golden(result.stderr)
+    check_usage_error(result, planner)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--seed", "-1"], "-1 is not in the range"),
         (["--seed", "x"], "'x' is not a valid int"),
-        (["--budget", "soon"], "'soon' is no duration; write for example 20m"),
-        (["--budget=-1s"], "negative"),
         (["--generations", "-2"], "-2 is not in the range"),
         (["--objective", "best"], "'best' is not one of 'completion', 'paper', 'packing'"),
         (["--dispatch", "now"], "'now' is not one of"),
-        (["--kube-version", "new"], "'new' is no Kubernetes version; write for example 1.36"),
-        (["--kube-version", "1.36.3-gke.1"], "'1.36.3-gke.1' is no Kubernetes version"),
-        (["--kube-version", "1.2"], "'1.2': the default scheduler of Kubernetes 1.25 to 1.99"),
-        (["--kube-version", "1.100"], "Kubernetes 1.25 to 1.99"),
-        (["--kube-version", "2.0"], "Kubernetes 1.25 to 1.99"),
-        (["--output", "plan.pdf"], "end it in .json, .yaml, .html or .txt, or name the format"),
-        (["--compare", "heft,oracle"], "'oracle' is not known; choose from kube-default, heft"),
         (["-o", "pdf"], "'pdf' is not one of 'table', 'wide', 'json', 'yaml', 'html'"),
-        (["--duration", "train"], "'train': write it as train=20m"),
-        (["--duration", "train=soon"], "train: 'soon' is no duration"),
-        (["--duration", "train=1m", "--duration", "train=2m"], "'train' is given twice"),
-        (["--duration", "trian=1m"], "there is no step 'trian'; did you mean 'train'?"),
-        (["--assume-cached", "trian"], "there is no step 'trian'; did you mean 'train'?"),
-        (["--loop-width", "for-loop-1=many"], "'many' is no number of iterations"),
-        (["--loop-width", "for-loop-1=-1"], "'-1' is no number of iterations"),
-        (["--loop-width", "for-loop-1=99999999"], "99999999 iterations are too many"),
-        (["--loop-width", "for-loop-1=20001"], "a run may have at most 20000 steps"),
-        (["--arg", "rows"], "'rows': write it as rows=5000"),
         (["--nonsense"], "No such option"),
     ],
 )
-def test_usage_errors(plan, planner, options, message):
+def test_usage_errors_in_the_words_of_click(plan, planner, options, message):
     result = plan(*options)
-    assert result.exit_code == ExitCode.USAGE
     assert message in result.stderr
+    check_usage_error(result, planner)
+
+
+def check_usage_error(result, planner):
+    assert result.exit_code == ExitCode.USAGE
     assert "Try 'cli plan --help'." in result.stderr
     assert result.stdout == ""
     assert not planner.calls

@@ -86,39 +86,21 @@ def test_which_rule_a_step_is_under(step, rule):
 
 
 @pytest.mark.parametrize(
-    ("step", "cluster", "code", "message"),
+    ("step", "cluster", "code"),
     [
-        (
-            Step("a", "a", max_latency_ms=5.0),
-            CLUSTER,
-            "no-location",
-            "a maximum latency is given but no location, so it cannot hold; give OurLocation",
-        ),
+        (Step("a", "a", max_latency_ms=5.0), CLUSTER, "no-location"),
         (
             Step("a", "a", type="Predict", location="HOMES", max_latency_ms=5.0),
             CLUSTER,
             "unknown-location",
-            "no node of the cluster states a latency to 'HOMES', so its latency rule and its limit"
-            " of 5 ms are off; did you mean 'HOME'?",
         ),
-        (
-            Step("a", "a", type="Predict", location="MOON"),
-            CLUSTER,
-            "unknown-location",
-            "no node of the cluster states a latency to 'MOON', so its latency rule is off;"
-            " known: HOME, SHELF",
-        ),
-        (
-            Step("a", "a", location="MOON", max_latency_ms=5.0),
-            Cluster(()),
-            "unknown-location",
-            "no node of the cluster states a latency to 'MOON', so its limit of 5 ms is off;"
-            " known: none",
-        ),
+        (Step("a", "a", type="Predict", location="MOON"), CLUSTER, "unknown-location"),
+        (Step("a", "a", location="MOON", max_latency_ms=5.0), Cluster(()), "unknown-location"),
     ],
 )
-def test_a_rule_that_cannot_hold_is_told(step, cluster, code, message):
+def test_a_rule_that_cannot_hold_is_told(step, cluster, code, golden):
     rule, notice = latency_rule(step, cluster, ("predict",))
     assert rule == LatencyRule()
     assert notice is not None
-    assert (notice.code, notice.message) == (code, message)
+    assert notice.code == code
+    golden(notice.message)

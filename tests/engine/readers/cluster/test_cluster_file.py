@@ -223,101 +223,50 @@ def test_names_with_special_characters_survive():
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    "body",
     [
-        ("", "nodes: is missing"),
-        ("nodes: []", "nodes: is empty; a cluster needs at least one"),
-        ("nodes: {}", "nodes: {}: Input should be a valid tuple"),
-        ("nodes: [{cpu: 1, memory: 1}]", "nodes[0].name: is missing"),
-        ("nodes: [{name: a, cpu: 1}]", "nodes[0].memory: is missing"),
-        ("nodes: [{name: '', cpu: 1, memory: 1}]", "nodes[0].name: is empty"),
-        ("nodes: [{name: a, cpu: 2 cores, memory: 1}]", "nodes[0].cpu: '2 cores' is no quantity"),
-        ("nodes: [{name: a, cpu: -1, memory: 1}]", "nodes[0].cpu: -1 is negative"),
-        ("nodes: [{name: a, cpu: 1, memory: 1e30}]", "nodes[0].memory: '1e30' is beyond what"),
-        ("nodes: [{name: a, cpu: 1, memory: 16 GB}]", "nodes[0].memory: '16 GB' is no quantity"),
-        ("nodes: [{name: a, cpu: 1, memory: 1, cpus: 3}]", "nodes[0].cpus: is not known here"),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, count: 0}]",
-            "nodes[0].count: 0: Input should be gr",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, count: 2.5}]",
-            "nodes[0].count: 2.5: Input should be",
-        ),
-        ("nodes: [{name: a, cpu: 1, memory: 1, count: 999999999}]", "nodes[0].count: 999999999"),
-        ("nodes: [{name: a, cpu: 1, memory: 1, speed: 0}]", "nodes[0].speed: 0 is no speed"),
-        ("nodes: [{name: a, cpu: 1, memory: 1, speed: .nan}]", "nodes[0].speed: nan is no speed"),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, taints: [x]}]",
-            "nodes[0].taints[0]: 'x' is no taint",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, taints: ['x:Never']}]",
-            "'x:Never' is no taint; write",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, pullRate: 0}]",
-            "nodes[0].pullRate: 0: a rate must be",
-        ),
-        ("nodes: [{name: a, cpu: 1, memory: 1, used: 5}]", "nodes[0].used: "),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, labels: {x: {}}}]",
-            "nodes[0].labels: labels.x: must be",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1, unschedulable: 1}]",
-            "nodes[0].unschedulable: 1: Input",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}, {name: a, cpu: 1, memory: 1}]",
-            "node 'a' stands twice",
-        ),
-        (
-            "nodes: [{name: a-1, cpu: 1, memory: 1}, {name: a, count: 2, cpu: 1, memory: 1}]",
-            "nodes[1]: node 'a-1' stands twice",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {b: 1}}",
-            "latencies.X: no node or entr",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {a: -1}}",
-            "latencies.X.a: latency -1 is",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {a: 2h}}",
-            "is longer than an hour",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, node: b}]",
-            "claims[0]: no node is",
-        ),
-        ("nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, usedOn: [b]}]", "named 'b'"),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, node: a, nodeAffinity: []}]",
-            "give node or nodeAffinity, not both",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {width: 3}",
-            "defaults.width: is not known",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {loopWidth: 0}",
-            "defaults.loopWidth: 0: Inp",
-        ),
-        (
-            "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {duration: -5s}",
-            "defaults.duration: durati",
-        ),
-        ("nodes: [{name: a, cpu: 1, memory: 1}]\n---\nkind: Pod", "a Cluster file is one"),
-        ("nodes: [{name: a, cpu: 1, memory: 1}]\nnodes: []", "'nodes' stands twice"),
+        "",
+        "nodes: []",
+        "nodes: {}",
+        "nodes: [{cpu: 1, memory: 1}]",
+        "nodes: [{name: a, cpu: 1}]",
+        "nodes: [{name: '', cpu: 1, memory: 1}]",
+        "nodes: [{name: a, cpu: 2 cores, memory: 1}]",
+        "nodes: [{name: a, cpu: -1, memory: 1}]",
+        "nodes: [{name: a, cpu: 1, memory: 1e30}]",
+        "nodes: [{name: a, cpu: 1, memory: 16 GB}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, cpus: 3}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, count: 0}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, count: 2.5}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, count: 999999999}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, speed: 0}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, speed: .nan}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, taints: [x]}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, taints: ['x:Never']}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, pullRate: 0}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, used: 5}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, labels: {x: {}}}]",
+        "nodes: [{name: a, cpu: 1, memory: 1, unschedulable: 1}]",
+        "nodes: [{name: a, cpu: 1, memory: 1}, {name: a, cpu: 1, memory: 1}]",
+        "nodes: [{name: a-1, cpu: 1, memory: 1}, {name: a, count: 2, cpu: 1, memory: 1}]",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {b: 1}}",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {a: -1}}",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nlatencies: {X: {a: 2h}}",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, node: b}]",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, usedOn: [b]}]",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nclaims: [{name: c, node: a, nodeAffinity: []}]",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {width: 3}",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {loopWidth: 0}",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {duration: -5s}",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\n---\nkind: Pod",
+        "nodes: [{name: a, cpu: 1, memory: 1}]\nnodes: []",
     ],
 )
-def test_mistakes_are_named_with_their_place(body, message):
+def test_mistakes_are_named_with_their_place(body, golden):
     with pytest.raises(InputError) as raised:
         read(body)
+    golden(str(raised.value))
     assert str(raised.value).startswith("cluster.yaml")
-    assert message in str(raised.value)
 
 
 def test_several_mistakes_are_named_at_once():
@@ -330,23 +279,20 @@ def test_several_mistakes_are_named_at_once():
 
 
 @pytest.mark.parametrize(
-    ("head", "message"),
+    "head",
     [
-        ("apiVersion: kfp-placement.dev/v2\nkind: Cluster\n", "'kfp-placement.dev/v2'"),
-        ("apiVersion: kfp-placement.dev/v1alpha1\nkind: Clusters\n", "kind 'Clusters'"),
-        ("apiVersion: kfp-placement.dev/v1alpha1\n", "kind None"),
-        ("", "begin a Cluster file with `apiVersion: kfp-placement.dev/v1alpha1`"),
-        ("kind: Cluster\n", "begin a Cluster file with `apiVersion: kfp-placement.dev/v1alpha1`"),
-        (
-            "apiVersion: cluster.example/v1\nkind: Cluster\n",
-            "holds no Node of apiVersion v1 (only Clu",
-        ),
+        "apiVersion: kfp-placement.dev/v2\nkind: Cluster\n",
+        "apiVersion: kfp-placement.dev/v1alpha1\nkind: Clusters\n",
+        "apiVersion: kfp-placement.dev/v1alpha1\n",
+        "",
+        "kind: Cluster\n",
+        "apiVersion: cluster.example/v1\nkind: Cluster\n",
     ],
 )
-def test_other_versions_and_kinds(head, message):
+def test_other_versions_and_kinds(head, golden):
     with pytest.raises(InputError) as raised:
         read_cluster(f"{head}nodes: [{{name: a, cpu: 1, memory: 1}}]".encode(), name="c.yaml")
-    assert message in str(raised.value)
+    golden(str(raised.value))
 
 
 def test_too_many_nodes():
