@@ -159,17 +159,19 @@ def test_placed_does_not_overwrite_the_component_s_resources():
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "part"),
+    ("options", "error"),
     [
-        ({"location": "A B"}, MarkValueError, "component 'train': location = 'A B'"),
-        ({"durations": "1m"}, UnknownOptionError, "there is no option 'durations'; did you mean"),
-        ({"outputs": {"modle": 1}}, MarkValueError, r"outputs\['modle'\].*did you mean 'model'"),
-        ({"inputs": {"model": 1}}, MarkValueError, r"component 'train' has no such input"),
+        ({"location": "A B"}, MarkValueError),
+        ({"durations": "1m"}, UnknownOptionError),
+        ({"outputs": {"modle": 1}}, MarkValueError),
+        ({"inputs": {"model": 1}}, MarkValueError),
     ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )
-def test_wrong_values_fail_where_the_component_is_marked(options, error, part):
-    with pytest.raises(error, match=part):
+def test_wrong_values_fail_where_the_component_is_marked(options, error, golden):
+    with pytest.raises(error) as raised:
         placed(**options)(train)
+    golden(str(raised.value))
 
 
 def test_pipeline_parameters_cannot_reach_a_decorator():
@@ -420,17 +422,19 @@ def test_on_something_else_is_refused(thing):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "part"),
+    ("options", "error"),
     [
-        ({"location": "A B"}, MarkValueError, "pipeline 'taxi': location = 'A B'"),
-        ({"duration": "1m"}, UnknownOptionError, "'duration' is said of single steps, with place"),
-        ({"locations": "X"}, UnknownOptionError, "did you mean 'location'"),
-        ({"priority": "high"}, MarkValueError, "pipeline 'taxi': priority = 'high'"),
+        ({"location": "A B"}, MarkValueError),
+        ({"duration": "1m"}, UnknownOptionError),
+        ({"locations": "X"}, UnknownOptionError),
+        ({"priority": "high"}, MarkValueError),
     ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )
-def test_wrong_values_fail_where_the_pipeline_is_marked(options, error, part):
+def test_wrong_values_fail_where_the_pipeline_is_marked(options, error, golden):
     def taxi():
         work(item=1)
 
-    with pytest.raises(error, match=part):
+    with pytest.raises(error) as raised:
         placed_pipeline(**options)(taxi)
+    golden(str(raised.value))

@@ -101,20 +101,22 @@ def test_sizes_are_bytes_by_name():
 
 
 @pytest.mark.parametrize(
-    ("value", "part"),
+    "value",
     [
-        ({"model": "50Q"}, r"outputs\['model'\]: '50Q' is no quantity"),
-        ({"model": "-1"}, r"outputs\['model'\]: '-1' is negative"),
-        ({"model": None}, r"outputs\['model'\]: None is no quantity"),
-        ({1: "1Mi"}, "outputs = 1 is no name"),
-        ({"": "1Mi"}, "outputs = '' is no name"),
-        ("50Mi", "outputs = '50Mi' is no mapping"),
-        (["model"], "is no mapping"),
+        {"model": "50Q"},
+        {"model": "-1"},
+        {"model": None},
+        {1: "1Mi"},
+        {"": "1Mi"},
+        "50Mi",
+        ["model"],
     ],
+    ids=str,
 )
-def test_bad_sizes_are_refused(value, part):
-    with pytest.raises(MarkValueError, match=part):
+def test_bad_sizes_are_refused(value, golden):
+    with pytest.raises(MarkValueError) as raised:
         checked(outputs=value)
+    golden(str(raised.value))
 
 
 @pytest.mark.parametrize("value", [1.0, "1", True, 1_000_001, -1_000_001])

@@ -383,21 +383,23 @@ def test_our_own_resources_are_refined():
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "part"),
+    ("options", "error"),
     [
-        ({"location": "HOME EDGE"}, MarkValueError, "step 'work': location = 'HOME EDGE'"),
-        ({"duration": "soon"}, MarkValueError, "step 'work': duration: 'soon' is no duration"),
-        ({"cpu": "much"}, MarkValueError, "step 'work': cpu: 'much' is no quantity"),
-        ({"typ": "A"}, UnknownOptionError, "step 'work': there is no option 'typ'; did you mean"),
-        ({"outputs": {"outptu": 1}}, MarkValueError, r"outputs\['outptu'\].*no such output"),
-        ({"outputs": {"Outputs": 1}}, MarkValueError, "did you mean 'Output'"),
-        ({"inputs": {"x": 1}}, MarkValueError, r"no such input; it has: \['item'\]"),
+        ({"location": "HOME EDGE"}, MarkValueError),
+        ({"duration": "soon"}, MarkValueError),
+        ({"cpu": "much"}, MarkValueError),
+        ({"typ": "A"}, UnknownOptionError),
+        ({"outputs": {"outptu": 1}}, MarkValueError),
+        ({"outputs": {"Outputs": 1}}, MarkValueError),
+        ({"inputs": {"x": 1}}, MarkValueError),
     ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )
-def test_wrong_values_fail_at_once_and_change_nothing(options, error, part):
+def test_wrong_values_fail_at_once_and_change_nothing(options, error, golden):
     def mark(task):
-        with pytest.raises(error, match=part):
+        with pytest.raises(error) as raised:
             place(task, **{"type": "Training", "priority": 1, **options})
+        golden(str(raised.value))
 
     assert platform_spec(one_step(mark)) == {}
 

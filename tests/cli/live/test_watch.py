@@ -260,7 +260,7 @@ def test_a_run_that_has_no_plan_yet(live, cluster, golden):
     result = live("watch", "new")
     assert result.exit_code == 0
     golden(result.stderr)
-    assert "no plan yet" in result.stderr
+    assert "waiting" in result.stderr
 
 
 def test_a_timeout(live, cluster, golden):
