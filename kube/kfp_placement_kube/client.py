@@ -144,10 +144,12 @@ class KubeClient:
         while True:
             asked = {**query, "continue": further}
             page = page_of(kind, self._requests.ask("list", kind, "GET", path, query=asked))
-            yield page
             further = page.further
+            yield page
             if not further:
                 return
+            # A page of pods takes 50 MB: the next one is read when this one is gone.
+            del page
 
     def create(
         self,
@@ -323,7 +325,9 @@ def modify(
     return write(now)
 
 
-def _items(page: Page, pages: Iterator[Page]) -> Iterator[JsonObject]:
-    yield from page.items
-    for each in pages:
-        yield from each.items
+def _items(page: Page | None, pages: Iterator[Page]) -> Iterator[JsonObject]:
+    """The objects of this page and of all further ones, of which one at a time is kept."""
+    while page is not None:
+        yield from page.items
+        page = None
+        page = next(pages, None)
