@@ -112,11 +112,9 @@ class ExtendProcess:
     def _stuck(self) -> str:
         """The watch that has stopped while others go on; when all have, a restart mends nothing."""
         ages = self._watches.ages_seconds()
-        oldest = max(ages, key=ages.__getitem__)
-        if ages[oldest] > STUCK_SECONDS > min(ages.values()):
-            return (
-                f"the watch of {oldest} has brought nothing for {whole_seconds_text(ages[oldest])}"
-            )
+        kind, longest = max(ages, key=lambda watch: watch[1])
+        if longest > STUCK_SECONDS > min(age for _, age in ages):
+            return f"the watch of {kind} has brought nothing for {whole_seconds_text(longest)}"
         return ""
 
 

@@ -19,11 +19,12 @@ class Part(Protocol):
 
 @contextlib.contextmanager
 def working(*parts: Part) -> Iterator[None]:
-    """Let parts work as long as the context lasts; what starts last stops first."""
-    for part in parts:
-        part.start()
-    try:
+    """Let parts work as long as the context lasts; what starts last stops first.
+
+    If one does not start, those before it stop.
+    """
+    with contextlib.ExitStack() as started:
+        for part in parts:
+            part.start()
+            started.callback(part.stop)
         yield
-    finally:
-        for part in reversed(parts):
-            part.stop()

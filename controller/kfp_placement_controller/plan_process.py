@@ -133,7 +133,7 @@ class PlanProcess:
         """What hangs; "" = nothing."""
         wrong = [
             f"{kind}: nothing heard for {whole_seconds_text(age)}"
-            for kind, age in self._watches.ages_seconds().items()
+            for kind, age in self._watches.ages_seconds()
             if age > STALE_STREAM_SECONDS
         ]
         stuck = self._loop.stuck()

@@ -84,7 +84,7 @@ class LiveCluster:
             ClusterError: the file cannot be used.
         """
         access = find_access(kubeconfig, context)
-        # Only now that there is one: importing these takes a second.
+        # Only now that there is one: importing these takes a third of a second.
         from kfp_placement_kube.client import KubeClient
         from kfp_placement_kube.transport import Transport, TransportParams
 

@@ -32,3 +32,19 @@ def test_what_starts_last_stops_first_also_after_a_defect():
     with pytest.raises(RuntimeError, match="a defect"):
         work_with_a_defect(seen)
     assert seen == ["start events", "start watches", "work", "stop watches", "stop events"]
+
+
+class Broken(APart):
+    """Cannot start."""
+
+    def start(self) -> None:
+        """It fails."""
+        raise RuntimeError("no port")
+
+
+def test_where_one_does_not_start_those_before_it_stop():
+    seen: list[str] = []
+    parts = [APart("events", seen), Broken("probes", seen), APart("watches", seen)]
+    with pytest.raises(RuntimeError, match="no port"), working(*parts):
+        seen.append("work")
+    assert seen == ["start events", "stop events"]

@@ -63,7 +63,9 @@ class Golden:
             )
 
     def finish(self) -> None:
-        """The test has passed: nothing else may be kept for it."""
+        """The test has passed: it has given a text, and nothing else may be kept for it."""
+        if not self._texts:
+            pytest.fail(f"{self._test} gives no text, so that nothing is compared")
         if recording():
             _change(self._module, {self._test: self._texts})
             return
@@ -96,8 +98,8 @@ def _change(module: Path, new: Texts, stays: Any = lambda test: True) -> None:
         if after != before:
             opened.truncate(0)
             opened.write(after)
-    if not any(texts.values()):
-        file.unlink(missing_ok=True)
+        if not any(texts.values()):
+            file.unlink(missing_ok=True)
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """All watches of one process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
@@ -67,8 +67,8 @@ class WatchGroup:
             watcher.start()
 
     def stop(self) -> None:
-        """End all; returns when they have ended."""
-        for watcher in self._watchers:
+        """End all, the last one first; returns when they have ended."""
+        for watcher in reversed(self._watchers):
             watcher.stop()
 
     def unseen(self) -> list[str]:
@@ -79,6 +79,6 @@ class WatchGroup:
         """Whether everything there is has been reported."""
         return not self.unseen()
 
-    def ages_seconds(self) -> Mapping[str, float]:
-        """Kind -> time since the server last answered its watch."""
-        return {each.kind.plural: each.age_seconds() for each in self._watchers}
+    def ages_seconds(self) -> list[tuple[str, float]]:
+        """The kind of each watch, and the time since the server last answered it."""
+        return [(each.kind.plural, each.age_seconds()) for each in self._watchers]

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kfp_placement_engine.lowering.activities import (
     Activity,
@@ -19,13 +17,16 @@ from kfp_placement_engine.lowering.iterations import limited_iterations
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.running import Running, with_remaining_work
 from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
-from kfp_placement_engine.lowering.work import image_table, transfer_edges, work_of
+from kfp_placement_engine.lowering.work import (
+    Images,
+    Work,
+    image_table,
+    transfer_edges,
+    work_of,
+)
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
-
-_Arrays: TypeAlias = dict[str, NDArray[Any]]
-"""By their names in `ProblemArrays`, which refuses one too many, twice or missing."""
+from kfp_placement_engine.problem.problem import ProblemArrays
 
 
 @dataclass(frozen=True)
@@ -55,129 +56,88 @@ class Parts:
 
 def problem_arrays(parts: Parts) -> ProblemArrays:
     """Put the arrays together, contiguous as the kernel reads them."""
-    arrays = ProblemArrays(
-        **_pods(parts),
-        **_work(parts),
-        **_edges(parts),
-        **_iterations(parts),
-        **_nodes(parts.nodes),
-        **_classes(parts),
-        **_genes(parts.genes),
-        run_weight=np.array([run.weight for run in parts.runs], np.float64),
-    )
+    arrays = _arrays(parts)
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays._asdict().items()}
     return arrays._replace(**contiguous)
 
 
-def _pods(parts: Parts) -> _Arrays:
-    """What a pod takes, when it is ready, and where it runs already."""
-    classes, running = parts.classes, parts.running
-    scored = np.array([shape.scored_requests for shape in classes.shapes], np.int64).reshape(-1, 2)
-    release = np.array([max(0.0, run.release_seconds) for run in parts.runs])
-    run_of = np.array([activity.run for activity in parts.activities], np.int64)
-    return {
-        "requests": classes.requests[classes.of_activity],
-        "scored_requests": scored[classes.of_activity],
-        "virtual": _no_pod(parts) | parts.genes.unplaceable | running.on_unknown_node,
-        "class_of": classes.of_activity,
-        "release_seconds": np.where(running.running, 0.0, release[run_of]),
-        "run": run_of,
-        "fixed_node": running.fixed_node,
-        "is_running": running.fixed_node >= 0,
-    }
-
-
-def _work(parts: Parts) -> _Arrays:
-    """What a pod has left to pull, read, run and write, and the images that it takes."""
-    assumptions, class_of = parts.options.assumptions, parts.classes.of_activity
-    work, images = with_remaining_work(
+def _work(parts: Parts) -> tuple[Work, Images]:
+    """What is left to do, and the images that it takes."""
+    assumptions = parts.options.assumptions
+    return with_remaining_work(
         work_of([run.graph for run in parts.runs], parts.activities, assumptions),
         image_table(parts.cluster, parts.classes.shapes, assumptions),
-        class_of,
+        parts.classes.of_activity,
         parts.activities,
         parts.running,
         parts.nodes,
         assumptions,
     )
-    return {
-        "duration_seconds": np.where(_no_pod(parts), 0.0, work.duration_seconds),
-        "scales": work.scales,
-        "image": np.where(work.pulls, images.of_class[class_of], -1),
-        "download_bytes": work.download_bytes,
-        "upload_bytes": work.upload_bytes,
-        "image_bytes": images.size_bytes,
-        "image_present": images.present,
-        "image_scored": images.scored,
-    }
 
 
-def _no_pod(parts: Parts) -> Booleans:
-    return np.array([not needs_pod(activity) for activity in parts.activities], np.bool_)
-
-
-def _edges(parts: Parts) -> _Arrays:
-    """What must have ended before, and the data that comes from there."""
-    before = [activity.predecessors for activity in parts.activities]
-    predecessors_start, predecessors = edge_arrays(before)
-    successors_start, successors = edge_arrays(reversed_edges(before))
+def _arrays(parts: Parts) -> ProblemArrays:
+    activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
     graphs = [run.graph for run in parts.runs]
-    return {
-        "predecessors_start": predecessors_start,
-        "predecessors": predecessors,
-        "successors_start": successors_start,
-        "successors": successors,
-        "transfer_bytes": transfer_edges(graphs, parts.activities, parts.options.assumptions),
-    }
-
-
-def _iterations(parts: Parts) -> _Arrays:
-    limits = limited_iterations(parts.runs, parts.activities)
-    return {
-        "iteration": limits.iteration,
-        "entry_iteration": limits.entry_iteration,
-        "iteration_parent": limits.parent,
-        "iteration_loop": limits.loop,
-        "iteration_size": limits.size,
-        "iteration_started": limits.started,
-        "loop_parallelism": limits.parallelism,
-    }
-
-
-def _nodes(nodes: NodeTables) -> _Arrays:
-    return {
-        "free": nodes.free,
-        "allocatable": nodes.allocatable,
-        "scored_used": nodes.scored_used,
-        "speed": nodes.speed,
-        "store_rate": nodes.store_rate,
-        "pull_rate": nodes.pull_rate,
-    }
-
-
-def _classes(parts: Parts) -> _Arrays:
-    """What pods that look alike are to the nodes."""
-    shapes, requests, tables = parts.classes.shapes, parts.classes.requests, parts.tables
-    affinity = [bool(shape.affinity.preferred) for shape in shapes]
-    return {
-        "feasible": tables.feasible,
-        "preferred_taints": tables.preferred_taints,
-        "preferred_weight": tables.preferred_weight,
-        "containers": np.array([shape.containers for shape in shapes], np.int64),
-        "scores_affinity": np.array(affinity, np.bool_),
-        "scores_balance": (requests[:, 0] > 0) | (requests[:, 1] > 0),
-        "latency_excess_ms": tables.latency_excess_ms,
-        "assignment_gain": tables.assignment_gain,
-    }
-
-
-def _genes(genes: Genes) -> _Arrays:
-    """What the search decides, and the volumes that bind it."""
-    claims_start, claims = edge_arrays(genes.claims)
-    return {
-        "gene": genes.gene,
-        "allowed": genes.allowed,
-        "sticky": genes.sticky,
-        "claims_start": claims_start,
-        "claims": claims,
-        "exclusive": genes.exclusive,
-    }
+    work, images = _work(parts)
+    predecessors = [activity.predecessors for activity in activities]
+    predecessors_start, predecessor_values = edge_arrays(predecessors)
+    successors_start, successors = edge_arrays(reversed_edges(predecessors))
+    claims_start, claims = edge_arrays(parts.genes.claims)
+    run_of = np.array([activity.run for activity in activities], np.int64)
+    limits = limited_iterations(parts.runs, activities)
+    release = np.array([max(0.0, run.release_seconds) for run in parts.runs])
+    no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
+    scored = np.array([shape.scored_requests for shape in classes.shapes], np.int64).reshape(-1, 2)
+    return ProblemArrays(
+        requests=classes.requests[class_of],
+        scored_requests=scored[class_of],
+        duration_seconds=np.where(no_pod, 0.0, work.duration_seconds),
+        scales=work.scales,
+        virtual=no_pod | parts.genes.unplaceable | parts.running.on_unknown_node,
+        gene=parts.genes.gene,
+        class_of=class_of,
+        image=np.where(work.pulls, images.of_class[class_of], -1),
+        download_bytes=work.download_bytes,
+        upload_bytes=work.upload_bytes,
+        release_seconds=np.where(parts.running.running, 0.0, release[run_of]),
+        run=run_of,
+        fixed_node=parts.running.fixed_node,
+        is_running=parts.running.fixed_node >= 0,
+        predecessors_start=predecessors_start,
+        predecessors=predecessor_values,
+        transfer_bytes=transfer_edges(graphs, parts.activities, parts.options.assumptions),
+        successors_start=successors_start,
+        successors=successors,
+        claims_start=claims_start,
+        claims=claims,
+        exclusive=parts.genes.exclusive,
+        iteration=limits.iteration,
+        entry_iteration=limits.entry_iteration,
+        iteration_parent=limits.parent,
+        iteration_loop=limits.loop,
+        iteration_size=limits.size,
+        iteration_started=limits.started,
+        loop_parallelism=limits.parallelism,
+        free=parts.nodes.free,
+        allocatable=parts.nodes.allocatable,
+        scored_used=parts.nodes.scored_used,
+        speed=parts.nodes.speed,
+        store_rate=parts.nodes.store_rate,
+        pull_rate=parts.nodes.pull_rate,
+        feasible=parts.tables.feasible,
+        preferred_taints=parts.tables.preferred_taints,
+        preferred_weight=parts.tables.preferred_weight,
+        containers=np.array([shape.containers for shape in classes.shapes], np.int64),
+        scores_affinity=np.array(
+            [bool(shape.affinity.preferred) for shape in classes.shapes], np.bool_
+        ),
+        scores_balance=(classes.requests[:, 0] > 0) | (classes.requests[:, 1] > 0),
+        latency_excess_ms=parts.tables.latency_excess_ms,
+        assignment_gain=parts.tables.assignment_gain,
+        allowed=parts.genes.allowed,
+        sticky=parts.genes.sticky,
+        image_bytes=images.size_bytes,
+        image_present=images.present,
+        image_scored=images.scored,
+        run_weight=np.array([run.weight for run in parts.runs], np.float64),
+    )
