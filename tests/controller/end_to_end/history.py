@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from kfp_placement_engine.contract.placement import ConditionReason
 from kfp_placement_engine.contract.resources import PipelinePlacement, read_resource
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from tests.controlplane.api import Api
@@ -31,19 +32,25 @@ class Written(NamedTuple):
     placement: PipelinePlacement
 
 
+News = tuple[str, ...]
+"""The phase, and type, status and reason of each condition."""
+
+
 @dataclass
 class RunWrites:
     """The writes of one run's placement by what they were for.
 
     Attributes:
         stages: revision -> writes of that plan, and of the status that comes with each of them.
-        news: of the status alone, for another phase or condition.
+        news: of the status alone, for another phase or condition: what each said.
+        holds: how often the run was said to be held back, as one that Argo does not begin in time.
         rows: of the status alone, for steps that went on.
         seconds: from the first write to the last.
     """
 
     stages: Counter[int] = field(default_factory=Counter)
-    news: int = 0
+    news: list[News] = field(default_factory=list)
+    holds: int = 0
     rows: int = 0
     seconds: float = 0.0
 
@@ -58,23 +65,29 @@ class RunWrites:
             if is_plan or with_plan:
                 found.stages[placement.spec.revision] += 1
             elif before is not None and _news(placement) != _news(before):
-                found.news += 1
+                found.news.append(_news(placement))
             else:
                 found.rows += 1
+            found.holds += _is_held(placement) and not (before is not None and _is_held(before))
             before, with_plan = placement, is_plan
         return found
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self.stages.total() + self.news + self.rows
+        return self.stages.total() + len(self.news) + self.rows
 
 
-def _news(placement: PipelinePlacement) -> object:
+def _news(placement: PipelinePlacement) -> News:
     status = placement.status
     if status is None:
-        return None
-    return status.phase, [(each.type, each.status, each.reason) for each in status.conditions]
+        return ()
+    conditions = (f"{each.type}={each.status} {each.reason}" for each in status.conditions)
+    return str(status.phase), *conditions
+
+
+def _is_held(placement: PipelinePlacement) -> bool:
+    return any(each.endswith(f" {ConditionReason.SUSPENDED}") for each in _news(placement))
 
 
 class History(Watching):

@@ -26,6 +26,9 @@ MOST_WRITES_PER_STAGE = 3
 MOST_NEWS = 2
 """Told at once of a run that nothing befalls: it runs, it has ended."""
 
+NEWS_OF_A_HOLD = 2
+"""On a machine with too much to do Argo's stand-in begins some runs late: that, and that it has."""
+
 MOST_ROWS = STEPS * 3
 """Each step waits, runs and ends; what happens within the same seconds is told together."""
 
@@ -142,12 +145,12 @@ def test_few_writes_are_needed(burst):
     stages = [count for each in writes for count in each.stages.values()]
     print(
         f"{sum(each.total for each in writes) / RUNS:.1f} writes a run: of {len(stages) / RUNS:.1f}"
-        f" stages at most {max(stages)} each, news at most {max(each.news for each in writes)},"
-        f" rows at most {max(each.rows for each in writes)}"
+        f" stages at most {max(stages)} each, rows at most {max(each.rows for each in writes)},"
+        f" news at most {max(len(each.news) for each in writes)}"
         f" in {max(each.seconds for each in writes):.0f} s"
     )
     assert max(stages) <= MOST_WRITES_PER_STAGE
     for each in writes:
-        assert each.news <= MOST_NEWS
+        assert len(each.news) <= MOST_NEWS + NEWS_OF_A_HOLD * each.holds, each.news
         assert each.rows <= MOST_ROWS
         assert each.rows <= (each.seconds + SEEN_LATE_SECONDS) / SECONDS_BETWEEN_ROWS

@@ -153,7 +153,9 @@ def test_it_finds_the_placement_of_highest_fitness():
     """Images are on the second node and utilisation is higher there: all go there."""
     steps = [a_step(f"s{n}", image="tool:1") for n in range(12)]
     cluster = a_cluster(a_node("n1", cpu=16), a_node("n2", cpu=4, images={"tool:1": 1}))
-    result = solve(a_problem(a_run(*steps), cluster), None, 0, GeneticParams.paper())
+    # All of its generations, however slow the machine.
+    stop = MaxGenerations(10_000)
+    result = solve(a_problem(a_run(*steps), cluster), stop, 0, GeneticParams.paper())
     assert result.placement.gene_nodes.tolist() == [1] * 12
     assert result.generations == 1000
 
