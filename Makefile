@@ -84,7 +84,7 @@ compare: setup ## compare what this tree does with what BASE=commit does (ONLY=p
 	@$(BIN)/python -m tests.comparison $(BASE) --only "$(ONLY)" --workers $(WORKERS) $(COMPARE_ARGS)
 
 # The texts of tests/.../golden/test_it.yaml are those of tests/.../test_it.py.
-regenerate: setup ## write anew what is made from code: the samples' packages, the demo's copies, golden texts of tests
+regenerate: setup ## write again what is made from code: the samples' packages, the demo's copies, golden texts of tests
 	@REGENERATE=1 $(BIN)/python -m pytest -q -m golden tests/samples/test_golden_packages.py \
 		$$(find tests -path '*/golden/test_*.yaml' | sed 's|golden/\(.*\)\.yaml$$|\1.py|' | sort | xargs ls 2>/dev/null)
 

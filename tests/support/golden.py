@@ -19,7 +19,7 @@ import yaml
 Texts = dict[str, dict[str, str]]
 """Test, with its parameters -> part -> text."""
 
-HEADING = "# The texts that the tests of {module} expect; `make regenerate` writes them anew.\n"
+HEADING = "# The texts that the tests of {module} expect; `make regenerate` writes them again.\n"
 ROOT = Path(__file__).parents[2]
 # The checkout, and what pytest makes for tests.
 HERE_ALONE = (str(ROOT), f"{tempfile.gettempdir()}/pytest-of-")
@@ -52,7 +52,7 @@ class Golden:
             pytest.fail(f"{self._test} has two texts {part!r}: each needs a name of its own")
         if recording():
             return
-        expected = _expected(file_of(self._module)).get(self._test, {}).get(part)
+        expected = self._kept.get(part)
         if expected is None:
             pytest.fail(f"no text {part!r} is kept for {self._test}: {self._how}\n{actual}")
         if expected != actual:
@@ -69,9 +69,13 @@ class Golden:
         if recording():
             _change(self._module, {self._test: self._texts})
             return
-        unused = _expected(file_of(self._module)).get(self._test, {}).keys() - self._texts
+        unused = self._kept.keys() - self._texts
         if unused:
             pytest.fail(f"{self._test} no longer says {sorted(unused)}: {self._how}")
+
+    @property
+    def _kept(self) -> dict[str, str]:
+        return _expected(file_of(self._module)).get(self._test, {})
 
     @property
     def _how(self) -> str:

@@ -39,7 +39,7 @@ def check(module, test, parts):
 
 def test_what_is_kept_is_a_block_to_read(module):
     assert file_of(module).read_text() == (
-        "# The texts that the tests of test_it.py expect; `make regenerate` writes them anew.\n"
+        "# The texts that the tests of test_it.py expect; `make regenerate` writes them again.\n"
         "test_a[x]:\n  text: |\n    one\n    two\n  stderr: |-\n    three\n"
         "test_b:\n  text: |-\n    four\n"
     )

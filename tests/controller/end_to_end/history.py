@@ -87,7 +87,10 @@ def _news(placement: PipelinePlacement) -> News:
 
 
 def _is_held(placement: PipelinePlacement) -> bool:
-    return any(each.endswith(f" {ConditionReason.SUSPENDED}") for each in _news(placement))
+    status = placement.status
+    return status is not None and any(
+        each.reason == ConditionReason.SUSPENDED for each in status.conditions
+    )
 
 
 class History(Watching):
