@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse, ScheduledStep
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
@@ -55,6 +56,8 @@ class PlannedStep:
         progress: whether it waits, runs or has ended.
         why: the reason; its nodes are positions in `Plan.cluster_nodes`.
         alternatives: the next best nodes, if they were asked for; node as in `why`.
+        display_name: the name that its author gave to the task, or "".
+        node_speed: of its node; run times are divided by it.
     """
 
     name: str
@@ -86,6 +89,8 @@ class PlannedStep:
     progress: ProgressState = ProgressState.WAITING
     why: Reason | None = None
     alternatives: tuple[Alternative, ...] = ()
+    display_name: str = ""
+    node_speed: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,14 @@ class Plan:
             (`objective: packing`).
         release_seconds: when the run was submitted, on the plan's own clock; times since then are
             the plan's times less this.
+        critical_path: what the end of the run waits for, from its submission to its end without a
+            gap; empty where the run does not end or nobody asked.
+        binding_resources: the resource that is scarcest, over time.
+        default_schedule: what kube-default does, where it was compared; of several tie-breaks the
+            one whose makespan is nearest to their mean.
+        ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches, where
+            this one may not (`ready`), every choice of nodes was tried and the bound is not
+            reached; else None.
     """
 
     run_name: str
@@ -184,6 +197,10 @@ class Plan:
     release_seconds: float = 0.0
     latency_tolerance: LatencyTolerance = field(default_factory=LatencyTolerance)
     policy: tuple[str, ...] = ()
+    critical_path: tuple[CriticalPiece, ...] = ()
+    binding_resources: tuple[ResourceUse, ...] = ()
+    default_schedule: tuple[ScheduledStep, ...] = ()
+    ordered_makespan_seconds: float | None = None
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,75 @@
+"""What limits a run: its critical path, and the resource of which most is in use at each moment."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PieceKind(StrEnum):
+    """Why time passes on the critical path."""
+
+    RUNNING = "running"
+    DATA = "data"
+    IMAGE = "image"
+    DRIVER = "driver"
+    NODE_FULL = "node-full"
+    VOLUME = "volume"
+    LOOP_LIMIT = "loop-limit"
+    HELD_BACK = "held-back"
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPiece:
+    """One piece of the critical path; each begins where the one before it ends.
+
+    Attributes:
+        step: name of the step whose time it is; of a driver, of its step or group.
+        kind: why the time passes.
+        start_seconds, finish_seconds: when, on the plan's clock.
+        node: name of the node where it passes, or where the step waits to go; None = none.
+        cause: what it waits for: the image's reference, the volume claim, the loop, or the step
+            whose end makes room; "" where the kind says it all.
+    """
+
+    step: str
+    kind: PieceKind
+    start_seconds: float
+    finish_seconds: float
+    node: str | None = None
+    cause: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the piece is."""
+        return self.finish_seconds - self.start_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """A span of time, and the resource of which the largest share of the cluster is in use.
+
+    Attributes:
+        start_seconds, finish_seconds: the span, on the plan's clock.
+        resource: its Kubernetes name, such as `cpu`; "" while nothing is in use.
+        share: how much of what the nodes offer is in use on average, 0 to 1.
+    """
+
+    start_seconds: float
+    finish_seconds: float
+    resource: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledStep:
+    """Where and when a baseline runs a step.
+
+    Attributes:
+        name: name of the step, as in the plan.
+        node: name of the node.
+        start_seconds, finish_seconds: when its pod is bound, and when its outputs are uploaded.
+    """
+
+    name: str
+    node: str
+    start_seconds: float
+    finish_seconds: float
