@@ -45,7 +45,7 @@ $(KERNEL): $(KERNEL_SOURCES)
 kernel: .venv/.complete ## compile the engine's C kernel in place (CC and CFLAGS are respected)
 	@$(COMPILE)
 
-demo: setup ## set up, then plan the taxi pipeline and write its report
+demo: setup ## set up, then plan a sample beside the default scheduler and write its report
 	@$(BIN)/kfp-placement demo
 
 format: setup ## format the code and fix what can be fixed

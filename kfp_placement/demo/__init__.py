@@ -1,5 +1,6 @@
-"""The taxi sample and its cluster, for whoever has installed the package but not the repository.
+"""Two samples and their clusters, for whoever has installed the package but not the repository.
 
-`taxi-<location>.yaml` is the sample compiled for users at that place. The files are copies of what
-lies in `samples/06_taxi`; a test keeps them equal.
+`unequal-steps.yaml` is the lead case; `taxi-<location>.yaml` is the taxi sample compiled for users
+at that place, and `cluster.yaml` its cluster. The files are copies of what lies in `samples/`; a
+test keeps them equal.
 """

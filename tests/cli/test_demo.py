@@ -1,8 +1,39 @@
+import pytest
+
 from tests.support.html_pages import parse_page
 
 
-def test_a_stranger_is_led_through(run, tmp_path):
+def test_a_stranger_sees_what_a_plan_is_worth(run, tmp_path):
     result = run("demo", "--budget", "50ms")
+    assert result.exit_code == 0, result.stderr
+    for words in (
+        '@placed(type="Training", duration="24m", cpu=3, memory="4Gi")',
+        "The default scheduler: 40m38s\n",
+        "The plan: 29m2s, 28.5% shorter\n",
+        "kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide",
+        f"Report with time line and graph: {tmp_path / 'unequal-steps-plan.html'}",
+    ):
+        assert words in result.stdout
+    page = parse_page((tmp_path / "unequal-steps-plan.html").read_text("utf-8"))
+    assert "Time line" in page.text
+    assert max(map(len, result.stdout.splitlines())) <= 130
+
+
+def test_the_longest_step_starts_last_by_default_and_first_in_the_plan(run):
+    printed = run("demo", "--budget", "50ms").stdout
+    default, plan = printed.split("The plan: ")
+    late, early = (drawn_at(text, "xgboost") for text in (default, plan))
+    assert early < drawn_at(plan, "neighbours") < late
+
+
+def drawn_at(text, step):
+    """The column at which a step's bar begins."""
+    (line,) = [line for line in text.splitlines() if f"{step}---" in line]
+    return line.index(step)
+
+
+def test_the_taxi_story(run, tmp_path):
+    result = run("demo", "taxi", "--budget", "50ms")
     assert result.exit_code == 0, result.stderr
     for words in (
         'place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")',
@@ -20,13 +51,20 @@ def test_a_stranger_is_led_through(run, tmp_path):
 
 
 def test_predict_goes_near_the_users(run):
-    lines = [line.split() for line in run("demo", "--budget", "50ms").stdout.splitlines()]
+    lines = [line.split() for line in run("demo", "taxi", "--budget", "50ms").stdout.splitlines()]
     assert ["HOME-EDGE", "home-edge-node", "9.8", "ms"] in [line[:4] for line in lines]
     assert ["NITLAB-EDGE", "nitlab-edge-node", "0.306", "ms"] in [line[:4] for line in lines]
     assert ["NITOS-CLOUD", "nitos-cloud-node", "0.289", "ms"] in [line[:4] for line in lines]
 
 
-def test_where_the_report_goes(run, tmp_path):
-    assert run("demo", "--budget", "50ms", "--output", "mine.html").exit_code == 0
+@pytest.mark.parametrize("sample", ["taxi", "unequal-steps"])
+def test_where_the_report_goes(run, tmp_path, sample):
+    assert run("demo", sample, "--budget", "50ms", "--output", "mine.html").exit_code == 0
     assert [file.name for file in tmp_path.iterdir()] == ["mine.html"]
-    assert run("demo", "--output", "no/such/folder.html").exit_code == 3
+    assert run("demo", sample, "--output", "no/such/folder.html").exit_code == 3
+
+
+def test_an_unknown_sample_is_refused(run):
+    result = run("demo", "taxis")
+    assert result.exit_code == 2
+    assert "'unequal-steps', 'taxi'" in result.stderr

@@ -47,7 +47,7 @@ def collect_others(cases: CaseFolder) -> None:
     for name, file in CLUSTERS.items():
         _ask(cases, f"cluster/{name}", "cluster", file)
     for name, more in {"demo": [], "demo-seed": ["--seed", "3"]}.items():
-        arguments = ["demo", *more, "--output", "taxi.html"]
+        arguments = ["demo", "taxi", *more, "--output", "taxi.html"]
         done = run("kfp-placement", arguments, files=["taxi.html"])
         cases.command(name, "kfp-placement", arguments, done)
     for cluster, file in OTHER_RULES.items():

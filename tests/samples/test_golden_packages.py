@@ -14,7 +14,11 @@ pytestmark = pytest.mark.golden
 
 DEMO = Path(str(resources.files("kfp_placement"))) / "demo"
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
-PIPELINES = {"01_first_hints": "first_hints", "06_taxi": "taxi"}
+PIPELINES = {
+    "01_first_hints": "first_hints",
+    "04_unequal_steps": "unequal_steps",
+    "06_taxi": "taxi",
+}
 
 
 def compare(pipeline, golden, folder):
@@ -47,14 +51,17 @@ def test_the_demo_holds_the_taxi_sample_for_every_location(location, tmp_path):
     compare(pipeline, DEMO / f"taxi-{location.lower()}.yaml", tmp_path)
 
 
-def test_the_demo_holds_the_sample_s_cluster():
-    golden = DEMO / "cluster.yaml"
-    expected = (SAMPLES / "06_taxi" / "cluster.yaml").read_bytes()
+@pytest.mark.parametrize(
+    ("copy", "original"),
+    [
+        ("cluster.yaml", "06_taxi/cluster.yaml"),
+        ("taxi-home-edge.yaml", "06_taxi/pipeline.yaml"),
+        ("three-workers.yaml", "04_unequal_steps/cluster.yaml"),
+        ("unequal-steps.yaml", "04_unequal_steps/pipeline.yaml"),
+    ],
+)
+def test_the_demo_holds_copies_of_samples(copy, original):
+    expected = (SAMPLES / original).read_bytes()
     if recording():
-        golden.write_bytes(expected)
-    assert golden.read_bytes() == expected
-
-
-def test_the_demo_s_first_package_is_the_sample_s():
-    sample = SAMPLES / "06_taxi" / "pipeline.yaml"
-    assert (DEMO / "taxi-home-edge.yaml").read_bytes() == sample.read_bytes()
+        (DEMO / copy).write_bytes(expected)
+    assert (DEMO / copy).read_bytes() == expected

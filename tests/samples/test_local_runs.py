@@ -21,6 +21,15 @@ def test_first_hints_finds_the_slope(artifacts):
     assert load_sample("01_first_hints").first_hints(rows=50).output == pytest.approx(2.0)
 
 
+def test_the_best_of_seven_models_predicts(artifacts):
+    run = load_sample("04_unequal_steps").unequal_steps(rows=400, x=0.8)
+    assert run.output == pytest.approx(3 * 0.8**2 - 0.8, abs=0.1)
+    models = [json.loads(path.read_text()) for path in artifacts.glob("*/*/model")]
+    (best,) = [json.loads(path.read_text()) for path in artifacts.glob("*/choose/best")]
+    assert len(models) == 7
+    assert best == min(models, key=lambda model: model["error"])
+
+
 def test_taxi_predicts_better_than_the_mean(artifacts):
     run = load_sample("06_taxi").taxi()
     outputs = {path.parent.name: path for path in artifacts.glob("*/*/executor_output.json")}

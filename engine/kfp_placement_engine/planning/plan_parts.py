@@ -11,6 +11,7 @@ from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.tables import UNKNOWN_EXCESS_MS
 from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.model.plan import Bound, Figures, Plan
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_rows import (
@@ -92,6 +93,33 @@ def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule], run: 
     )
 
 
+def typical_schedule(
+    run: int, lowered: Lowered, schedules: Sequence[Schedule]
+) -> tuple[ScheduledStep, ...]:
+    """Of the schedules that a baseline may lead to, the one nearest to their mean.
+
+    Steps that go nowhere, or have ended, are left out.
+    """
+    problem, graph = lowered.problem, lowered.runs[run].graph
+    ends = [figures_of(problem, schedule, run).makespan_seconds for schedule in schedules]
+    if not ends:
+        return ()
+    mean = fmean(ends)
+    schedule = schedules[min(range(len(ends)), key=lambda index: abs(ends[index] - mean))]
+    activities = lowered.step_activities[run]
+    placed = [(step.name, activities[step.name]) for step in graph.steps if step.name in activities]
+    return tuple(
+        ScheduledStep(
+            name,
+            problem.node_names[schedule.node[activity]],
+            float(schedule.start[activity]),
+            float(schedule.end[activity]),
+        )
+        for name, activity in placed
+        if schedule.node[activity] >= 0 and schedule.finished[activity]
+    )
+
+
 def plan_of(run: int, parts: PlanParts) -> Plan:
     """The plan of one of the runs."""
     lowered, result, cluster = parts.lowered, parts.result, parts.cluster
@@ -134,4 +162,5 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         ),
         release_seconds=active.release_seconds,
         latency_tolerance=lowered.options.latency_tolerance,
+        default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
     )

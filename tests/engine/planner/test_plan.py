@@ -155,6 +155,23 @@ def test_the_times_of_a_step():
     assert step.requests == {"cpu": 1000, "memory": 256 * 2**20}
 
 
+def test_the_default_scheduler_s_schedule_is_shown_where_it_is_compared():
+    run = a_run(a_step("first"), a_step("huge", cpu=64), a_step("last", "first"))
+    plan = planned(run, a_cluster(*nodes(2, cpu=2)), compare=("kube-default",))
+    shown = {step.name: step for step in plan.default_schedule}
+    assert set(shown) == {"first", "last"}
+    assert shown["last"].start_seconds >= shown["first"].finish_seconds == 10
+    assert {step.node for step in plan.default_schedule} <= set(plan.cluster_nodes)
+    assert planned(run, a_cluster(*nodes(2, cpu=2)), compare=("heft",)).default_schedule == ()
+
+
+def test_of_several_tie_breaks_the_one_nearest_to_their_mean_is_shown():
+    case = (a_node("slow", cpu=1, speed=0.5), a_node("fair", cpu=1), a_node("fast", cpu=1, speed=4))
+    plan = planned(a_run(a_step("work", seconds=12)), a_cluster(*case), compare=("kube-default",))
+    assert plan.baselines["kube-default"].makespan_seconds == pytest.approx((24 + 12 + 3) / 3)
+    assert [step.node for step in plan.default_schedule] == ["fair"]
+
+
 def test_waiting_for_data_counts_as_transfer():
     """Direct transfers under ready dispatch: bound at once, the data comes after 5 s."""
     run = a_workflow(

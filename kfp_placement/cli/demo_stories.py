@@ -1,0 +1,168 @@
+"""What `demo` tells: a story for each sample, as text beside the plan that it tells of."""
+
+from dataclasses import dataclass, replace
+from importlib import resources
+
+from kfp_placement._package import Package
+from kfp_placement.planning import GivenOptions, RunSource, plan_request, read_graph
+from kfp_placement.report import summary, values
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.table import TableStyle, plan_table
+from kfp_placement.report.text_timeline import TimeLine, planned, time_lines
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.progress import Progress
+from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.readers import read_cluster
+
+LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
+"""Where the users of the taxi sample may be; there is a package for each, the first is shown in
+full."""
+
+PREDICT = "predict"
+
+_COLUMNS = 120
+"""Width of the plan where there is no terminal."""
+
+_TIME_LINE_COLUMNS = 100
+"""Width of time lines: no more, so that they are taken in at a glance."""
+
+_MARKED = """\
+An author marks the steps of a pipeline in Python and compiles it with KFP as always:
+
+"""
+
+_UNEQUAL_MARKS = """\
+    @placed(type="Training", duration="24m", cpu=3, memory="4Gi")
+    @dsl.component
+    def xgboost(...): ...
+
+Here seven trainings of 3 to 24 minutes read one table, and each fills one of three workers.
+KFP sorts tasks by name, so the longest, `xgboost`, is the last in line.
+"""
+
+_GATES = """\
+The plan starts the longest first and holds the others back, which takes scheduling gates. Where
+pods may not be held back, `kfp-placement plan --dispatch ready` shows what is left to gain.
+"""
+
+_TAXI_MARKS = """\
+    @placed(type="Training", duration="20m", outputs={"model": "50Mi"}, cpu="1500m")
+    @dsl.component
+    def train(...): ...
+
+    place(predict(...), type="Predict", location="HOME-EDGE", max_latency="20ms")
+"""
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is told.
+
+    Attributes:
+        text: for the terminal.
+        plan: what the report shows.
+    """
+
+    text: str
+    plan: Plan
+
+
+def unequal_steps(options: GivenOptions, style: TableStyle, progress: Progress) -> Story:
+    """The lead case: the default scheduler's time line, and the plan's."""
+    cluster = read_cluster(_file("three-workers.yaml"), name="three equal workers")
+    _, plan = _planned("unequal-steps.yaml", cluster, options, progress)
+    default = plan.baselines["kube-default"]
+    change = summary.verdict(plan, default)
+    columns = min(style.columns or _TIME_LINE_COLUMNS, _TIME_LINE_COLUMNS)
+    lines = time_lines(
+        (
+            TimeLine(f"The default scheduler: {summary.makespan(default)}", plan.default_schedule),
+            TimeLine(f"The plan: {summary.makespan(plan.figures)}, {change}", planned(plan)),
+        ),
+        columns,
+    )
+    parts = [
+        _MARKED + _UNEQUAL_MARKS,
+        "\n".join(lines) + "\n",
+        _GATES,
+        plan_table(plan, replace(style, columns=style.columns or _COLUMNS)),
+    ]
+    return Story("\n".join(parts), plan)
+
+
+@dataclass(frozen=True)
+class _ForUsers:
+    """The taxi sample, planned for users at a place."""
+
+    location: str
+    graph: RunGraph
+    plan: Plan
+
+
+def taxi(options: GivenOptions, style: TableStyle, progress: Progress) -> Story:
+    """Training in the cloud, prediction near the users, wherever they are."""
+    cluster = read_cluster(_file("cluster.yaml"), name="the thesis' cluster")
+    for_users = [
+        _ForUsers(place, *_planned(f"taxi-{place.lower()}.yaml", cluster, options, progress))
+        for place in LOCATIONS
+    ]
+    first = for_users[0]
+    parts = [
+        _MARKED + _TAXI_MARKS,
+        "The marks travel with the compiled package:\n",
+        _marks(first.graph, style),
+        f"The plan, made before the first step starts, for users at {first.location}:\n",
+        # The reasons are the point: they stand beside the plan, or below where there is no room.
+        plan_table(first.plan, replace(style, reasons=True, columns=style.columns or _COLUMNS)),
+        "Where the prediction goes when the users are elsewhere:\n",
+        _elsewhere(for_users, style),
+    ]
+    return Story("\n".join(parts), first.plan)
+
+
+def _planned(
+    file: str, cluster: Cluster, options: GivenOptions, progress: Progress
+) -> tuple[RunGraph, Plan]:
+    graph = read_graph(RunSource(Package(file, _file(file))), cluster, options)
+    return graph, plan_request(graph, cluster, options=options).plan(progress)
+
+
+def _file(name: str) -> bytes:
+    """A file of the samples, as it ships with the package."""
+    return resources.files("kfp_placement").joinpath("demo", name).read_bytes()
+
+
+def _marks(graph: RunGraph, style: TableStyle) -> str:
+    columns = [Column(title) for title in ("STEP", "TYPE", "LOCATION", "RUN TIME", "OUTPUTS")]
+    return _indented(layout(columns, [_mark(step) for step in graph.steps], style.columns))
+
+
+def _mark(step: Step) -> list[str]:
+    outputs = [format_resource("memory", size) for size in step.output_bytes.values()]
+    location = step.location
+    if step.max_latency_ms is not None:
+        location += f" within {values.latency(step.max_latency_ms)}"
+    return [
+        step.name,
+        step.type,
+        location,
+        values.duration(step.duration_seconds),
+        ", ".join(outputs),
+    ]
+
+
+def _elsewhere(for_users: list[_ForUsers], style: TableStyle) -> str:
+    rows = []
+    for item in for_users:
+        step = item.plan.step(PREDICT)
+        node = step.node or "no node"
+        makespan = summary.makespan(item.plan.figures)
+        rows.append([item.location, node, values.latency(step.latency_ms), makespan])
+    titles = ("USERS AT", "PREDICT GOES TO", "ROUND TRIP", "MAKESPAN")
+    return _indented(layout([Column(title) for title in titles], rows, style.columns))
+
+
+def _indented(lines: list[str]) -> str:
+    return "".join(f"    {line}\n" for line in lines)
