@@ -23,15 +23,21 @@ from kfp_placement.preview import preview
 
 if TYPE_CHECKING:
     from kfp_placement.check.findings import CheckReport, Finding
+    from kfp_placement.clusters.description import Cluster, Node
+    from kfp_placement.clusters.examples import example_cluster
     from kfp_placement.decorators import placed, placed_pipeline
     from kfp_placement.preview.planned import Preview
     from kfp_placement.steps import place
 
+    __version__: str
+
 __all__ = [
     "CheckReport",
+    "Cluster",
     "ConflictError",
     "Finding",
     "MarkValueError",
+    "Node",
     "NotConstantError",
     "PlacementError",
     "PlacementWarning",
@@ -40,7 +46,9 @@ __all__ = [
     "UnknownOptionError",
     "UnknownStepError",
     "UsageError",
+    "__version__",
     "check",
+    "example_cluster",
     "place",
     "placed",
     "placed_pipeline",
@@ -51,8 +59,11 @@ __all__ = [
 # of it. So what needs kfp is imported when it is first asked for.
 _LAZY = {
     "CheckReport": "check.findings",
+    "Cluster": "clusters.description",
     "Finding": "check.findings",
+    "Node": "clusters.description",
     "Preview": "preview.planned",
+    "example_cluster": "clusters.examples",
     "place": "steps",
     "placed": "decorators",
     "placed_pipeline": "decorators",
@@ -62,9 +73,13 @@ if not TYPE_CHECKING:  # else every name would seem to exist
 
     def __getattr__(name: str) -> Any:
         """Import a public name on first use (PEP 562)."""
-        if name not in _LAZY:
+        if name == "__version__":
+            # The package's own version costs more to look up than all the rest of this module.
+            value = importlib.import_module("importlib.metadata").version("kfp-placement")
+        elif name in _LAZY:
+            value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
 

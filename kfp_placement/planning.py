@@ -50,11 +50,19 @@ class Overrides:
         durations: run times by step, as `with_durations` takes them: "20m", or seconds.
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: where the run goes; None = where it says itself.
+        default_namespace: where it goes if neither says so; "" = nowhere in particular.
     """
 
     durations: Mapping[str, object] = field(default_factory=dict)
     assume_cached: Iterable[str] = ()
     namespace: str | None = None
+    default_namespace: str = ""
+
+    def namespace_of(self, run: RunGraph) -> str | None:
+        """Where the run goes; None = where it says itself."""
+        if self.namespace is None and not run.namespace:
+            return self.default_namespace or None
+        return self.namespace
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ def plan_request(
     """
     better = overrides or Overrides()
     given = (options or GivenOptions()).values()
-    run = in_namespace(run, better.namespace)
+    run = in_namespace(run, better.namespace_of(run))
     run = with_cached(with_durations(run, better.durations), better.assume_cached)
     planned_with, policy = options_on(cluster, given), cluster.policy
     if policy is None:

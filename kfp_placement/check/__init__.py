@@ -15,7 +15,7 @@ def check(
     Steps that no node can take, pods that Kubernetes refuses (a request above its limit, a bad
     label), memory without its unit, locations nobody knows, steps and nested pipelines without
     marks, guessed types, retries that KFP 2.17 ignores, parameter names its backend misreads,
-    images without a fixed tag, missing durations. Contacts no cluster.
+    images without a fixed tag, missing durations. Contacts no cluster unless it is `"live"`.
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
@@ -32,12 +32,13 @@ def check(
     """
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._package import package_of
-    from kfp_placement._reading import cluster_of, engine_errors
+    from kfp_placement._reading import engine_errors
     from kfp_placement.check.rules import check_run
+    from kfp_placement.clusters.reading import known_cluster
     from kfp_placement.planning import RunSource, read_graph
 
     package = package_of(pipeline)
-    known = None if cluster is None else cluster_of(cluster)
+    known = None if cluster is None else known_cluster(cluster).cluster
     with engine_errors():
         graph = read_graph(RunSource(package, arguments or {}), known)
         return check_run(graph, package=package.data, cluster=known)

@@ -35,7 +35,8 @@ Examples:
 def cluster(dump: str, output: Path | None, **target: Any) -> None:
     """Make a short Cluster file from what kubectl prints.
 
-    DUMP is a kubectl dump, a Cluster file, - for stdin, or `live` for the kubeconfig's cluster.
+    DUMP is a kubectl dump or Cluster file, its URL, - for stdin, `live` for the kubeconfig's
+    cluster, or an example (example:equal).
     """
     from kfp_placement.cli.inputs import connect_live, read_cluster_source
     from kfp_placement.cli.output import check_target, emit

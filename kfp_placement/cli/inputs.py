@@ -79,31 +79,34 @@ def connect_live(cluster: str | None, target: Target) -> Connection | None:
 
 
 def read_cluster_source(
-    cluster: str, progress: "Progress", live: Connection | None = None
+    cluster: str | None, progress: "Progress", live: Connection | None = None
 ) -> "Cluster":
     """The cluster that CLUSTER describes.
 
     Args:
-        cluster: what stands on the command line.
+        cluster: what stands on the command line; None = nothing, which is an example.
         progress: told how far it is.
         live: the cluster that `live` means.
 
     Raises:
         ClusterError: the live one refuses, or gives no answer.
+        PlacementError: there is no such example.
         EngineError: it is not there or cannot be read.
     """
     if live is not None:
         from kfp_placement.live.cluster_objects import live_cluster
 
         return live_cluster(live.cluster, live.namespace, progress)
+    from kfp_placement.clusters.examples import default_cluster
+    from kfp_placement.clusters.reading import named_cluster
     from kfp_placement_engine.readers import read_cluster
-    from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
+    from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES
 
+    if cluster is None:
+        return default_cluster()
     if cluster == STDIN:
         return read_cluster(_stdin(CLUSTER_MAX_BYTES), name="stdin", progress=progress)
-    progress(0.0, f"reading {cluster}")
-    data = read_file(Path(cluster), max_bytes=CLUSTER_MAX_BYTES)
-    return read_cluster(data, name=cluster, progress=progress)
+    return named_cluster(cluster, progress)
 
 
 def _stdin(max_bytes: int) -> bytes:

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 RUN is a compiled KFP package (pipeline.yaml), an Argo Workflow, a workflow in wfformat (JSON),
 a pipeline in Python (module:pipeline or file.py:pipeline), or - for stdin.
-CLUSTER is what kubectl prints, a Cluster file (see `cluster`), - for stdin, or `live`, which reads
-the cluster of the kubeconfig (nothing is written):
+CLUSTER is what kubectl prints, a Cluster file (see `cluster`) by path or URL, - for stdin, `live`,
+which reads the cluster of the kubeconfig (nothing is written), or an example (example:equal,
+example:uneven, example:edge):
   kubectl get nodes,pods,pvc,pv -A -o json > cluster.json
 
 \b
 Examples:
+  kfp-placement plan pipeline.yaml
   kfp-placement plan pipeline.yaml --cluster cluster.json
   kfp-placement plan pipeline.yaml --cluster cluster.yaml -o wide --arg rows=5000
   kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
@@ -57,10 +59,10 @@ def _duration(text: str) -> float:
 @click.option(
     "-c",
     "--cluster",
-    required=True,
     metavar="CLUSTER",
     type=INPUT_FILE,
-    help="Where the run shall go: a kubectl dump, a Cluster file, - for stdin, or live.",
+    help="Where the run shall go: a kubectl dump or Cluster file, its URL, - for stdin, live, or an"
+    " example.  [default: example:equal]",
 )
 @click.option(
     "--arg",

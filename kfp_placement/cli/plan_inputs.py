@@ -17,7 +17,6 @@ from kfp_placement.cli.progress import LiveLine
 if TYPE_CHECKING:
     from kfp_placement.planning import GivenOptions
     from kfp_placement_engine.model.plan import Plan
-    from kfp_placement_engine.model.run_graph import RunGraph
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class PlanInputs:
     """
 
     run: str
-    cluster: str
+    cluster: str | None
     arguments: dict[str, str]
     durations: dict[str, float]
     durations_file: Path | None
@@ -58,13 +57,19 @@ def make_plan(given: PlanInputs) -> "Plan":
         cluster = read_cluster_source(given.cluster, progress, live)
         from kfp_placement.planning import Overrides, RunSource, plan_request, read_graph
         from kfp_placement_engine.exceptions import ArgumentError, InputError, UnknownLoopError
+        from kfp_placement_engine.planning.overrides import with_durations
+        from kfp_placement_engine.readers.durations_file import read_durations_file
 
         options = _options(given)
         source = RunSource(package, given.arguments, given.loop_widths)
         with usage_errors(ArgumentError, UnknownLoopError):
             run = read_graph(source, cluster, options, progress)
-        run = _with_files(run, given, "" if live is None else live.namespace)
-        overrides = Overrides(given.durations, given.assume_cached, given.namespace)
+        if given.durations_file is not None:
+            run = with_durations(run, read_durations_file(given.durations_file))
+        default_namespace = "" if live is None else live.namespace
+        overrides = Overrides(
+            given.durations, given.assume_cached, given.namespace, default_namespace
+        )
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)
         return request.plan(progress)
@@ -83,21 +88,3 @@ def _options(given: PlanInputs) -> "GivenOptions":
         compare=given.compare,
         marked_only=given.marked_only,
     )
-
-
-def _with_files(run: "RunGraph", given: PlanInputs, namespace: str) -> "RunGraph":
-    """The run with what its author's files say; the command line goes before them.
-
-    Args:
-        run: the run.
-        given: what was given.
-        namespace: of the kubeconfig's context, for runs that name none; "" = no cluster is asked.
-    """
-    from kfp_placement_engine.planning.overrides import in_namespace, with_durations
-    from kfp_placement_engine.readers.durations_file import read_durations_file
-
-    if namespace and given.namespace is None and not run.namespace:
-        run = in_namespace(run, namespace)
-    if given.durations_file is not None:
-        run = with_durations(run, read_durations_file(given.durations_file))
-    return run

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def preview(
     pipeline: Any,
-    cluster: Any,
+    cluster: Any = None,
     arguments: Mapping[str, Any] | None = None,
     *,
     durations: Mapping[str, str | float] | None = None,
@@ -28,20 +28,21 @@ def preview(
     assumptions: "Assumptions | None" = None,
     **unknown: Never,
 ) -> "Preview":
-    """Plan a run without submitting it; contacts no cluster.
+    """Plan a run without submitting it; contacts no cluster unless the cluster is `"live"`.
 
     Where the cluster's description holds its PlacementPolicy, the plan follows it.
 
     Args:
         pipeline: a pipeline made with `@dsl.pipeline`, or the path of a compiled package.
-        cluster: the path of a Cluster file or of what `kubectl get nodes,pods,pvc,pv -A -o yaml`
-            prints; the same as text or as a mapping; or a `Cluster`.
+        cluster: a `Cluster`; the path or URL of a Cluster file or of what `kubectl get
+            nodes,pods,pvc,pv -A -o yaml` prints; the same as text or as a mapping; `"live"`, the
+            cluster of the kubeconfig; None = the example cluster `equal`, and the plan says so.
         arguments: values of pipeline parameters, as for a run.
         durations: run times by step that are better known than the marks say: `{"train": "1h"}`.
         loop_widths: number of iterations by loop, where it is known only at run time.
         assume_cached: steps whose result is taken to be in KFP's cache.
         namespace: where the run goes, which says whose volume claims it uses; by default the run's
-            own, if it names one.
+            own, if it names one, else with `"live"` the context's.
         budget: time for the search: `500ms`, or seconds; by default the policy's, else 2 s.
         generations: stop the search after so many generations instead; replays a plan exactly.
         seed: of the random generator; by default the policy's, else 0.
@@ -63,7 +64,8 @@ def preview(
     """
     # Here and not above, so that `import kfp_placement` stays fast.
     from kfp_placement._marks import unknown_option
-    from kfp_placement._reading import cluster_of, engine_errors
+    from kfp_placement._reading import engine_errors
+    from kfp_placement.clusters.reading import known_cluster
     from kfp_placement.planning import plan_request, read_graph
     from kfp_placement.preview import options as given
     from kfp_placement.preview.planned import Preview
@@ -82,9 +84,9 @@ def preview(
             dispatch=dispatch,
             objective=objective,
         )
-    known = cluster_of(cluster)
+    known, default_namespace = known_cluster(cluster)
     source = given.run_source(pipeline, arguments, loop_widths)
     with engine_errors():
         run = read_graph(source, known, options)
-        overrides = given.overrides(durations, assume_cached, namespace)
+        overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
         return Preview(plan_request(run, known, overrides, options).plan())

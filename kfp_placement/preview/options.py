@@ -26,14 +26,17 @@ def run_source(pipeline: object, arguments: object, loop_widths: object) -> RunS
     )
 
 
-def overrides(durations: object, assume_cached: object, namespace: object) -> Overrides:
-    """What the author knows better than the run.
+def overrides(
+    durations: object, assume_cached: object, namespace: object, default_namespace: str
+) -> Overrides:
+    """What the author knows better than the run; and where a run goes that does not say it.
 
     Raises:
         MarkValueError: a value of another form.
     """
     return Overrides(
         namespace=_text("namespace", namespace),
+        default_namespace=default_namespace,
         durations=_mapping("durations", durations),
         assume_cached=_names("assume_cached", assume_cached),
     )

@@ -1,14 +1,19 @@
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
+from kfp_placement import example_cluster
 from kfp_placement.cli.exit_codes import ExitCode
 from kfp_placement.schemas import schema
+from kfp_placement_engine.readers import read_cluster, read_cluster_file
 from tests.cli.conftest import CLUSTER, RUN
 from tests.support.html_pages import parse_page
 from tests.support.plans import a_plan, a_step, taxi_plan, unplaced_step
+from tests.support.web_server import sending, web_server
 
 
 def test_exit_codes_are_a_contract():
@@ -232,9 +237,41 @@ def check_usage_error(result, planner):
 
 def test_what_is_missing(run, planner):
     assert "Missing argument 'RUN'" in run("plan").stderr
-    result = run("plan", RUN)
-    assert result.exit_code == 2
-    assert "Missing option '-c' / '--cluster'" in result.stderr
+
+
+def test_without_a_cluster_the_plan_is_for_an_example_and_says_so(run):
+    result = run("plan", RUN, "--budget", "10ms", "-o", "json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert document["cluster"]["source"] == example_cluster("equal").name
+    assert document["dispatch"] == "ordered"
+    assert document["warnings"][0]["code"] == "example-cluster"
+
+
+def test_an_example_is_a_cluster(run, planner):
+    assert run("plan", RUN, "-c", "example:uneven").exit_code == 0
+    assert planner.cluster == example_cluster("uneven").noun
+    result = run("cluster", "example:uneven")
+    assert read_cluster(result.stdout.encode(), name="").nodes == planner.cluster.nodes
+
+
+@pytest.mark.parametrize("name", ["example:unevn", "edge"])
+def test_an_example_that_is_not_there(run, planner, golden, name):
+    result = run("plan", RUN, "-c", name)
+    assert result.exit_code == ExitCode.NOT_FOUND
+    golden(result.stderr)
+
+
+def test_a_cluster_may_be_at_a_url(run, planner, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with web_server({"/cluster.yaml": sending(Path(CLUSTER).read_bytes())}) as address:
+        assert run("plan", RUN, "-c", f"{address}/cluster.yaml").exit_code == 0
+        result = run("check", RUN, "-c", f"{address}/missing.yaml")
+    assert planner.cluster == replace(read_cluster_file(CLUSTER), source=f"{address}/cluster.yaml")
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert result.stderr == (
+        f"Error: {address}/missing.yaml: 127.0.0.1 has no such file (404 Not Found)\n"
+    )
 
 
 def test_files_that_are_not_there(run, planner):

@@ -89,12 +89,7 @@ def test_a_cluster_is_given_in_many_forms(taxi):
     ("cluster", "error", "part"),
     [
         ("no/such/cluster.yaml", RunError, "no such file"),
-        (
-            "live",
-            UsageError,
-            "command line; write the cluster to a file with `kfp-placement cluster",
-        ),
-        (7, UsageError, "a cluster is given as a path, text, a mapping or a Cluster, not int"),
+        (7, UsageError, "a cluster is given as a path, a URL, text, a mapping or a Cluster, not"),
         ({"a": object()}, RunError, "cannot be written as JSON"),
         ({"kind": "Cluster"}, RunError, "cluster"),
         ("a: [\n", RunError, "no valid YAML"),

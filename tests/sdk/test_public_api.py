@@ -4,6 +4,7 @@ import ast
 import inspect
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def test_all_is_a_sorted_literal_and_complete():
     for name in listed:
         assert getattr(kfp_placement, name) is not None
     assert set(listed) <= set(dir(kfp_placement))
+
+
+def test_the_version_is_that_of_the_distribution():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert kfp_placement.__version__ == project["version"]
+
+
+def test_looking_up_the_version_waits_until_somebody_asks():
+    code = "import sys, kfp_placement; print('importlib.metadata' in sys.modules)"
+    assert python(code) == ["False"]
 
 
 def test_functions_keep_their_names_beside_the_modules_of_that_name():

@@ -1,6 +1,6 @@
 """Cluster -> the short Cluster file that people read, and that `cluster_file` reads back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -50,6 +50,11 @@ def write_cluster_file(cluster: Cluster) -> str:
     defaults = _defaults(cluster)
     if defaults:
         document["defaults"] = defaults
+    return document_text(document)
+
+
+def document_text(document: Mapping[str, Any]) -> str:
+    """Write a document of plain values as YAML that our reader reads back."""
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     return _visible(text)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kfp_placement import PlacementError, preview
+from kfp_placement.clusters.reading import known_cluster
 from kfp_placement.live.cluster_objects import live_cluster
 from kfp_placement.live.exceptions import ClusterForbiddenError, ClusterMissingError
 from kfp_placement.live.kinds import CLAIMS, LOCATIONS, NAMESPACES, NODES, PODS, POLICIES, VOLUMES
@@ -65,6 +67,23 @@ def test_a_file_that_is_not_there_is_told_before_the_cluster_is_asked(live, clus
     assert result.exit_code != 0
     assert "nope.yaml" in result.stderr
     assert "asked" not in result.stderr
+
+
+def test_a_preview_takes_live_with_the_namespace_of_its_context(live, nodes, monkeypatch):
+    live.connected.clear()
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda: nodes)
+    plan = preview(RUN, "live", budget=0.05, compare=()).plan
+    assert (plan.cluster_source, plan.cluster_nodes) == ("live", ("n1", "n2", "n3", "n4"))
+    known = known_cluster("live")
+    assert known.namespace == "team-a"
+    assert known.cluster == live_cluster(nodes, "team-a", silent)
+
+
+def test_a_live_cluster_that_refuses_is_our_error(nodes, monkeypatch):
+    monkeypatch.setattr("kfp_placement.live.connection.LiveCluster.connect", lambda: nodes)
+    nodes.refused["/api/v1/nodes"] = ClusterForbiddenError("no right to list nodes")
+    with pytest.raises(PlacementError, match="no right to list nodes; without nodes nothing can"):
+        preview(RUN, "live")
 
 
 def without_type(raw):

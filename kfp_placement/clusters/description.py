@@ -1,0 +1,198 @@
+"""A cluster in a few lines of Python: the fields of a Cluster file, read by the same reader."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from kfp_placement._files import write_whole
+from kfp_placement._reading import engine_errors
+from kfp_placement.exceptions import MarkValueError, RunError, UsageError
+from kfp_placement.report.values import counted
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.model import cluster as model
+from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.readers import read_cluster
+from kfp_placement_engine.readers.cluster_model import KIND
+from kfp_placement_engine.readers.cluster_writer import document_text
+
+_GPU = "nvidia.com/gpu"
+_PARTS = ("latencies", "claims", "defaults", "policy")
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node, or several equal ones; the fields are those of a node in a Cluster file.
+
+    Attributes:
+        name: of the node; several equal ones are `worker-1`, `worker-2` and so on.
+        count: how many nodes are like that.
+        cpu: what pods may request of it: `4`, `"7910m"`.
+        memory: likewise: `"16Gi"`.
+        pods: how many pods it takes at a time.
+        gpu: number of NVIDIA GPUs: short for `extended={"nvidia.com/gpu": 1}`.
+        extended: other resources by name, such as `ephemeral-storage`.
+        speed: run times are divided by it; 1 is the reference node.
+        labels: its labels.
+        taints: `"gpu=true:NoSchedule"`, or mappings with key, value and effect.
+        unschedulable: cordoned.
+        images: the images that it holds, with their sizes: `{"python:3.12": "350Mi"}`.
+        store_bandwidth: to and from the object store, in bytes per second: `"250M"`.
+        pull_rate: of image pulls, in bytes per second.
+        used: what runs there and stays: the sum of its requests, `pods` included.
+        scored_used: CPU and memory of the same as kube-scheduler's scores count them.
+    """
+
+    name: str
+    _: KW_ONLY
+    count: int = 1
+    cpu: str | float
+    memory: str | int
+    pods: int = 110
+    gpu: int | None = None
+    extended: Mapping[str, str | float] = field(default_factory=dict)
+    speed: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[str | Mapping[str, str]] = ()
+    unschedulable: bool = False
+    images: Mapping[str, str | int] = field(default_factory=dict)
+    store_bandwidth: str | float | None = None
+    pull_rate: str | float | None = None
+    used: Mapping[str, str | float] = field(default_factory=dict)
+    scored_used: Mapping[str, str | float] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse GPUs that are given twice."""
+        if self.gpu is not None and _GPU in self.extended:
+            raise MarkValueError(
+                f"node {self.name!r:.80}: gpu and extended[{_GPU!r}] are the same; give one of them"
+            )
+
+    def document(self) -> dict[str, Any]:
+        """The node as it stands in a Cluster file; what is as usual is left out."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        if given.pop("gpu") is not None:
+            given["extended"] = {**self.extended, _GPU: self.gpu}
+        usual = {each.name: each.default for each in fields(self)}
+        if isinstance(self.taints, str | Mapping):
+            given["taints"] = [self.taints]
+        return {
+            _camel(name): value
+            for name, value in given.items()
+            if value not in (usual[name], {}, [])
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Cluster:
+    """A cluster to plan on, described in Python; the fields are those of a Cluster file.
+
+    It is read when it is made, so what cannot be planned on fails there.
+
+    Attributes:
+        nodes: the nodes.
+        latencies: round trips by location, then by node: `{"HOME-EDGE": {"edge": "9.8ms"}}`; a
+            bare number is milliseconds.
+        claims: volume claims that exist, each a mapping with the keys of a Cluster file.
+        defaults: what is assumed where nobody says, by key of a Cluster file: `{"image": "1Gi"}`.
+        policy: what the cluster's PlacementPolicy says of plans, by key of a Cluster file:
+            `{"actuator": "gates"}`.
+        name: what plans and messages call it; a Cluster file does not hold it.
+        noun: the same as the planner sees it.
+
+    Raises:
+        UsageError: a node is not a `Node`.
+        RunError: it is not a cluster; the message names the place.
+    """
+
+    nodes: Iterable[Node]
+    _: KW_ONLY
+    latencies: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict)
+    claims: Sequence[Mapping[str, Any]] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "cluster"
+    noun: model.Cluster = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Read what is described."""
+        nodes = tuple(self.nodes) if isinstance(self.nodes, Iterable) else (None,)
+        if not all(isinstance(each, Node) for each in nodes):
+            raise UsageError(
+                "a Cluster is made of a list of Nodes; write for example"
+                " Cluster([Node('worker', count=3, cpu=4, memory='16Gi')])"
+            )
+        object.__setattr__(self, "nodes", nodes)
+        object.__setattr__(self, "noun", read_document(self.document(), self.name))
+
+    def document(self) -> dict[str, Any]:
+        """The Cluster file of it, as plain values."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "nodes": [node.document() for node in self.nodes],
+            **{name: value for name, value in parts.items() if value},
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as a Cluster file (YAML), whole or not at all.
+
+        Returns:
+            The path written to.
+
+        Raises:
+            RunError: the file cannot be written.
+        """
+        target = Path(path)
+        # The detour leaves plain values only, which is what the reader has seen too.
+        write_whole(target, document_text(json.loads(_json(self.document(), self.name))))
+        return target
+
+    # `typing.override` is there from Python 3.12 on.
+    def __repr__(self) -> str:  # type: ignore[explicit-override]
+        names = [node.name for node in self.noun.nodes]
+        return f"<Cluster of {counted(len(names), 'node')}: {listed(names, _NAMED)}>"
+
+
+def read_document(document: Mapping[str, Any], name: str) -> model.Cluster:
+    """Read plain values as the reader reads a file: a Cluster file, or what kubectl prints.
+
+    Raises:
+        RunError: it is not a cluster.
+    """
+    with engine_errors():
+        return read_cluster(_json(document, name).encode("utf-8"), name=name)
+
+
+def cluster_from(document: Mapping[str, Any], name: str) -> Cluster:
+    """The description of what a Cluster file holds.
+
+    Args:
+        document: the file's content, which can be read.
+        name: what to call it.
+    """
+    nodes = [
+        Node(**{_snake(key): value for key, value in each.items()}) for each in document["nodes"]
+    ]
+    parts = {name: document[name] for name in _PARTS if name in document}
+    return Cluster(nodes, name=name, **parts)
+
+
+def _json(document: Mapping[str, Any], name: str) -> str:
+    try:
+        return json.dumps(document)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RunError(f"{name}: cannot be written as JSON: {error}") from error
+
+
+def _camel(name: str) -> str:
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
+
+
+def _snake(key: str) -> str:
+    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key)

@@ -1,0 +1,65 @@
+"""Example clusters, for a first plan without a cluster of one's own."""
+
+import difflib
+from dataclasses import replace
+from importlib import resources
+
+import kfp_placement_engine.model.cluster as model
+from kfp_placement._reading import engine_errors
+from kfp_placement.clusters.description import Cluster, cluster_from
+from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents
+
+EXAMPLES = {
+    "equal": "three equal workers of 4 CPU",
+    "uneven": "one fast node of 8 CPU, two of 16 CPU half as fast",
+    "edge": "one cloud node and two small nodes at the edge",
+}
+"""Name -> what it is, in a few words."""
+
+DEFAULT = "equal"
+"""The one that is planned on where no cluster is given."""
+
+PREFIX = "example:"
+"""How a name of a cluster says that it is an example's: `example:equal`."""
+
+
+def example_cluster(name: str) -> Cluster:
+    """An example cluster: `equal`, `uneven` or `edge`; all are planned for scheduling gates.
+
+    Args:
+        name: `equal`: three equal workers of 4 CPU; `uneven`: one fast node of 8 CPU and two of 16
+            CPU that are half as fast; `edge`: the taxi sample's, one node in the cloud and two
+            small ones at the edge, with round trips to three locations.
+
+    Raises:
+        RunError: there is no example of that name; the message names the closest one.
+    """
+    with engine_errors():
+        _check_name(name)
+    file = resources.files(__package__).joinpath(f"{name}.yaml")
+    (document,) = load_documents(file.read_bytes(), name=name, max_bytes=CLUSTER_MAX_BYTES)
+    return cluster_from(document, f"example cluster {name!r}: {EXAMPLES[name]}")
+
+
+def default_cluster() -> model.Cluster:
+    """The example that stands in where no cluster is given; its first notice says so."""
+    notice = Notice(
+        "example-cluster",
+        f"no cluster was given, so this plan is for the example cluster {DEFAULT!r}"
+        f" ({EXAMPLES[DEFAULT]}), as with scheduling gates, and image pulls are assumed; name your"
+        " own cluster (cluster=..., --cluster) to plan on it",
+    )
+    noun = example_cluster(DEFAULT).noun
+    return replace(noun, notices=(notice, *noun.notices))
+
+
+def _check_name(name: str) -> None:
+    if name in EXAMPLES:
+        return
+    close = difflib.get_close_matches(str(name), EXAMPLES, n=1)
+    advice = f"did you mean {close[0]!r}? " if close else ""
+    raise InputNotFoundError(
+        f"there is no example cluster {name!r:.60}; {advice}there are {', '.join(EXAMPLES)}"
+    )

@@ -1,0 +1,110 @@
+"""What people give for a cluster -> the engine's noun."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import kfp_placement_engine.model.cluster as model
+from kfp_placement._reading import engine_errors
+from kfp_placement.clusters.description import Cluster, read_document
+from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, example_cluster
+from kfp_placement.exceptions import UsageError
+from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.readers import read_cluster
+from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
+
+LIVE = "live"
+"""Names the cluster of the kubeconfig."""
+
+
+class KnownCluster(NamedTuple):
+    """A cluster to plan on.
+
+    Attributes:
+        cluster: the cluster.
+        namespace: where a run goes that names no namespace; "" = nowhere in particular.
+    """
+
+    cluster: model.Cluster
+    namespace: str = ""
+
+
+def known_cluster(given: object) -> KnownCluster:
+    """Read a cluster.
+
+    Args:
+        given: a `Cluster`, ours or the planner's; what `named_cluster` takes; the same file as
+            text, bytes or a mapping; `live` for the kubeconfig's; None for an example.
+
+    Raises:
+        UsageError: it is none of these.
+        PlacementError: it cannot be read.
+    """
+    if given is None:
+        return KnownCluster(default_cluster())
+    if isinstance(given, Cluster):
+        return KnownCluster(given.noun)
+    if isinstance(given, model.Cluster):
+        return KnownCluster(given)
+    if isinstance(given, str) and given == LIVE:
+        return _live()
+    if isinstance(given, Mapping):
+        return KnownCluster(read_document(given, "cluster"))
+    with engine_errors():
+        if isinstance(given, os.PathLike) or (isinstance(given, str) and _is_name(given)):
+            return KnownCluster(named_cluster(str(given)))
+        if isinstance(given, str | bytes):
+            data = given.encode("utf-8") if isinstance(given, str) else given
+            return KnownCluster(read_cluster(data, name="cluster"))
+    raise UsageError(
+        "a cluster is given as a path, a URL, text, a mapping or a Cluster, not"
+        f" {type(given).__name__}"
+    )
+
+
+def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
+    """Read a cluster by its name on a command line.
+
+    Args:
+        name: the path or URL of a Cluster file or of what `kubectl get nodes,pods,pvc,pv -A -o
+            yaml` prints; `example:equal`.
+        progress: told how far it is.
+
+    Raises:
+        PlacementError: there is no such example.
+        EngineError: the file is not there or cannot be read.
+    """
+    if name.startswith(PREFIX):
+        return example_cluster(name.removeprefix(PREFIX)).noun
+    # Here and not above: few clusters come from a web server.
+    from kfp_placement.clusters.download import download, is_url
+
+    if is_url(name):
+        progress(0.0, f"fetching {name}")
+        source, data = download(name)
+        return read_cluster(data, name=source, progress=progress)
+    progress(0.0, f"reading {name}")
+    if name in EXAMPLES and not Path(name).exists():
+        raise InputNotFoundError(f"{name}: no such file; the example cluster is {PREFIX}{name}")
+    data = read_file(Path(name), max_bytes=CLUSTER_MAX_BYTES)
+    return read_cluster(data, name=name, progress=progress)
+
+
+def _live() -> KnownCluster:
+    """The cluster that kubectl would talk to.
+
+    Raises:
+        ClusterError: there is none, it refuses, or gives no answer.
+    """
+    from kfp_placement.live.cluster_objects import live_cluster
+    from kfp_placement.live.connection import LiveCluster
+
+    api = LiveCluster.connect()
+    with engine_errors():
+        return KnownCluster(live_cluster(api, api.namespace, no_progress), api.namespace)
+
+
+def _is_name(text: str) -> bool:
+    return "\n" not in text and not text.lstrip().startswith("{")

@@ -1,0 +1,61 @@
+"""A web server on this machine, for what fetches files from strangers."""
+
+import contextlib
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.controlplane.certificates import KeyPair
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def sending(body: bytes, *, status: int = 200, reason: str | None = None, **headers: str) -> Answer:
+    """Answers with that body; underscores in names of headers are dashes."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(status, reason)
+        for name, value in {"Content_Length": str(len(body)), **headers}.items():
+            request.send_header(name.replace("_", "-"), value)
+        request.end_headers()
+        request.wfile.write(body)
+
+    return answer
+
+
+@contextmanager
+def web_server(answers: dict[str, Answer], pair: KeyPair | None = None) -> Iterator[str]:
+    """Serves those paths, 404 for others; yields the address without a path.
+
+    Args:
+        answers: by path.
+        pair: the server's certificate, for https.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer = answers.get(self.path.partition("?")[0])
+            # Who asked may have gone.
+            with contextlib.suppress(ConnectionError):
+                (answer or sending(b"", status=404))(self)
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    if pair is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pair.certificate, pair.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"{'http' if pair is None else 'https'}://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
