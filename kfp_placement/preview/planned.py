@@ -10,6 +10,7 @@ from kfp_placement.exceptions import MarkValueError, UnknownStepError
 from kfp_placement.report import summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
+from kfp_placement.report.verdict import headline, search_verdict
 from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.run_graph import Notice
@@ -130,32 +131,19 @@ class Preview:
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
-        return f"<Preview {_headline(self.plan)}>"
+        return f"<Preview {_summary(self.plan)}>"
 
     def _repr_html_(self) -> str:
         return notebook_html(self.plan)
 
 
-def _headline(plan: Plan) -> str:
-    ends = summary.ends(plan)
-    end = f"ends after {summary.makespan(plan.figures)}" if ends else summary.NEVER_ENDS
+def _summary(plan: Plan) -> str:
     steps = values.counted(len(plan.steps), "step")
     nodes = values.counted(len(plan.cluster_nodes), "node")
-    parts = [f"{shown(plan.run_name, 80)}: {steps} on {nodes}, {end}"]
-    parts += [
-        f"{shown(name, 40)} {summary.makespan(figures)}"
-        + "".join(
-            f" ({remark})"
-            for remark in (summary.spread(figures), *summary.taken_liberties(plan, figures))
-            if remark
-        )
-        for name, figures in plan.baselines.items()
-    ]
-    if plan.unschedulable:
-        parts.append(f"{len(plan.unschedulable)} unschedulable")
-    if plan.notices:
-        parts.append(f"{len(plan.notices)} warnings")
-    return ", ".join(parts) + "; see .explain(step)"
+    found = search_verdict(plan)
+    warnings = values.counted(len(plan.notices), "warning") if plan.notices else ""
+    parts = [headline(plan).removesuffix("."), found, warnings, "see .explain(step)"]
+    return f"{shown(plan.run_name, 80)}, {steps} on {nodes}: {'; '.join(filter(None, parts))}"
 
 
 def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:

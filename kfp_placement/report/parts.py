@@ -11,6 +11,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.steps_table import steps_table
+from kfp_placement.report.verdict import headline, search_verdict
 from kfp_placement_engine.model.plan import Plan
 
 _SOURCES = {
@@ -57,6 +58,7 @@ def header(context: Context) -> Markup:
         tag("p", Markup("Placement plan"), class_="eyebrow"),
         tag(f"h{context.top}", name(plan.run_name)),
         tag("p", text(f"{count} on {nodes}{source}, read from {source_words}"), class_="lead"),
+        tag("p", text(headline(plan)), class_="headline"),
         tag("dl", *_tiles(plan), class_="tiles"),
     )
 
@@ -91,8 +93,9 @@ def _tiles(plan: Plan) -> list[Markup]:
         good = "good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
     if ends:
-        bound = f"{values.duration(plan.lower_bound.seconds)}, {plan.lower_bound.kind}"
-        tiles.append(_tile("Against the lower bound", summary.bound_verdict(plan), bound))
+        words, _, gates = search_verdict(plan).partition("; ")
+        bound = f"no plan ends before {values.duration(plan.lower_bound.seconds)}"
+        tiles.append(_tile("Search", words, f"{gates}; {bound}" if gates else bound))
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"

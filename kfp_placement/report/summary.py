@@ -21,9 +21,6 @@ PLAN_NAME = "this plan"
 NEVER_ENDS = "does not end"
 """In place of a makespan where a step fits no node."""
 
-_TIMES = 2.0
-"""From three times the bound on, a factor reads better than a percentage."""
-
 _NOTICEABLE_MS = 1e-3
 """Round trips closer than this are equal."""
 
@@ -95,6 +92,12 @@ def spread(figures: Figures) -> str:
     return f"{least} to {most} over {figures.tie_breaks} tie-breaks"
 
 
+def is_same(figures: Figures, other: Figures) -> bool:
+    """Whether two makespans differ by less than what prints as 0.0%."""
+    mine, others = figures.makespan_seconds, other.makespan_seconds
+    return mine == others or abs(mine - others) < _SAME * max(others, 1e-9)
+
+
 def ends(plan: Plan) -> bool:
     """Whether the run can end at all: each of its steps has a node."""
     return plan.figures.unplaced == 0
@@ -146,24 +149,11 @@ def verdict(plan: Plan, figures: Figures) -> str:
     mine, other = finite(plan.figures.makespan_seconds), finite(figures.makespan_seconds)
     if mine is None or other is None:
         return NONE
-    change = 0.0 if mine == other else (mine - other) / max(other, 1e-9)
-    if abs(change) < _SAME:
+    if is_same(plan.figures, figures):
         return "equal"
+    change = (mine - other) / max(other, 1e-9)
     word = "shorter" if change < 0 else "longer"
     return word if plan.all_durations_assumed else f"{abs(change):.1%} {word}"
-
-
-def bound_verdict(plan: Plan) -> str:
-    """How far the plan is above the lower bound, at most: `2.6% above`, `reached`."""
-    mine, bound = finite(plan.figures.makespan_seconds), finite(plan.lower_bound.seconds)
-    if mine is None or not bound or not ends(plan):
-        return NONE
-    gap = (mine - bound) / bound
-    if gap < _SAME:
-        return "reached"
-    if plan.all_durations_assumed:
-        return "above"
-    return f"{gap:.1%} above" if gap < _TIMES else f"{gap + 1:.3g} times it"
 
 
 def shows_latency(plan: Plan) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kfp_placement.report import summary, values
 from kfp_placement.report.columns import Column, layout, natural_width
+from kfp_placement.report.verdict import headline, search_sentence
 from kfp_placement.report.visible import visible, width
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 
@@ -38,7 +39,7 @@ def plan_table(plan: Plan, style: TableStyle | None = None) -> str:
     style = style or TableStyle()
     paint = _Paint(style.colour)
     blocks = [
-        _header(plan, paint),
+        _header(plan, style, paint),
         _schedules(plan, style, paint),
         _steps(plan, style, paint),
         *_problems(plan, paint),
@@ -66,7 +67,7 @@ class _Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
 
 
-def _header(plan: Plan, paint: _Paint) -> list[str]:
+def _header(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
     nodes = values.counted(len(plan.cluster_nodes), "node")
     source = f" ({visible(plan.cluster_source)})" if plan.cluster_source else ""
     run = f"{visible(plan.run_name)} ({visible(plan.run_source)})"
@@ -77,6 +78,8 @@ def _header(plan: Plan, paint: _Paint) -> list[str]:
     )
     lines = [
         paint.bold(f"{run}: {values.counted(len(plan.steps), 'step')} on {nodes}{source}"),
+        *map(paint.bold, _wrapped(headline(plan), style)),
+        *_wrapped(search_sentence(plan), style),
         paint.dim(facts),
     ]
     lines += [paint.dim(f"policy: {visible(line)}") for line in plan.policy]
@@ -85,29 +88,25 @@ def _header(plan: Plan, paint: _Paint) -> list[str]:
 
 
 def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
+    schedules = summary.schedules(plan)
     latency = summary.shows_latency(plan)
+    unplaced = any(item.unplaced for item in schedules)
+    beyond = any(item.latency_excess_ms > 0 for item in schedules)
     columns = [
         Column("SCHEDULE", shrink_to=_MIN_NAME),
         Column("MAKESPAN", right=True),
         Column("THE PLAN IS"),
-        Column("UNPLACED", right=True),
-        *([Column("LATENCY (+ BEYOND RULE)")] if latency else []),
+        *([Column("UNPLACED", right=True)] if unplaced else []),
+        *([Column("LATENCY", right=True)] if latency else []),
+        *([Column("BEYOND RULE", right=True)] if beyond else []),
     ]
-    schedules = summary.schedules(plan)
     rows = []
     for item in schedules:
         verdict = f"{item.verdict}, {item.caveat}" if item.caveat else item.verdict
-        row = [item.name, item.makespan, verdict, str(item.unplaced)]
-        if latency:
-            row.append(_schedule_latency(item))
-        rows.append(row)
-    bound = [
-        "lower bound",
-        values.duration(plan.lower_bound.seconds),
-        summary.bound_verdict(plan),
-        "",
-    ]
-    rows.append(bound + [""] * latency)
+        row = [item.name, item.makespan, verdict] + [str(item.unplaced)] * unplaced
+        rows.append(row + [_round_trips(item)] * latency + [_excess(item)] * beyond)
+    bound = ["lower bound", values.duration(plan.lower_bound.seconds)]
+    rows.append(bound + [""] * (len(columns) - len(bound)))
     lines, below = layout(columns, rows, style.columns), []
     if style.columns is not None and max(map(width, lines)) > style.columns:
         # What a verdict does not say stands below where there is no room beside it.
@@ -117,21 +116,31 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
                 below.append(f"* {item.verdict}, {item.caveat}")
         lines = layout(columns, rows, style.columns)
     below += [f"{item.name}: a mean, {item.spread}" for item in schedules if item.spread]
-    if latency:
+    if beyond:
         below.append(f"beyond rule: {summary.beyond_rule(plan)}")
+    below = [line for words in below for line in _wrapped(words, style)]
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]
-    unending = summary.unending(plan)
-    lines = textwrap.wrap(unending, style.columns) if style.columns else [unending]
-    return [*head, *map(paint.red, lines if unending else ())]
+    return [*head, *map(paint.red, _wrapped(summary.unending(plan), style))]
 
 
-def _schedule_latency(schedule: summary.ScheduleSummary) -> str:
-    if summary.is_latency_unknown(schedule):
-        return "unknown"
-    beyond = schedule.latency_excess_ms
-    return values.latency(schedule.latency_ms) + (
-        f" (+{values.latency(beyond)})" if beyond > 0 else ""
-    )
+def _wrapped(sentence: str, style: TableStyle) -> list[str]:
+    """A sentence within the terminal's width; none where it is empty."""
+    if not sentence:
+        return []
+    # Names of nodes and steps are full of hyphens; they stay whole.
+    wrap = textwrap.TextWrapper(style.columns or len(sentence), break_on_hyphens=False)
+    return wrap.wrap(sentence)
+
+
+def _round_trips(schedule: summary.ScheduleSummary) -> str:
+    unknown = summary.is_latency_unknown(schedule)
+    return "unknown" if unknown else values.latency(schedule.latency_ms)
+
+
+def _excess(schedule: summary.ScheduleSummary) -> str:
+    excess = schedule.latency_excess_ms
+    known = excess > 0 and not summary.is_latency_unknown(schedule)
+    return values.latency(excess) if known else ""
 
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from kfp_placement.report import summary, values
-from kfp_placement_engine.model.plan import Bound, Figures
+from kfp_placement_engine.model.plan import Figures
 from kfp_placement_engine.model.run_graph import DurationSource
 from tests.support.plans import a_plan, a_step, unplaced_step
 
@@ -27,21 +27,6 @@ def test_verdicts():
 def test_no_percentages_while_all_durations_are_assumed():
     assert against(125.0, all_durations_assumed=True) == "shorter"
     assert against(80.0, all_durations_assumed=True) == "longer"
-    assert summary.bound_verdict(a_plan(all_durations_assumed=True)) == "above"
-
-
-@pytest.mark.parametrize(
-    ("bound", "words"),
-    [
-        (60.0, "reached"),
-        (50.0, "20.0% above"),
-        (6.0, "10 times it"),
-        (0.0, values.NONE),
-        (math.nan, values.NONE),
-    ],
-)
-def test_bound_verdicts(bound, words):
-    assert summary.bound_verdict(a_plan(lower_bound=Bound(bound, "area"))) == words
 
 
 def test_assumptions_are_never_hidden(golden):

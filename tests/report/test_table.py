@@ -28,7 +28,7 @@ COLOUR = re.compile(r"\x1b\[[0-9]+m")
     [("ready", "every assignment tried"), ("ordered", "every assignment and order tried")],
 )
 def test_a_tiny_run_names_no_generations(dispatch, words):
-    head = plan_table(a_plan(exact=True, generations=0, dispatch=dispatch)).splitlines()[1]
+    head = plan_table(a_plan(exact=True, generations=0, dispatch=dispatch)).splitlines()[3]
     assert head.endswith(f", seed 0, {words} in 2s")
 
 
@@ -42,7 +42,7 @@ def test_the_whole_table(golden):
     text = plan_table(plan)
     golden(text)
     parts = text.split("\n\n")
-    assert [len(part.splitlines()) for part in parts] == [3, 5, 4, 2]
+    assert [len(part.splitlines()) for part in parts] == [4, 5, 4, 2]
     assert [row.split()[0] for row in parts[2].splitlines()[:3]] == ["STEP", "fetch", "huge"]
     assert "huge: no node has 512 CPU" in parts[3]
 
@@ -88,9 +88,9 @@ def test_the_table_of_a_run_that_ends(golden):
     golden(table)
     _, *rows = table.splitlines()
     assert [re.split(" {2,}", row) for row in rows] == [
-        ["this plan", "1m", "0"],
-        ["kube-default", "1m15s", "20.0% shorter", "0"],
-        ["lower bound", "50s", "20.0% above"],
+        ["this plan", "1m"],
+        ["kube-default", "1m15s", "20.0% shorter"],
+        ["lower bound", "50s"],
     ]
 
 
@@ -99,8 +99,9 @@ def test_a_run_that_does_not_end_gets_no_good_news(golden):
     text = plan_table(plan)
     golden(text)
     assert "%" not in text
-    assert "reached" not in text
-    assert text.count("The run does not end") == 1
+    assert "best" not in text.lower()
+    assert text.count("The run does not end:") == 1
+    assert text.count("The run does not end while") == 1
     lines = {line.split()[0]: line for line in text.split("\n\n")[2].splitlines()[1:]}
     for late in ("merge", "report"):
         assert "after crunch-2" in lines[late]
@@ -120,8 +121,8 @@ def test_reasons_beside_the_usual_columns(golden):
 def test_latency_beyond_a_rule_stands_beside_the_makespan(golden):
     text = plan_table(taxi_plan())
     golden(text)
-    assert "41.97 ms (+32.17 ms)" in text
-    assert "beyond rule" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("heft ")]
+    assert row.endswith("41.97 ms      32.17 ms")
     assert "max(0.5 ms, 5%)" in text
     assert "beyond rule" not in plan_table(a_plan())
 

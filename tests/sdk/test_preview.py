@@ -208,13 +208,10 @@ def test_wrong_options_are_clear_errors(options, error, golden):
 def test_repr_is_one_line(golden):
     text = repr(Preview(taxi_plan()))
     golden(text, "taxi")
-    assert re.fullmatch(r"<Preview taxi: 7 steps .*>", text)
-    assert "see .explain(step)" in text
-    assert "heft 30m21s" in text
+    assert re.fullmatch(r"<Preview taxi, 7 steps .*; see \.explain\(step\)>", text)
     stuck = Preview(stuck_plan())
     golden(repr(stuck), "stuck")
     assert "does not end" in repr(stuck)
-    assert "1 unschedulable" in repr(stuck)
     golden(stuck.explain("report"), "a step of the stuck one")
     assert "crunch-2" in stuck.explain("report")
 

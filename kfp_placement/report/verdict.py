@@ -1,0 +1,152 @@
+"""What a plan comes to, in one sentence, and what is known of better ones.
+
+A percentage stands only where both figures rest on something: with all durations assumed, plan and
+default scheduler are compared in words.
+"""
+
+from kfp_placement.report import values
+from kfp_placement.report.summary import (
+    breaks_more,
+    ends,
+    is_same,
+    makespan,
+    spread,
+    taken_liberties,
+)
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.model.plan import Figures, Plan
+from kfp_placement_engine.model.step_names import listed
+
+DEFAULT_SCHEDULER = "kube-default"
+"""The baseline that the sentence is about."""
+
+_NAMES, _NAME_CHARACTERS = 3, 60
+
+
+def headline(plan: Plan) -> str:
+    """Whether the plan pays, in one sentence: `With this plan the run ends after 29m2s: ...`."""
+    if not ends(plan):
+        return _endless(plan)
+    default = plan.baselines.get(DEFAULT_SCHEDULER)
+    end = makespan(plan.figures)
+    if default is None:
+        return f"With this plan the run ends after {end}; the default scheduler was not compared."
+    if default.unplaced:
+        steps = values.counted(default.unplaced, "step")
+        return (
+            f"With this plan the run ends after {end}; with the default scheduler it does not end,"
+            f" because {steps} {'gets' if default.unplaced == 1 else 'get'} no node."
+        )
+    if is_same(plan.figures, default):
+        return _equal(plan, default)
+    if plan.all_durations_assumed:
+        return _assumed(plan, default)
+    gain = default.makespan_seconds - plan.figures.makespan_seconds
+    share = abs(gain) / max(default.makespan_seconds, 1e-9)
+    return (
+        f"With this plan the run ends after {end}: {values.duration(abs(gain))} ({share:.1%})"
+        f" {'earlier' if gain > 0 else 'later'} than with the default scheduler"
+        f" ({_mean(default)}){_difference(plan, default, earlier=gain > 0)}."
+    )
+
+
+def search_verdict(plan: Plan) -> str:
+    """What is known of better plans: `best possible`, `best found`; "" for a run without an end."""
+    if not ends(plan):
+        return ""
+    if reaches_bound(plan):
+        return "best possible"
+    if not plan.exact or plan.objective != "completion":
+        return "best found"
+    choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
+    gated = plan.ordered_makespan_seconds
+    earlier = gated is not None and values.duration(gated) != makespan(plan.figures)
+    gates = f"; with gates {values.duration(gated)}" if earlier else ""
+    return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
+
+
+def search_sentence(plan: Plan) -> str:
+    """The same as a sentence, with the bound: `Best found; no plan ends before 22m5s.`."""
+    words = search_verdict(plan)
+    bound = values.duration(plan.lower_bound.seconds)
+    if not words:
+        return ""
+    limit = ":" if reaches_bound(plan) else ";"
+    known = f"{limit} no plan ends before {bound}" if plan.lower_bound.seconds > 0 else ""
+    return f"{words[0].upper()}{words[1:]}{known}."
+
+
+def reaches_bound(plan: Plan) -> bool:
+    """Whether no schedule can end before the plan does."""
+    bound = plan.lower_bound.seconds
+    if not ends(plan) or values.finite(bound) is None or bound <= 0:
+        return False
+    return is_same(plan.figures, Figures(0, 0.0, 0.0, bound))
+
+
+def _endless(plan: Plan) -> str:
+    names = [shown(name, _NAME_CHARACTERS) for name, _ in plan.unschedulable]
+    if len(names) == 1:
+        return f"The run does not end: no node can take step {names[0]}."
+    return (
+        f"The run does not end: {values.counted(plan.figures.unplaced, 'step')} fit no node"
+        f" ({listed(names, _NAMES)})."
+    )
+
+
+def _equal(plan: Plan, default: Figures) -> str:
+    end = makespan(plan.figures)
+    better = _difference(plan, default, earlier=True)
+    if better:
+        return f"The run ends after {end}, as with the default scheduler{better}."
+    if spread(default):
+        return (
+            f"The run ends after {end}, as with the default scheduler on average"
+            f" ({spread(default)})."
+        )
+    assumed = ", as far as assumed run times tell" if plan.all_durations_assumed else ""
+    return (
+        f"The run ends after {end}; the default scheduler does as well here:"
+        f" nothing to gain{assumed}."
+    )
+
+
+def _assumed(plan: Plan, default: Figures) -> str:
+    earlier = plan.figures.makespan_seconds < default.makespan_seconds
+    return (
+        f"With this plan the run ends {'earlier' if earlier else 'later'} than with the default"
+        f" scheduler{_difference(plan, default, earlier=earlier)}; all run times are assumed, so"
+        " no figure is given."
+    )
+
+
+def _mean(default: Figures) -> str:
+    """The default scheduler's makespan; that of several tie-breaks with its range."""
+    end, over = makespan(default), spread(default)
+    return f"{end} on average, {over}" if over else end
+
+
+def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
+    """What sets plan and default scheduler apart besides their ends, ready to be appended."""
+    if not earlier:
+        liberties = taken_liberties(plan, default)
+        if liberties:
+            return f", which {' and '.join(liberties)}"
+        return (
+            f"; this plan's objective is {plan.objective}" if plan.objective != "completion" else ""
+        )
+    if not breaks_more(plan, default):
+        return ""
+    if plan.figures.latency_excess_ms > 0:
+        return ", and breaks latency rules less"
+    return ", and keeps a latency rule that the default scheduler breaks"
+
+
+def _restriction(plan: Plan) -> str:
+    """What a choice of nodes must keep, where others that end earlier may not."""
+    if any(step.is_latency_ruled for step in plan.steps):
+        missed = plan.figures.latency_excess_ms > 0
+        return f" that {'breaks latency rules as little' if missed else 'keeps the latency rules'}"
+    if any(figures.moves_volumes for figures in plan.baselines.values()):
+        return " that leaves volumes where they are"
+    return ""

@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import pytest
+
+from kfp_placement.report.verdict import headline, search_sentence, search_verdict
+from kfp_placement_engine.model.plan import Bound, Figures
+from kfp_placement_engine.model.run_graph import DurationSource
+from tests.support.plans import a_plan, a_step, renamed, stuck_plan, taxi_plan, unplaced_step
+
+MINE = Figures(0, 0.0, 0.0, 1742.0)
+DEFAULT = Figures(0, 0.0, 0.0, 2438.0)
+EQUAL = replace(DEFAULT, makespan_seconds=1742.3)
+EARLIER = replace(DEFAULT, makespan_seconds=1500.0)
+
+
+def breaking(figures):
+    """The same schedule, but it breaks a latency rule."""
+    return replace(figures, latency_excess_ms=32.0, latency_ms=42.0)
+
+
+def beside(default, mine=MINE, **changes):
+    return a_plan(figures=mine, baselines={"kube-default": default}, **changes)
+
+
+SENTENCES = {
+    "earlier": beside(DEFAULT),
+    "earlier on average": beside(
+        replace(DEFAULT, fastest_seconds=1700.0, slowest_seconds=2600.0, tie_breaks=6)
+    ),
+    "earlier and keeps a rule": beside(breaking(DEFAULT)),
+    "earlier and breaks rules less": beside(
+        breaking(DEFAULT), replace(MINE, latency_excess_ms=1.0)
+    ),
+    "equal": beside(EQUAL),
+    "equal on average": beside(
+        replace(EQUAL, fastest_seconds=1700.0, slowest_seconds=1800.0, tie_breaks=6)
+    ),
+    "equal but keeps a rule": beside(breaking(EQUAL)),
+    "later": beside(EARLIER),
+    "later for a rule": beside(breaking(EARLIER)),
+    "later for a volume": beside(replace(EARLIER, moves_volumes=True)),
+    "later for its objective": beside(EARLIER, objective="packing"),
+    "assumed, earlier": beside(DEFAULT, all_durations_assumed=True),
+    "assumed, equal": beside(EQUAL, all_durations_assumed=True),
+    "assumed, later": beside(breaking(EARLIER), all_durations_assumed=True),
+    "default not compared": a_plan(figures=MINE),
+    "default does not end": beside(replace(DEFAULT, unplaced=1)),
+    "does not end": stuck_plan(),
+    "several fit nowhere": a_plan(*(unplaced_step(f"huge-{n}") for n in range(5))),
+}
+
+
+@pytest.mark.parametrize("case", SENTENCES)
+def test_one_sentence_on_top_of_a_plan(case, golden):
+    sentence = headline(SENTENCES[case])
+    golden(sentence)
+    assert sentence.endswith(".")
+    assert ". " not in sentence
+
+
+def test_no_percentage_rests_on_assumed_durations():
+    for case, plan in SENTENCES.items():
+        assert ("%" in headline(plan)) == case.startswith(("earlier", "later"))
+
+
+def test_a_schedule_that_breaks_a_rule_is_not_said_to_do_as_well():
+    assert "nothing to gain" in headline(SENTENCES["equal"])
+    assert "nothing to gain" not in headline(SENTENCES["equal but keeps a rule"])
+    assert "nothing to gain" not in headline(SENTENCES["equal on average"])
+
+
+def tried(**changes):
+    return a_plan(exact=True, generations=0, **changes)
+
+
+RULED = a_step(type="Predict", location="HOME", latency_ms=9.8)
+FOUND = {
+    "bound reached": a_plan(lower_bound=Bound(60.0, "area")),
+    "searched": a_plan(),
+    "all tried": tried(),
+    "all tried, gates end earlier": tried(ordered_makespan_seconds=55.0),
+    "all tried, gates end at the same time": tried(ordered_makespan_seconds=60.0),
+    "all tried, and all orders": tried(dispatch="ordered"),
+    "all tried, and the bound reached": tried(lower_bound=Bound(60.0, "area")),
+    "all tried, under a latency rule": replace(tried(), steps=(RULED,)),
+    "all tried, beyond a latency rule": replace(
+        tried(), steps=(RULED,), figures=Figures(0, 5.0, 9.8, 60.0)
+    ),
+    "all tried, the default moves a volume": tried(
+        baselines={"kube-default": replace(EARLIER, moves_volumes=True)}
+    ),
+    "all tried, another objective": tried(objective="packing"),
+    "no bound": a_plan(lower_bound=Bound(0.0, "critical-path")),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_what_is_known_of_better_plans(case, golden):
+    plan = FOUND[case]
+    golden(search_verdict(plan), "words")
+    golden(search_sentence(plan), "sentence")
+    assert "%" not in search_sentence(plan)
+
+
+def test_a_run_without_an_end_has_no_best_plan():
+    assert search_verdict(stuck_plan()) == search_sentence(stuck_plan()) == ""
+
+
+def test_names_in_the_sentence_are_short_and_harmless():
+    hostile = "\x1b[31m\u202e<img src=x>" * 9000
+    plan = renamed(a_plan(unplaced_step()), hostile)
+    for sentence in (headline(plan), headline(renamed(taxi_plan(), hostile))):
+        assert sentence.isprintable()
+        assert len(sentence) < 400
+
+
+def test_a_plan_of_assumed_steps_alone_still_has_a_sentence():
+    step = a_step(duration_source=DurationSource.ASSUMED)
+    assert "not compared" in headline(a_plan(step, all_durations_assumed=True))
