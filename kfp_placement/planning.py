@@ -111,16 +111,17 @@ class PlanRequest:
     options: PlanOptions
     policy: tuple[str, ...] = ()
 
-    def plan(self, progress: Progress = no_progress) -> Plan:
+    def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
         """Make the plan; it says what it took from the policy.
 
         Args:
             progress: told how far planning is.
+            limits: say what limits the run.
 
         Raises:
             PlanningError: a run without steps, or a cluster without nodes.
         """
-        plan = plan_run(self.run, self.cluster, self.options, progress)
+        plan = plan_run(self.run, self.cluster, replace(self.options, limits=limits), progress)
         return replace(plan, policy=self.policy)
 
 

@@ -245,7 +245,7 @@ def _with_hard_limits(graph: RunGraph, notices: Iterable[Notice]) -> Iterator[Fi
 
 
 def _on_cluster(request: PlanRequest) -> Iterator[Finding]:
-    plan, run = request.plan(), request.run
+    plan, run = request.plan(limits=False), request.run
     tasks = {step.name: step.task for step in run.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))

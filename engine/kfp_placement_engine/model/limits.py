@@ -5,7 +5,13 @@ from enum import StrEnum
 
 
 class PieceKind(StrEnum):
-    """Why time passes on the critical path."""
+    """Why time passes on the critical path.
+
+    `RUNNING`, `DATA` and `IMAGE` are work of a step, `DRIVER` that of a KFP driver pod. The others
+    are waits of a pod that is ready: its node is full, its volume is in use, its loop is at its
+    limit, or the plan holds it back although there is room (`ordered` dispatch). `PAST` is what
+    came before the moment of planning, of a run that had begun.
+    """
 
     RUNNING = "running"
     DATA = "data"
@@ -15,6 +21,7 @@ class PieceKind(StrEnum):
     VOLUME = "volume"
     LOOP_LIMIT = "loop-limit"
     HELD_BACK = "held-back"
+    PAST = "past"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +33,9 @@ class CriticalPiece:
         kind: why the time passes.
         start_seconds, finish_seconds: when, on the plan's clock.
         node: name of the node where it passes, or where the step waits to go; None = none.
-        cause: what it waits for: the image's reference, the volume claim, the loop, or the step
-            whose end makes room; "" where the kind says it all.
+        cause: what it waits for: the image's reference, the volume claim, the loop, the step whose
+            end makes room, or the step for which the plan keeps the room; "" where the kind says
+            it all. Steps of other runs are `key/step`; reserved rooms have the key of their run.
     """
 
     step: str
@@ -50,7 +58,8 @@ class ResourceUse:
     Attributes:
         start_seconds, finish_seconds: the span, on the plan's clock.
         resource: its Kubernetes name, such as `cpu`; "" while nothing is in use.
-        share: how much of what the nodes offer is in use on average, 0 to 1.
+        share: how much is in use on average of what the nodes that the run may use have free for
+            runs that are planned, 0 to 1.
     """
 
     start_seconds: float

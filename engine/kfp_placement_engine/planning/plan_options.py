@@ -42,6 +42,8 @@ class PlanOptions:
         quick: list scheduling only: a plan at once, without a search, in which other nodes are not
             tried for explanations and bounds are critical paths.
         alternatives: name the next best nodes of every step, see `next_best`.
+        limits: say what limits each run, for people: its critical path, and the scarcest resource
+            over time.
     """
 
     budget_seconds: float = 2.0
@@ -59,6 +61,7 @@ class PlanOptions:
     threads: int = 0
     quick: bool = False
     alternatives: bool = False
+    limits: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be planned with; the message names the choices."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.limits import ScheduledStep
 from kfp_placement_engine.model.plan import Bound, Figures, Plan
 from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.planning.critical_path import critical_path
 from kfp_placement_engine.planning.plan_rows import (
     Explanations,
     driver_rows,
@@ -21,6 +23,7 @@ from kfp_placement_engine.planning.plan_rows import (
     step_rows,
     used_assumptions,
 )
+from kfp_placement_engine.planning.resource_use import resource_use
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
@@ -38,6 +41,7 @@ class PlanParts:
         baselines: by name the schedules that a baseline may lead to.
         explanations: reasons and next best nodes.
         bounds: a bound for each run.
+        limits: also say what limits each run.
     """
 
     cluster: Cluster
@@ -46,6 +50,7 @@ class PlanParts:
     baselines: Mapping[str, Sequence[Schedule]]
     explanations: Explanations
     bounds: tuple[Bound, ...]
+    limits: bool = False
 
 
 def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> Figures:
@@ -163,4 +168,15 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         release_seconds=active.release_seconds,
         latency_tolerance=lowered.options.latency_tolerance,
         default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
+        **(_limits(run, parts) if parts.limits else {}),
     )
+
+
+def _limits(run: int, parts: PlanParts) -> dict[str, Any]:
+    """What limits the run, by field of `Plan`."""
+    lowered, schedule = parts.lowered, parts.result.schedule
+    release = lowered.runs[run].release_seconds
+    return {
+        "critical_path": critical_path(run, lowered, schedule),
+        "binding_resources": resource_use(run, lowered.problem, schedule, release),
+    }

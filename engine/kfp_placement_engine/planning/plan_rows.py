@@ -107,8 +107,8 @@ def _step_row(
     problem, arrays = lowered.problem, lowered.problem.arrays
     node = int(schedule.node[index])
     placed = node >= 0 and bool(np.isfinite(schedule.end[index]))
-    speed = float(arrays.speed[node]) if placed and arrays.scales[index] else 1.0
-    duration = float(arrays.duration_seconds[index]) / speed
+    speed = float(arrays.speed[node]) if placed else 1.0
+    duration = float(arrays.duration_seconds[index]) / (speed if arrays.scales[index] else 1.0)
     pull = float(schedule.pull_seconds[index]) if placed else 0.0
     occupied = float(schedule.end[index] - schedule.begin[index]) if placed else 0.0
     latency = float(problem.latency_ms[arrays.class_of[index], node]) if placed else np.nan
@@ -132,6 +132,7 @@ def _step_row(
         progress=ProgressState.RUNNING if running else ProgressState.WAITING,
         why=reason,
         alternatives=explanations.alternatives.get(index, ()),
+        node_speed=speed,
     )
 
 

@@ -102,6 +102,7 @@ def plan_runs(
         baselines=baselines,
         explanations=_explanations(lowered, cluster, options, result),
         bounds=_bounds(bare.problem, len(runs), quick=options.quick),
+        limits=options.limits,
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     tell(1.0, "done")

@@ -1,0 +1,77 @@
+"""The scarcest resource over time, and the speed of nodes."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from kfp_placement_engine.model.limits import ResourceUse
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.planning.resource_use import MOST_SPANS
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
+
+
+def planned(run, cluster, **options):
+    """A quick plan with what limits it."""
+    given: dict[str, Any] = {
+        "quick": True,
+        "limits": True,
+        "compare": (),
+        "assumptions": ROUND_NUMBERS,
+    }
+    return plan_run(run, cluster, PlanOptions(**given | options))
+
+
+def test_the_resource_of_which_most_is_in_use_changes_over_time():
+    """First CPU, then memory, then nothing while a step without requests runs; pods count too."""
+    run = a_run(
+        a_step("compute", cpu=3, memory=8, seconds=4),
+        a_step("join", "compute", cpu=1, memory=48, seconds=2),
+    )
+    assert planned(run, a_cluster()).binding_resources == (
+        ResourceUse(0.0, 4.0, "cpu", 0.75),
+        ResourceUse(4.0, 6.0, "memory", 0.75),
+    )
+
+
+def test_only_nodes_that_the_run_may_use_and_their_free_room_count():
+    """A node that no step may take offers nothing, nor does what others use."""
+    run = a_run(a_step("only", cpu=1, seconds=3, node_selector={"zone": "a"}))
+    cluster = a_cluster(
+        a_node("n1", cpu=4, used={"cpu": 2000}, labels={"zone": "a"}), a_node("n2", cpu=64)
+    )
+    assert planned(run, cluster).binding_resources == (ResourceUse(0.0, 3.0, "cpu", 0.5),)
+
+
+def test_many_spans_become_few_that_say_the_same_on_average():
+    """200 steps of different ends: the mean over all spans is that of the steps."""
+    run = a_run(*(a_step(f"s{number}", seconds=1 + number) for number in range(200)))
+    spans = planned(run, a_cluster(*nodes(100, cpu=4))).binding_resources
+    assert 1 < len(spans) <= MOST_SPANS
+    work = sum(1 + number for number in range(200)) / 400
+    assert sum((u.finish_seconds - u.start_seconds) * u.share for u in spans) == pytest.approx(
+        work, rel=1e-4
+    )
+
+
+@settings(max_examples=60)
+@given(case=cases())
+def test_spans_touch_and_cover_the_run(case):
+    """From the submission to the end; no share is more than all there is."""
+    plan = planned(case.run, case.cluster)
+    spans = plan.binding_resources
+    if spans:
+        ends = [0.0, *(span.finish_seconds for span in spans)]
+        assert [span.start_seconds for span in spans] == ends[:-1]
+        assert ends[-1] == pytest.approx(plan.figures.makespan_seconds)
+        assert all(
+            0 <= span.share <= 1 and (span.share > 0) == bool(span.resource) for span in spans
+        )
+
+
+def test_a_step_says_the_speed_of_its_node():
+    """Also for steps whose time does not depend on it."""
+    plan = planned(a_run(a_step("lone")), a_cluster(a_node("n1", speed=0.5)))
+    assert plan.step("lone").node_speed == 0.5
