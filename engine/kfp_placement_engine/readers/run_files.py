@@ -1,5 +1,10 @@
-"""RUN files of any known format -> run graph; the format is recognised by what is in them."""
+"""RUN files of any known format -> run graph; the format is recognised by what is in them.
 
+The reader of a format is imported when a file of that format comes: a fifth of what planning a
+small package costs would be the import of the others.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,9 +12,8 @@ from typing import Any
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import Notice, RunGraph
-from kfp_placement_engine.readers.argo.workflow import is_workflow, read_workflow
+from kfp_placement_engine.readers.argo.keys import GROUP, WORKFLOW_KINDS
 from kfp_placement_engine.readers.fields import Fields
-from kfp_placement_engine.readers.kfp.package import is_package, package_tree
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place, kind_of
 from kfp_placement_engine.readers.text.documents import (
@@ -17,13 +21,15 @@ from kfp_placement_engine.readers.text.documents import (
     load_documents,
     read_file,
 )
-from kfp_placement_engine.readers.tree.expansion import expand
-from kfp_placement_engine.readers.wfformat import is_wfformat, read_wfformat
 
 _EXPECTED = (
     "give a KFP pipeline package (IR YAML), an Argo Workflow, or a wfformat workflow instance"
 )
+_WFFORMAT_KEYS = frozenset({"specification", "tasks", "jobs"})
 _WRAPPERS = (("pipelineSpec", "platformSpec"), ("pipeline_spec", "platform_spec"))
+
+_Reader = Callable[[list[dict[str, Any]], str, ReadOptions], RunGraph]
+"""Reads the documents of a run, the one that was recognised first."""
 
 
 def read_run(
@@ -102,24 +108,52 @@ def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
 
 def _read(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
     platforms = [document for document in documents if "platforms" in document]
-    packages = [document for document in documents if is_package(document)]
-    workflows = [document for document in documents if is_workflow(document)]
-    instances = [document for document in documents if is_wfformat(document)]
-    runs = len(packages) + len(workflows) + len(instances)
-    if runs == 0:
+    runs = [(each, read) for each in documents if (read := _reader_of(each)) is not None]
+    if not runs:
         raise InputError(f"{name}: {_problem(documents)}; {_EXPECTED}")
-    if runs > 1 or len(platforms) > 1:
-        raise InputError(f"{name}: holds {max(runs, len(platforms))} runs; give one at a time")
-    if packages:
-        platform = platforms[0] if platforms else {}
-        graph = expand(package_tree(packages[0], platform, name, options), options)
-        used = [packages[0], platform]
-    elif workflows:
-        graph, used = read_workflow(workflows[0], name, options), workflows
-    else:
-        graph, used = read_wfformat(instances[0], name, options), instances
+    if len(runs) > 1 or len(platforms) > 1:
+        count = max(len(runs), len(platforms))
+        raise InputError(f"{name}: holds {count} runs; give one at a time")
+    [(run, read)] = runs
+    used = [run, *platforms] if read is _read_package else [run]
+    graph = read(used, name, options)
     unused = [each for each in documents if not any(each is one for one in used)]
     return replace(graph, notices=(*graph.notices, *_unused_notices(unused)))
+
+
+def _reader_of(document: dict[str, Any]) -> _Reader | None:
+    """What reads a document that describes a run; None where it does not."""
+    if "root" in document and ("pipelineInfo" in document or "deploymentSpec" in document):
+        return _read_package
+    version = document.get("apiVersion")
+    if document.get("kind") in WORKFLOW_KINDS and (
+        not isinstance(version, str) or version.startswith(f"{GROUP}/")
+    ):
+        return _read_workflow
+    workflow = document.get("workflow")
+    if isinstance(workflow, dict) and not _WFFORMAT_KEYS.isdisjoint(workflow):
+        return _read_wfformat
+    return None
+
+
+def _read_package(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+    from kfp_placement_engine.readers.kfp.package import package_tree
+    from kfp_placement_engine.readers.tree.expansion import expand
+
+    pipeline, platform = documents if len(documents) > 1 else (documents[0], {})
+    return expand(package_tree(pipeline, platform, name, options), options)
+
+
+def _read_workflow(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+    from kfp_placement_engine.readers.argo.workflow import read_workflow
+
+    return read_workflow(documents[0], name, options)
+
+
+def _read_wfformat(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+    from kfp_placement_engine.readers.wfformat import read_wfformat
+
+    return read_wfformat(documents[0], name, options)
 
 
 def _unused_notices(documents: list[dict[str, Any]]) -> list[Notice]:

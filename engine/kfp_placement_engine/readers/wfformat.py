@@ -24,14 +24,6 @@ _KNOWN_VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 _KILOBYTE = 1000
 
 
-def is_wfformat(document: dict[str, Any]) -> bool:
-    """Whether a document is a workflow instance."""
-    workflow = document.get("workflow")
-    return isinstance(workflow, dict) and any(
-        key in workflow for key in ("specification", "tasks", "jobs")
-    )
-
-
 @dataclass(frozen=True)
 class _WorkflowTask:
     """One task, in the terms of version 1.5."""

@@ -7,6 +7,9 @@ VERSION = "v1alpha1"
 
 WORKFLOW_NAMES = KindNames(f"{GROUP}/{VERSION}", "workflows", "Workflow")
 
+WORKFLOW_KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+"""Kinds of objects that hold a run."""
+
 WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 """On pods: the Workflow's name."""
 

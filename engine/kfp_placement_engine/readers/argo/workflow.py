@@ -18,16 +18,6 @@ from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.place import Place
 from kfp_placement_engine.readers.tree.expansion import expand
 
-KINDS = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
-
-
-def is_workflow(document: dict[str, Any]) -> bool:
-    """Whether a document is an Argo object that holds a run."""
-    version = document.get("apiVersion")
-    return document.get("kind") in KINDS and (
-        not isinstance(version, str) or version.startswith(f"{GROUP}/")
-    )
-
 
 def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> RunGraph:
     """Read a Workflow object, before any pod of it exists.

@@ -35,11 +35,6 @@ from kfp_placement_engine.readers.tree.tasks import (
 SOURCE = "kfp-package"
 
 
-def is_package(document: dict[str, Any]) -> bool:
-    """Whether a document is a pipeline spec."""
-    return "root" in document and ("pipelineInfo" in document or "deploymentSpec" in document)
-
-
 def package_tree(
     pipeline: dict[str, Any], platform: dict[str, Any], name: str, options: ReadOptions
 ) -> TaskTree:
