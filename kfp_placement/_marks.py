@@ -118,7 +118,7 @@ class Marks:
                 changes[name] = {**getattr(hints, name), **getattr(self, name)}
         if self.type is not None:
             changes["type_guessed"] = False
-        return hints.model_copy(update=changes)
+        return replace(hints, **changes)
 
 
 def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOptionError:

@@ -5,10 +5,9 @@ The annotation is JSON text.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from kfp_placement_engine.exceptions import HintsError, QuantityError
 from kfp_placement_engine.model.durations import (
@@ -25,62 +24,77 @@ MAX_ANNOTATION_CHARACTERS = 16_384
 """A longer hints annotation is refused; Kubernetes allows 256 KiB for all annotations of a pod."""
 
 
-def _as_value_error(parse: Any) -> BeforeValidator:
-    def validate(value: Any) -> Any:
-        try:
-            return parse(value)
-        except QuantityError as error:
-            raise ValueError(str(error)) from error
-
-    return BeforeValidator(validate)
+MAX_PRIORITY = 1_000_000
+"""Priorities lie between its negative and this."""
 
 
-Seconds = Annotated[float, _as_value_error(parse_duration)]
-Bytes = Annotated[int, _as_value_error(parse_quantity)]
-Milliseconds = Annotated[float, _as_value_error(parse_latency_ms)]
-
-
-class StepHints(BaseModel):
+@dataclass(frozen=True)
+class StepHints:
     """What an author says about one step beyond its labels.
 
-    Values are parsed to canonical numbers; `encode_hints` writes them back as text.
+    `decode_hints` parses values to canonical numbers; `encode_hints` writes them back as text.
+
+    Attributes:
+        duration_seconds: run time of the main container on the reference node (speed 1).
+        output_bytes: size of each named output.
+        input_bytes: size of each named input, where it is not another step's output (or differs
+            from it).
+        max_latency_ms: hard limit of the round trip to the step's location.
+        priority: importance of the run among others planned at the same time; larger is more
+            important. The largest of a run's steps counts. None: the default of the step's type,
+            else 0.
+        type_guessed: the SDK guessed the step's type from its name.
+        version: version of the hints; a newer one is read as far as it is known.
+        unknown: keys that this revision does not know, kept as they came.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
-
-    version: int = Field(default=CURRENT_VERSION, alias="v", ge=1)
-    """Version of the hints; a newer one is read as far as it is known."""
-
-    duration_seconds: Seconds | None = Field(default=None, alias="duration")
-    """Run time of the main container on the reference node (speed 1)."""
-
-    output_bytes: Mapping[str, Bytes] = Field(default_factory=dict, alias="outputs")
-    """Size of each named output."""
-
-    input_bytes: Mapping[str, Bytes] = Field(default_factory=dict, alias="inputs")
-    """Size of each named input, where it is not another step's output (or differs from it)."""
-
-    max_latency_ms: Milliseconds | None = Field(default=None, alias="maxLatency")
-    """Hard limit of the round trip to the step's location."""
-
-    priority: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
-    """Importance of the run among others planned at the same time; larger is more important.
-
-    The largest of a run's steps counts. None: the default of the step's type, else 0.
-    """
-
-    type_guessed: bool = Field(default=False, alias="typeGuessed")
-    """The SDK guessed the step's type from its name."""
+    duration_seconds: float | None = None
+    output_bytes: Mapping[str, int] = field(default_factory=dict)
+    input_bytes: Mapping[str, int] = field(default_factory=dict)
+    max_latency_ms: float | None = None
+    priority: int | None = None
+    type_guessed: bool = False
+    version: int = CURRENT_VERSION
+    unknown: Mapping[str, Any] = field(default_factory=dict)
 
 
-_FIELD_NAMES = {
-    name for name, field in StepHints.model_fields.items() if field.alias not in (None, name)
+def _sizes(value: object) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise QuantityError(f"{value!r:.40} is not a mapping of names to sizes")
+    return {name: parse_quantity(size) for name, size in value.items()}
+
+
+def _priority(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_PRIORITY:
+        raise QuantityError(
+            f"{value!r:.40} is not a whole number from -{MAX_PRIORITY} to {MAX_PRIORITY}"
+        )
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise QuantityError(f"{value!r:.40} is not true or false")
+    return value
+
+
+_READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "duration": ("duration_seconds", parse_duration),
+    "outputs": ("output_bytes", _sizes),
+    "inputs": ("input_bytes", _sizes),
+    "maxLatency": ("max_latency_ms", parse_latency_ms),
+    "priority": ("priority", _priority),
+    "typeGuessed": ("type_guessed", _flag),
 }
+"""Key of the annotation -> field of `StepHints`, and what reads it."""
+
+HINT_KEYS = ("v", *_READERS)
+"""All keys of the annotation that this revision knows."""
 
 
 def encode_hints(hints: StepHints) -> str:
     """Write hints as the annotation's JSON: compact, sorted, only what is set."""
-    entries: dict[str, Any] = dict(hints.model_extra or {})
+    entries: dict[str, Any] = dict(hints.unknown)
     if hints.duration_seconds is not None:
         entries["duration"] = exact_duration_text(hints.duration_seconds)
     if hints.output_bytes:
@@ -114,15 +128,31 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
         warnings.append(
             f"hints version {version} is newer than {CURRENT_VERSION}; read as far as known"
         )
-    # Python's names of the fields are no keys of the annotation.
-    foreign = {key: entries.pop(key) for key in _FIELD_NAMES & entries.keys()}
-    hints = _validated(entries, version, warnings)
-    unknown = sorted({*(hints.model_extra or {}), *foreign})
+    values, problems = _values(entries)
+    if problems and version == CURRENT_VERSION:
+        raise HintsError(f"hints field {problems[0][0]}: {problems[0][1]}")
+    if problems:
+        bad = ", ".join(sorted(key for key, _ in problems))
+        warnings.append(f"hints of the newer version that cannot be read: {bad}")
+    unknown = {key: value for key, value in entries.items() if key not in HINT_KEYS}
     if unknown:
-        warnings.append(
-            "unknown hints kept but not used: " + ", ".join(f"{key:.40}" for key in unknown[:10])
-        )
-    return hints, warnings
+        named = ", ".join(f"{key:.40}" for key in sorted(unknown)[:10])
+        warnings.append(f"unknown hints kept but not used: {named}")
+    return StepHints(**values, version=version, unknown=unknown), warnings
+
+
+def _values(entries: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The known hints by field, and what cannot be read: key and reason."""
+    values: dict[str, Any] = {}
+    problems = []
+    for key, (name, read) in _READERS.items():
+        if entries.get(key) is None:
+            continue
+        try:
+            values[name] = read(entries[key])
+        except QuantityError as error:
+            problems.append((key, str(error)))
+    return values, problems
 
 
 def max_latency_ms_in(text: str) -> float | None:
@@ -168,26 +198,6 @@ def _load(text: str) -> tuple[dict[str, Any], list[str]]:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is no JSON number")
-
-
-def _validated(entries: dict[str, Any], version: int, warnings: list[str]) -> StepHints:
-    try:
-        return StepHints.model_validate(entries)
-    except ValidationError as error:
-        problems = [
-            (str(item["loc"][0]) if item["loc"] else "", str(item["msg"]))
-            for item in error.errors()
-        ]
-        if version > CURRENT_VERSION:
-            bad = {key for key, _ in problems}
-            warnings.append(
-                "hints of the newer version that cannot be read: " + ", ".join(sorted(bad))
-            )
-            return StepHints.model_validate(
-                {key: value for key, value in entries.items() if key not in bad}
-            )
-        key, message = problems[0]
-        raise HintsError(f"hints field {key}: {message.removeprefix('Value error, ')}") from error
 
 
 def _bytes_text(size: int) -> str:
