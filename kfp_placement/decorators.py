@@ -6,6 +6,7 @@ Who wins, from strongest to weakest: KFP's own setters and labels, `place`, `@pl
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Never
 
 from kfp import dsl
@@ -229,11 +230,11 @@ def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
         guessed = guess_type(task.name) if guess_types and marks.type is None else ""
         if marks.type or guessed:
             set_label(task, TYPE_LABEL, marks.type or guessed)
-        hints = hints.model_copy(update={"type_guessed": bool(guessed)})
+        hints = replace(hints, type_guessed=bool(guessed))
     if LOCATION_LABEL not in present and marks.location is not None:
         set_label(task, LOCATION_LABEL, marks.location)
     if marks.priority is not None and hints.priority is None:
-        hints = hints.model_copy(update={"priority": marks.priority})
+        hints = replace(hints, priority=marks.priority)
     if hints != before:
         set_annotation(task, HINTS_ANNOTATION, encoded_hints(hints, subject))
     if not _scheduler.decided(task):
