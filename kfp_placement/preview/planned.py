@@ -152,7 +152,7 @@ def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:
         return f"{name} goes nowhere: {visible(step.reason)}"
     start, end = values.duration(step.start_seconds), values.duration(step.finish_seconds)
     waits = f"; but it comes {summary.waits(cause)}" if cause is not None else ""
-    return f"{name} goes to {visible(step.node)}, {start} to {end}: {visible(step.reason)}{waits}"
+    return f"{name} goes to {visible(step.node)}, {start} to {end}: {summary.why(step)}{waits}"
 
 
 def _rendered(plan: Plan, target: Path) -> str:

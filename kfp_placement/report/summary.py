@@ -9,11 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kfp_placement.report.labels import short_name
-from kfp_placement.report.values import NONE, counted, duration, finite, latency
+from kfp_placement.report.values import NONE, counted, duration, finite, latency, noticeable
 from kfp_placement.report.visible import visible
+from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
-from kfp_placement_engine.model.run_graph import DurationSource
+from kfp_placement_engine.model.run_graph import DurationSource, StepKind
 from kfp_placement_engine.model.step_names import listed
 
 PLAN_NAME = "this plan"
@@ -208,6 +209,14 @@ def run_time(step: PlannedStep) -> str:
 
 def remark(step: PlannedStep, cause: PlannedStep | None = None) -> str:
     """What is special about a step, in a word or two; `cause` is what it waits for in vain."""
+    words = remarks(step, cause)
+    if reference := reference_seconds(step):
+        words.append(f"node speed {step.node_speed:g} ({duration(reference)} at speed 1)")
+    return ", ".join(words)
+
+
+def remarks(step: PlannedStep, cause: PlannedStep | None = None) -> list[str]:
+    """The same, one by one, without the speed of the node."""
     words = [waits(cause)] if cause is not None else []
     if step.conditional:
         words.append("conditional")
@@ -217,7 +226,27 @@ def remark(step: PlannedStep, cause: PlannedStep | None = None) -> str:
         words.append("assumed cached")
     if str(step.kind) != "container":
         words.append(str(step.kind))
-    return ", ".join(words)
+    return words
+
+
+def why(step: PlannedStep) -> str:
+    """Why the step is where it is and, if its node is slow or fast, why it runs so long there."""
+    reference = reference_seconds(step)
+    if reference is None:
+        return visible(step.reason)
+    return (
+        f"{visible(step.reason)}; runs {run_time(step)} here, {duration(reference)} on a node of"
+        f" speed 1: this node's speed is {step.node_speed:g}"
+    )
+
+
+def reference_seconds(step: PlannedStep) -> float | None:
+    """The run time on a node of speed 1, where the step's node is slower or faster, else None."""
+    scales = step.kind is StepKind.CONTAINER and step.progress is ProgressState.WAITING
+    if step.node is None or not scales or math.isclose(step.node_speed, 1.0):
+        return None
+    seconds = step.duration_seconds * step.node_speed
+    return seconds if noticeable(seconds) else None
 
 
 def type_text(step: PlannedStep) -> str:

@@ -1,11 +1,20 @@
 """The plan as plain text, for `-o table` and `-o wide`."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kfp_placement.report import summary, values
 from kfp_placement.report.columns import Column, layout, natural_width
+from kfp_placement.report.steps_rows import (
+    StepGroup,
+    grouped,
+    latency_text,
+    name_text,
+    node_text,
+    remark_text,
+    run_text,
+)
 from kfp_placement.report.verdict import headline, search_sentence
 from kfp_placement.report.visible import visible, width
 from kfp_placement_engine.model.plan import Plan, PlannedStep
@@ -145,7 +154,8 @@ def _excess(schedule: summary.ScheduleSummary) -> str:
 
 def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
     reasons = style.wide or style.reasons
-    columns, rows = _step_columns(plan, wide=style.wide, reasons=reasons)
+    groups = grouped(plan, most=len(plan.steps) if reasons else 1)
+    columns, rows = _step_columns(plan, groups, wide=style.wide, reasons=reasons)
     below = []
     if style.columns is not None and natural_width(columns, rows) > style.columns:
         # Of all columns these are the easiest to do without: the author knows them.
@@ -157,63 +167,54 @@ def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
     lines = layout(columns, rows, style.columns)
     unused = summary.unused_locations(plan) if style.wide else ""
     below += [unused] if unused else []
-    below += [] if reasons else ["why each step goes there: -o wide"]
+    if not reasons:
+        items = "every item of a loop, and " if any(group.is_folded for group in groups) else ""
+        below.append(f"{items}why each step goes there: -o wide")
     return [paint.dim(lines[0]), *lines[1:], *map(paint.dim, below)]
 
 
-def _step_columns(plan: Plan, *, wide: bool, reasons: bool) -> tuple[list[Column], list[list[str]]]:
-    steps, waiting = plan.steps, summary.waiting_for(plan)
-    candidates: list[tuple[Column, list[str], bool]] = [
-        (
-            Column("STEP", shrink_to=_MIN_NAME, is_path=True),
-            [visible(step.name) for step in steps],
-            True,
-        ),
-        (Column("TYPE", shrink_to=_MIN_WORD), [summary.type_text(step) for step in steps], wide),
-        (Column("LOCATION", shrink_to=_MIN_WORD), [summary.location(step) for step in steps], wide),
-        (
-            Column("NODE", shrink_to=_MIN_NAME),
-            [visible(summary.where(step)) for step in steps],
-            True,
-        ),
+def _step_columns(
+    plan: Plan, groups: Sequence[StepGroup], *, wide: bool, reasons: bool
+) -> tuple[list[Column], list[list[str]]]:
+    waiting = summary.waiting_for(plan)
+    # Columns of `-o wide` are of steps by themselves: loops are not folded there.
+    steps = [group.steps[0] for group in groups]
+    # The reason says it all where there is room for it.
+    notes: Iterable[str] = (remark_text(group, waiting) for group in groups)
+    if reasons:
+        notes = (", ".join(summary.remarks(step, waiting.get(step.name))) for step in steps)
+    candidates: list[tuple[Column, Iterable[str], bool]] = [
+        (Column("STEP", shrink_to=_MIN_NAME, is_path=True), map(name_text, groups), True),
+        (Column("TYPE", shrink_to=_MIN_WORD), map(summary.type_text, steps), wide),
+        (Column("LOCATION", shrink_to=_MIN_WORD), map(summary.location, steps), wide),
+        (Column("NODE", shrink_to=_MIN_NAME), map(node_text, groups), True),
         (
             Column("START", right=True),
-            [values.duration(step.start_seconds) for step in steps],
+            (values.duration(group.start_seconds) for group in groups),
             True,
         ),
         (
             Column("END", right=True),
-            [values.duration(step.finish_seconds) for step in steps],
+            (values.duration(group.finish_seconds) for group in groups),
             True,
         ),
-        (Column("RUN", right=True), [summary.run_time(step) for step in steps], True),
+        (Column("RUN", right=True), map(run_text, groups), True),
         (Column("PULL", right=True), _amounts(step.image_pull_seconds for step in steps), wide),
         (Column("TRANSFER", right=True), _amounts(step.transfer_seconds for step in steps), wide),
-        (Column("LATENCY", right=True), [_latency(step) for step in steps], True),
-        (
-            Column("NOTE", shrink_to=_MIN_NOTE),
-            [summary.remark(step, waiting.get(step.name)) for step in steps],
-            True,
-        ),
-        (Column(_REQUESTS, shrink_to=_MIN_NAME), [_requests(step) for step in steps], wide),
-        (
-            Column("REASON", wrap_from=_MIN_REASON),
-            [visible(step.reason) for step in steps],
-            reasons,
-        ),
+        (Column("LATENCY", right=True), map(latency_text, groups), True),
+        (Column("NOTE", shrink_to=_MIN_NOTE), notes, True),
+        (Column(_REQUESTS, shrink_to=_MIN_NAME), map(_requests, steps), wide),
+        (Column("REASON", wrap_from=_MIN_REASON), map(summary.why, steps), reasons),
     ]
+    shown = [(column, list(cells)) for column, cells, wanted in candidates if wanted]
     # A column that is empty in every row says nothing.
-    kept = [(column, cells) for column, cells, wanted in candidates if wanted and any(cells)]
+    kept = [(column, cells) for column, cells in shown if any(cells)]
     columns = [column for column, _ in kept] or [Column("STEP")]
     return columns, [list(row) for row in zip(*(cells for _, cells in kept), strict=True)]
 
 
 def _amounts(seconds: Iterable[float]) -> list[str]:
     return [values.duration(each) if values.noticeable(each) else "" for each in seconds]
-
-
-def _latency(step: PlannedStep) -> str:
-    return "" if step.latency_ms is None else values.latency(step.latency_ms)
 
 
 def _requests(step: PlannedStep) -> str:

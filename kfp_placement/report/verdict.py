@@ -20,6 +20,8 @@ from kfp_placement_engine.model.step_names import listed
 DEFAULT_SCHEDULER = "kube-default"
 """The baseline that the sentence is about."""
 
+_AS_FAR = "as far as assumed run times tell"
+
 _NAMES, _NAME_CHARACTERS = 3, 60
 
 
@@ -104,7 +106,7 @@ def _equal(plan: Plan, default: Figures) -> str:
             f"The run ends after {end}, as with the default scheduler on average"
             f" ({spread(default)})."
         )
-    assumed = ", as far as assumed run times tell" if plan.all_durations_assumed else ""
+    assumed = f", {_AS_FAR}" if plan.all_durations_assumed else ""
     return (
         f"The run ends after {end}; the default scheduler does as well here:"
         f" nothing to gain{assumed}."
@@ -115,8 +117,7 @@ def _assumed(plan: Plan, default: Figures) -> str:
     earlier = plan.figures.makespan_seconds < default.makespan_seconds
     return (
         f"With this plan the run ends {'earlier' if earlier else 'later'} than with the default"
-        f" scheduler{_difference(plan, default, earlier=earlier)}; all run times are assumed, so"
-        " no figure is given."
+        f" scheduler{_difference(plan, default, earlier=earlier)}, {_AS_FAR}."
     )
 
 
