@@ -22,7 +22,8 @@ from kfp_placement_engine.exceptions import LimitError
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.progress import Progress
 from kfp_placement_engine.model.run_graph import Notice
-from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
+from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS
+from kfp_placement_engine.readers.kubernetes.objects import read_objects
 
 MAX_OBJECTS = 500_000
 """Objects of a cluster that are read."""

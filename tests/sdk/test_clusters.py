@@ -22,7 +22,9 @@ from kfp_placement import (
 from kfp_placement.clusters.examples import EXAMPLES
 from kfp_placement.clusters.reading import known_cluster, named_cluster
 from kfp_placement_engine.readers import read_cluster, read_cluster_file
+from kfp_placement_engine.readers.cluster_model import NODE as NODE_FORM
 from kfp_placement_engine.readers.cluster_model import ClusterEntry, NodeEntry
+from kfp_placement_engine.readers.place import UNNAMED
 from tests.support.pipelines import one_step
 from tests.support.samples import SAMPLES
 
@@ -61,15 +63,15 @@ def fields(kind, *without):
 
 
 def test_the_fields_are_those_of_a_cluster_file():
-    assert fields(Node, "gpu") == set(NodeEntry.model_fields)
-    assert fields(Cluster, "name", "noun") == set(ClusterEntry.model_fields) - {
+    assert fields(Node, "gpu") == fields(NodeEntry)
+    assert fields(Cluster, "name", "noun") == fields(ClusterEntry) - {
         "api_version",
         "kind",
     }
 
 
 def test_usual_values_are_those_of_a_cluster_file():
-    usual = NodeEntry.model_validate({"name": "a", "cpu": 1, "memory": "1Gi"})
+    usual = NODE_FORM({"name": "a", "cpu": 1, "memory": "1Gi"}, UNNAMED)
     node = Node("a", cpu=1, memory="1Gi")
     for name in fields(Node, "gpu", "cpu", "memory"):
         assert getattr(node, name) == getattr(usual, name), name

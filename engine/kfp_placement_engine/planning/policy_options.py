@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import hard_limit_ms, policy_tolerance, policy_types
@@ -113,6 +112,9 @@ _REPLACED_BY = {
 
 def _settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
     """What changes a plan: path in the policy, and value."""
+    # Plans on clusters without a policy need no library of models, which takes long to import.
+    from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
+
     written = policy_spec(policy).model_dump(
         mode="json", by_alias=True, exclude_none=True, include=set(PLANNED_BY)
     )

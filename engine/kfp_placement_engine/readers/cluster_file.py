@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from kfp_placement_engine.contract.keys import (
     API_GROUP,
     API_VERSION,
@@ -17,7 +15,6 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.contract.policy import planning_policy
 from kfp_placement_engine.exceptions import InputError, LimitError
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
@@ -28,13 +25,14 @@ from kfp_placement_engine.model.resources import without_zeros
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
 from kfp_placement_engine.readers.cluster_model import (
-    ASSUMPTION_FIELDS,
+    CLUSTER,
     KIND,
     MAX_NODES,
     ClaimEntry,
     ClusterEntry,
     NodeEntry,
 )
+from kfp_placement_engine.readers.forms import FormError
 from kfp_placement_engine.readers.kubernetes.nodes import (
     bad_latency_labels,
     from_label,
@@ -42,19 +40,25 @@ from kfp_placement_engine.readers.kubernetes.nodes import (
     read_speed,
     room,
 )
-from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
+from kfp_placement_engine.readers.place import UNNAMED
 from kfp_placement_engine.readers.text.documents import (
     CLUSTER_MAX_BYTES,
     load_documents,
     read_file,
 )
 
+UNUSED_KEYS = frozenset(
+    {
+        "addresses", "annotations", "args", "command", "configMap", "data", "downwardAPI", "env",
+        "envFrom", "finalizers", "hostIPs", "imagePullSecrets", "lastState", "lifecycle",
+        "livenessProbe", "managedFields", "nodeInfo", "ownerReferences", "podIPs", "projected",
+        "readinessProbe", "secret", "securityContext", "startupProbe", "state", "volumeMounts",
+        "volumesAttached", "volumesInUse",
+    }
+)  # fmt: skip
+"""Objects and lists below these keys are not needed: most of what a dump of pods weighs."""
+
 _SHOWN_PROBLEMS = 5
-_PLAIN_MESSAGES = {
-    "missing": "is missing",
-    "extra_forbidden": "is not known here; check the spelling",
-    "string_too_short": "is empty",
-}
 
 
 def read_cluster_file(path: str | Path, *, progress: Progress = no_progress) -> Cluster:
@@ -83,6 +87,9 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
     first = documents[0]
     _refuse_run(first, name)
     if not isinstance(first, dict) or not _is_cluster(first, name):
+        # What reads objects of ours needs a library of models, which costs as much as a small plan.
+        from kfp_placement_engine.readers.kubernetes.objects import read_objects
+
         return read_objects(documents, name=name)
     if len(documents) > 1:
         raise InputError(f"{name}: holds {len(documents)} documents; a Cluster file is one")
@@ -129,9 +136,9 @@ def _is_cluster(document: Mapping[str, Any], name: str) -> bool:
 
 def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     try:
-        entry = ClusterEntry.model_validate(document)
-    except ValidationError as error:
-        raise InputError(f"{name}: {_problems(error)}") from error
+        entry = CLUSTER(document, UNNAMED)
+    except FormError as error:
+        raise InputError(f"{name}: {_shown(error.problems)}") from error
     if not entry.nodes:
         raise InputError(f"{name}: nodes: is empty; a cluster needs at least one")
     total = sum(node.count for node in entry.nodes)
@@ -149,7 +156,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     known = {each: [each] for each in nodes} | members
     latencies = _latencies(entry, tuple(nodes.values()), known, name)
     notices.extend(bad_latency_labels(nodes.values(), latencies))
-    policy = None if entry.policy is None else planning_policy(entry.policy)
+    policy = None if entry.policy is None else _policy(entry.policy, name)
     return Cluster(
         nodes=tuple(nodes.values()),
         latencies=latencies,
@@ -224,22 +231,21 @@ def _claim(entry: ClaimEntry, nodes: Mapping[str, Node], place: str) -> Claim:
 
 def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, float]:
     of_policy = {} if policy is None else policy.assumed_values()
-    given = entry.defaults.model_dump(exclude_none=True)
-    return {**of_policy, **{ASSUMPTION_FIELDS[key]: value for key, value in given.items()}}
+    return {**of_policy, **entry.defaults}
 
 
-def _problems(error: ValidationError) -> str:
+def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
+    """What is said of plans in the form of a PlacementPolicy's spec."""
+    from kfp_placement_engine.contract.policy import planning_policy
+    from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+
+    try:
+        return planning_policy(read_resource(PlacementPolicy, {"spec": settings}).spec)
+    except InputError as error:
+        raise InputError(f"{name}: policy: {error}") from error
+
+
+def _shown(problems: Sequence[str]) -> str:
     """What is wrong where, for at most five places."""
-    problems = []
-    for item in error.errors(include_url=False)[:_SHOWN_PROBLEMS]:
-        path = "".join(
-            f"[{part}]" if isinstance(part, int) else f".{part:.80}" for part in item["loc"]
-        )
-        message = _PLAIN_MESSAGES.get(item["type"])
-        if message is None and item["type"] == "value_error":
-            message = item["msg"].removeprefix("Value error, ")
-        if message is None:
-            message = f"{item['input']!r:.60}: {item['msg']}"
-        problems.append(f"{path.removeprefix('.')}: {message}")
-    more = error.error_count() - len(problems)
-    return "; ".join(problems) + (f"; and {more} more" if more > 0 else "")
+    more = len(problems) - _SHOWN_PROBLEMS
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")

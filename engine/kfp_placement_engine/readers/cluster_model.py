@@ -3,154 +3,99 @@
 What stands in it becomes canonical numbers here; `cluster_file` makes a `Cluster` of it.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
-
-from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.model.quantities import (
-    parse_cpu,
-    parse_quantity,
-    parse_resources,
-)
+from kfp_placement_engine.model.quantities import parse_cpu, parse_quantity
+from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.forms import Form, amount, list_of, mapping_of, whole_number
 from kfp_placement_engine.readers.kubernetes.constraints import read_terms
 from kfp_placement_engine.readers.kubernetes.nodes import EFFECTS, read_rate, read_speed
-from kfp_placement_engine.readers.place import UNNAMED, Place
+from kfp_placement_engine.readers.place import Place
 
 KIND = "Cluster"
 
 MAX_NODES = 20_000
 """A Cluster file may describe so many nodes, those of `count` included."""
 
-
-def _checked(read: Callable[[Any], Any]) -> BeforeValidator:
-    def validate(value: Any) -> Any:
-        try:
-            return read(value)
-        except InputError as error:
-            raise ValueError(str(error)) from error
-
-    return BeforeValidator(validate)
+_MAX_LOOP_WIDTH = 100_000
 
 
-def _labels(value: Any) -> Mapping[str, str]:
-    return Place("labels").text_mapping(value)
+@dataclass(frozen=True)
+class NodeEntry:
+    """One node, or `count` equal ones, then named `name-1` to `name-<count>`.
+
+    Attributes:
+        name, cpu, memory, pods, labels, taints, unschedulable: as in Kubernetes, canonical units.
+        count: how many.
+        extended: other resources, such as `nvidia.com/gpu` or `ephemeral-storage`.
+        speed, images: as in `Node`.
+        store_bandwidth, pull_rate: bytes per second.
+        used: what runs there already and stays: the sum of its requests, `pods` included.
+        scored_used: CPU and memory of the same as kube-scheduler's scores count them; None = the
+            same.
+    """
+
+    name: str
+    cpu: int
+    memory: int
+    count: int = 1
+    pods: int = 110
+    extended: Mapping[str, int] = field(default_factory=dict)
+    speed: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    images: Mapping[str, int] = field(default_factory=dict)
+    store_bandwidth: float | None = None
+    pull_rate: float | None = None
+    used: Mapping[str, int] = field(default_factory=dict)
+    scored_used: Mapping[str, int] | None = None
 
 
-def _amounts(value: Any) -> Mapping[str, int]:
-    return parse_resources(Place("resources").mapping(value))
+@dataclass(frozen=True)
+class ClaimEntry:
+    """A volume claim that exists.
 
+    Attributes:
+        name, namespace, access_modes: as in Kubernetes.
+        node: the node that its volume is bound to.
+        node_affinity: node selector terms of its volume, where more than one node reaches it.
+        used_on: nodes on which running pods mount it.
+    """
 
-def _name(value: Any) -> str:
-    return Place("name").text(value)
-
-
-def _taint(value: Any) -> Taint:
-    """`key=value:Effect`, `key:Effect`, or an object."""
-    if isinstance(value, dict):
-        taint = Fields(value, UNNAMED)
-        key, text, effect = taint.text("key"), taint.text("value"), taint.text("effect")
-    elif isinstance(value, str):
-        pair, _, effect = value.rpartition(":")
-        key, _, text = pair.partition("=")
-    else:
-        key, text, effect = "", "", ""
-    if not key or effect not in EFFECTS:
-        raise InputError(
-            f"{value!r:.80} is no taint; write key=value:Effect with one of {', '.join(EFFECTS)}"
-        )
-    return Taint(key, text, effect)
-
-
-def _terms(value: Any) -> Any:
-    return read_terms(value, Place("nodeAffinity"))
-
-
-Text = Annotated[str, _checked(_name)]
-Labels = Annotated[Mapping[str, str], _checked(_labels)]
-Cpu = Annotated[int, _checked(parse_cpu)]
-Amount = Annotated[int, _checked(parse_quantity)]
-Amounts = Annotated[Mapping[str, int], _checked(_amounts)]
-Rate = Annotated[float, _checked(read_rate)]
-Speed = Annotated[float, _checked(read_speed)]
-Milliseconds = Annotated[float, _checked(parse_latency_ms)]
-Seconds = Annotated[float, _checked(parse_duration)]
-
-
-class FileModel(BaseModel):
-    """Keys in camel case; unknown ones are refused, as they are typing errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
-
-
-class NodeEntry(FileModel):
-    """One node, or `count` equal ones, then named `name-1` to `name-<count>`."""
-
-    name: Text = Field(min_length=1)
-    count: int = Field(default=1, ge=1, le=MAX_NODES, strict=True)
-    cpu: Cpu
-    memory: Amount
-    pods: Amount = 110
-    extended: Amounts = Field(default_factory=dict)
-    """Other resources, such as `nvidia.com/gpu` or `ephemeral-storage`."""
-    speed: Speed | None = None
-    labels: Labels = Field(default_factory=dict)
-    taints: tuple[Annotated[Taint, _checked(_taint)], ...] = ()
-    unschedulable: bool = Field(default=False, strict=True)
-    images: Mapping[str, Amount] = Field(default_factory=dict)
-    store_bandwidth: Rate | None = None
-    pull_rate: Rate | None = None
-    used: Amounts = Field(default_factory=dict)
-    """What runs there already and stays: the sum of its requests, `pods` included."""
-    scored_used: Amounts | None = None
-    """CPU and memory of the same as kube-scheduler's scores count them; the same unless given."""
-
-
-class ClaimEntry(FileModel):
-    """A volume claim that exists."""
-
-    name: Text = Field(min_length=1)
-    namespace: Text = ""
+    name: str
+    namespace: str = ""
     access_modes: tuple[str, ...] = ()
-    node: Text = ""
-    """The node that its volume is bound to."""
-    node_affinity: Annotated[Any, _checked(_terms)] = None
-    """Node selector terms of its volume, where more than one node reaches it."""
-    used_on: tuple[Text, ...] = ()
-    """Nodes on which running pods mount it."""
+    node: str = ""
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    used_on: tuple[str, ...] = ()
 
 
-class DefaultsEntry(FileModel):
-    """What to assume in place of the built-in assumptions."""
+@dataclass(frozen=True)
+class ClusterEntry:
+    """The whole file.
 
-    duration: Seconds | None = None
-    output: Amount | None = None
-    image: Amount | None = None
-    store_bandwidth: Rate | None = None
-    pull_rate: Rate | None = None
-    driver: Seconds | None = None
-    loop_width: int | None = Field(default=None, ge=1, le=100_000, strict=True)
-    link_bandwidth: Rate | None = None
-
-
-class ClusterEntry(FileModel):
-    """The whole file."""
+    Attributes:
+        api_version, kind: say what it is.
+        nodes, claims: their entries.
+        latencies: location -> node, or entry of several nodes -> round trip in milliseconds.
+        defaults: what to assume in place of the built-in assumptions, by field of `Assumptions`.
+        policy: what the cluster's PlacementPolicy says of plans, as it came; `defaults` go before
+            its own.
+    """
 
     api_version: str
     kind: str
     nodes: tuple[NodeEntry, ...]
-    latencies: Mapping[str, Mapping[str, Milliseconds]] = Field(default_factory=dict)
-    """Location -> node, or entry of several nodes -> round trip."""
+    latencies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     claims: tuple[ClaimEntry, ...] = ()
-    defaults: DefaultsEntry = DefaultsEntry()
-    policy: PlacementPolicySpec | None = None
-    """What the cluster's PlacementPolicy says of plans; keys of `defaults` go before its own."""
+    defaults: Mapping[str, float] = field(default_factory=dict)
+    policy: Mapping[str, Any] | None = None
 
 
 ASSUMPTION_FIELDS = {
@@ -163,4 +108,115 @@ ASSUMPTION_FIELDS = {
     "loop_width": "loop_width",
     "link_bandwidth": "link_bytes_per_second",
 }
-"""Key of `defaults` -> field of `Assumptions`."""
+"""Key of `defaults`, in snake case -> field of `Assumptions`."""
+
+
+def _name(value: Any, place: Place) -> str:
+    return place.name(value)
+
+
+def _text(value: Any, place: Place) -> str:
+    return place.text(value)
+
+
+def _labels(value: Any, place: Place) -> dict[str, str]:
+    return place.text_mapping(value)
+
+
+def _resources(value: Any, place: Place) -> dict[str, int]:
+    return Fields({"": value}, place).resources("")
+
+
+def _flag(value: Any, place: Place) -> bool:
+    return Fields({"": value}, place).flag("")
+
+
+def _taint(value: Any, place: Place) -> Taint:
+    """`key=value:Effect`, `key:Effect`, or an object."""
+    if isinstance(value, dict):
+        taint = Fields(value, place)
+        key, text, effect = taint.text("key"), taint.text("value"), taint.text("effect")
+    elif isinstance(value, str):
+        pair, _, effect = value.rpartition(":")
+        key, _, text = pair.partition("=")
+    else:
+        key, text, effect = "", "", ""
+    if not key or effect not in EFFECTS:
+        raise place.error(
+            f"{value!r:.80} is not a taint; write key=value:Effect with one of {', '.join(EFFECTS)}"
+        )
+    return Taint(key, text, effect)
+
+
+def _policy(value: Any, place: Place) -> dict[str, Any]:
+    return place.mapping(value)
+
+
+def _assumptions(**values: float) -> dict[str, float]:
+    return {ASSUMPTION_FIELDS[name]: value for name, value in values.items()}
+
+
+_SIZE, _RATE, _TIME = amount(parse_quantity), amount(read_rate), amount(parse_duration)
+
+NODE = Form(
+    NodeEntry,
+    {
+        "name": _name,
+        "count": whole_number(MAX_NODES),
+        "cpu": amount(parse_cpu),
+        "memory": _SIZE,
+        "pods": _SIZE,
+        "extended": _resources,
+        "speed": amount(read_speed),
+        "labels": _labels,
+        "taints": list_of(_taint),
+        "unschedulable": _flag,
+        "images": mapping_of(_SIZE),
+        "storeBandwidth": _RATE,
+        "pullRate": _RATE,
+        "used": _resources,
+        "scoredUsed": _resources,
+    },
+    required=("name", "cpu", "memory"),
+)
+
+CLAIM = Form(
+    ClaimEntry,
+    {
+        "name": _name,
+        "namespace": _text,
+        "accessModes": list_of(_text),
+        "node": _text,
+        "nodeAffinity": read_terms,
+        "usedOn": list_of(_text),
+    },
+    required=("name",),
+)
+
+DEFAULTS = Form(
+    _assumptions,
+    {
+        "duration": _TIME,
+        "output": _SIZE,
+        "image": _SIZE,
+        "storeBandwidth": _RATE,
+        "pullRate": _RATE,
+        "driver": _TIME,
+        "loopWidth": whole_number(_MAX_LOOP_WIDTH),
+        "linkBandwidth": _RATE,
+    },
+)
+
+CLUSTER = Form(
+    ClusterEntry,
+    {
+        "apiVersion": _text,
+        "kind": _text,
+        "nodes": list_of(NODE),
+        "latencies": mapping_of(mapping_of(amount(parse_latency_ms))),
+        "claims": list_of(CLAIM),
+        "defaults": DEFAULTS,
+        "policy": _policy,
+    },
+    required=("apiVersion", "kind", "nodes"),
+)

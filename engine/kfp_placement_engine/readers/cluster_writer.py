@@ -11,7 +11,6 @@ from kfp_placement_engine.contract.keys import (
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
 )
-from kfp_placement_engine.contract.policy import policy_spec
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
 from kfp_placement_engine.model.durations import exact_latency_text, exact_seconds_text
 from kfp_placement_engine.model.policy import PlanningPolicy
@@ -185,6 +184,8 @@ def _policy(policy: PlanningPolicy | None) -> dict[str, Any]:
     """What the policy sets of what a plan follows."""
     if policy is None:
         return {}
+    from kfp_placement_engine.contract.policy import policy_spec
+
     return policy_spec(policy).model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 

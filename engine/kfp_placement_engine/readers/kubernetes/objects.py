@@ -37,17 +37,6 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
 from kfp_placement_engine.readers.place import Place
 
-UNUSED_KEYS = frozenset(
-    {
-        "addresses", "annotations", "args", "command", "configMap", "data", "downwardAPI", "env",
-        "envFrom", "finalizers", "hostIPs", "imagePullSecrets", "lastState", "lifecycle",
-        "livenessProbe", "managedFields", "nodeInfo", "ownerReferences", "podIPs", "projected",
-        "readinessProbe", "secret", "securityContext", "startupProbe", "state", "volumeMounts",
-        "volumesAttached", "volumesInUse",
-    }
-)  # fmt: skip
-"""Objects and lists below these keys are not needed: most of what a dump of pods weighs."""
-
 _KINDS = {
     "Node": "v1",
     "Pod": "v1",

@@ -8,8 +8,8 @@ import yaml
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Requirement
-from kfp_placement_engine.readers.cluster_file import read_cluster
-from kfp_placement_engine.readers.kubernetes.objects import UNUSED_KEYS, read_objects
+from kfp_placement_engine.readers.cluster_file import UNUSED_KEYS, read_cluster
+from kfp_placement_engine.readers.kubernetes.objects import read_objects
 from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_list, container, node_object, pod_object
 
 

@@ -1,0 +1,139 @@
+"""Files that people write by hand: what each key may hold, and everything that is wrong at once.
+
+A `Form` reads a mapping. Where `Fields` passes over keys that it does not know, as others' objects
+have many, a form refuses them: they are typing errors.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from kfp_placement_engine.exceptions import InputError, QuantityError
+from kfp_placement_engine.readers.place import Place
+
+EntryT = TypeVar("EntryT")
+
+Reader = Callable[[Any, Place], Any]
+"""Reads the value of a key at its place; raises an `InputError` that names the place."""
+
+
+class FormError(InputError):
+    """All that is wrong with a part of a file, each with its place."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Form(Generic[EntryT]):
+    """How a mapping is read.
+
+    Attributes:
+        entry: makes the entry of the values; its parameters are the keys in snake case.
+        keys: what reads the value of each key, in camel case.
+        required: keys that must be there.
+    """
+
+    entry: Callable[..., EntryT]
+    keys: Mapping[str, Reader]
+    required: tuple[str, ...] = ()
+
+    def __call__(self, value: Any, place: Place) -> EntryT:
+        """Read a mapping; a key that holds nothing counts as left out.
+
+        Raises:
+            FormError: keys that are missing, unknown, or hold what they may not.
+            InputError: it is not a mapping.
+        """
+        given = {key: each for key, each in place.mapping(value).items() if each is not None}
+        problems: list[str] = []
+        values = {}
+        for key, read in self.keys.items():
+            with _collected(problems):
+                if key in given:
+                    values[_snake(key)] = read(given[key], place.field(key))
+                elif key in self.required:
+                    raise place.field(key).error("is missing")
+        problems += [self._unknown(str(key), place) for key in given if key not in self.keys]
+        if problems:
+            raise FormError(problems)
+        return self.entry(**values)
+
+    def _unknown(self, key: str, place: Place) -> str:
+        near = difflib.get_close_matches(key[:80], self.keys, n=1)
+        advice = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(self.keys)}"
+        return str(place.field(key[:80]).error(f"is not known here; {advice}"))
+
+
+def list_of(read: Reader) -> Reader:
+    """Reads a list of values into a tuple."""
+
+    def read_list(value: Any, place: Place) -> tuple[Any, ...]:
+        problems: list[str] = []
+        values = []
+        for index, each in enumerate(place.entries(value)):
+            with _collected(problems):
+                values.append(read(each, place.item(index)))
+        if problems:
+            raise FormError(problems)
+        return tuple(values)
+
+    return read_list
+
+
+def mapping_of(read: Reader) -> Reader:
+    """Reads a mapping of names to values."""
+
+    def read_mapping(value: Any, place: Place) -> dict[str, Any]:
+        problems: list[str] = []
+        values = {}
+        for key, each in place.mapping(value).items():
+            with _collected(problems):
+                values[str(key)] = read(each, place.then(".{:.80}", str(key)))
+        if problems:
+            raise FormError(problems)
+        return values
+
+    return read_mapping
+
+
+def amount(parse: Callable[[Any], Any]) -> Reader:
+    """Reads what a parser of quantities, durations or latencies reads."""
+
+    def read_amount(value: Any, place: Place) -> Any:
+        try:
+            return parse(value)
+        except QuantityError as error:
+            raise place.error(str(error)) from error
+
+    return read_amount
+
+
+def whole_number(maximum: int) -> Reader:
+    """Reads a whole number from 1 to `maximum`."""
+
+    def read_number(value: Any, place: Place) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
+            raise place.error(f"{value!r:.60} is not a whole number from 1 to {maximum}")
+        return value
+
+    return read_number
+
+
+@contextmanager
+def _collected(problems: list[str]) -> Iterator[None]:
+    """Keep what is wrong instead of raising it."""
+    try:
+        yield
+    except FormError as error:
+        problems += error.problems
+    except InputError as error:
+        problems.append(str(error))
+
+
+def _snake(key: str) -> str:
+    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key)
