@@ -8,6 +8,7 @@
     │   ├── HintsError         the hints annotation is malformed
     │   ├── UnknownStepError   a step is named that the run does not have
     │   ├── UnknownLoopError   a loop is named that the run does not have, or has twice
+    │   ├── ChangeError        a change of run or cluster that cannot be planned
     │   ├── ArgumentError      an argument that the run does not take, or of the wrong type
     │   └── LimitError         larger or deeper than the documented limits
     ├── InputNotFoundError     a file, module or data set that is not there
@@ -39,6 +40,10 @@ class UnknownStepError(InputError):
 
 class UnknownLoopError(InputError):
     """A loop is named that the run does not have, or has twice; the message names its loops."""
+
+
+class ChangeError(InputError):
+    """A change that has no known form, or that changes what is not there."""
 
 
 class ArgumentError(InputError):

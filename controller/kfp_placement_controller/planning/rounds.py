@@ -7,7 +7,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.planning.plan_runs import WarmStart
+from kfp_placement_engine.planning.warm_start import WarmStart
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,14 @@ class StepNames:
     where no other task has it.
     """
 
-    def __init__(self, steps: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, steps: Iterable[tuple[str, str]], noun: str = "step") -> None:
         """Index them.
 
         Args:
             steps: name and task of each step, in the order in which they are to be shown.
+            noun: what they are, for messages.
         """
+        self._noun = noun
         self._names: set[str] = set()
         self._of_task: dict[str, list[str]] = {}
         for name, task in steps:
@@ -66,11 +68,14 @@ class StepNames:
         text = wanted if isinstance(wanted, str) else repr(wanted)
         several = list(self._own.get(text, ()))
         if len(several) > 1:
-            return f"{len(several)} steps are called {text!r:.120}; name one of {listed(several)}"
+            count = f"{len(several)} {self._noun}s are"
+            return f"{count} called {text!r:.120}; name one of {listed(several)}"
         close = self._close(text)
         if close:
-            return f"there is no step {text!r:.120}; did you mean {' or '.join(map(repr, close))}?"
-        return f"there is no step {text!r:.120}; steps: {listed(list(self._of_task))}"
+            near = " or ".join(map(repr, close))
+            return f"there is no {self._noun} {text!r:.120}; did you mean {near}?"
+        known = f"{self._noun}s: {listed(list(self._of_task))}" if self._of_task else "it has none"
+        return f"there is no {self._noun} {text!r:.120}; {known}"
 
     def _close(self, text: str) -> list[str]:
         tasks = list(self._of_task)[:_COMPARED]

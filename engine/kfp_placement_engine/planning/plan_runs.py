@@ -4,10 +4,8 @@
 already happened to each.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
 from kfp_placement_engine.lowering import (
@@ -29,15 +27,12 @@ from kfp_placement_engine.planning.plan_options import (
 )
 from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
-from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.solve import solve
-
-WarmStart = Mapping[tuple[str, str], str | None]
-"""(run key, step name) -> node name."""
 
 
 def plan_run(
@@ -45,6 +40,8 @@ def plan_run(
     cluster: Cluster,
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
+    *,
+    warm_start: Plan | None = None,
 ) -> Plan:
     """Plan `graph` on `cluster`.
 
@@ -53,12 +50,16 @@ def plan_run(
         cluster: the cluster.
         options: how to plan.
         progress: told how far planning is.
+        warm_start: a plan of the run to start from, made before something about it or its cluster
+            changed.
 
     Raises:
         PlanningError: an option, a run without steps or a cluster without nodes, which cannot be
             planned with.
     """
-    return plan_runs((ActiveRun("", graph),), cluster, options, progress=progress).plans[""]
+    runs = (ActiveRun("", graph),)
+    planned = plan_runs(runs, cluster, options, warm_start=warm_start, progress=progress)
+    return planned.plans[""]
 
 
 def plan_runs(
@@ -66,7 +67,7 @@ def plan_runs(
     cluster: Cluster,
     options: PlanOptions | None = None,
     *,
-    warm_start: WarmStart | None = None,
+    warm_start: WarmStart | Plan | None = None,
     reserved: Sequence[ReservedRun] = (),
     progress: Progress = no_progress,
 ) -> RunsPlan:
@@ -77,7 +78,7 @@ def plan_runs(
         cluster: the cluster; its load must not count pods of `runs` or of `reserved`.
         options: how to plan.
         warm_start: (run key, step name) -> node name of a plan to start from; what is missing, None
-            or not allowed is free.
+            or not allowed is free. Of a single run also its plan, whose order is kept as well.
         reserved: runs that keep their plans; their keys are no keys of `runs`.
         progress: told how far planning is.
 
@@ -89,7 +90,7 @@ def plan_runs(
     bare = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
     lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
     tell(0.05, "searching")
-    result = _search(lowered, options, warm_start or {}, tell)
+    result = _search(lowered, options, warm_start, tell)
     tell(0.85, "comparing with " + ", ".join(options.compare) if options.compare else "explaining")
     baselines = {
         name: schedules_of(name, lowered.problem, options.seed) for name in options.compare
@@ -126,9 +127,13 @@ def _reporter(options: PlanOptions, tell: Progress) -> GenerationProgress:
 
 
 def _search(
-    lowered: Lowered, options: PlanOptions, warm_start: WarmStart, tell: Progress
+    lowered: Lowered, options: PlanOptions, warm_start: WarmStart | Plan | None, tell: Progress
 ) -> Result:
-    start = _warm_placement(lowered, warm_start) if warm_start else None
+    start = None
+    if isinstance(warm_start, Plan):
+        start = replayed(lowered, warm_start)
+    elif warm_start:
+        start = warm_placement(lowered, warm_start)
     if options.quick:
         return list_schedule(lowered.problem, start)
     return solve(
@@ -140,18 +145,6 @@ def _search(
         threads=options.threads,
         report=_reporter(options, tell),
     )
-
-
-def _warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
-    """The plan to start from: the given nodes, and a list schedule's for all else."""
-    problem, result = lowered.problem, list_schedule(lowered.problem).placement
-    nodes, index = result.gene_nodes.copy(), {n: i for i, n in enumerate(problem.node_names)}
-    for run, activities in zip(lowered.runs, lowered.step_activities, strict=True):
-        for name, activity in activities.items():
-            node, gene = warm_start.get((run.key, name)), problem.arrays.gene[activity]
-            if node in index and gene >= 0 and problem.arrays.allowed[gene, index[node]]:
-                nodes[gene] = index[node]
-    return Placement(nodes, result.priority, np.empty(0))
 
 
 def _explanations(

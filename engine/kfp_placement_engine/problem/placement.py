@@ -25,6 +25,13 @@ class Placement:
     priority: Floats
     not_before: Floats
 
+    @property
+    def variants(self) -> tuple["Placement", ...]:
+        """Itself, and where it holds starts the same without: either may be better."""
+        if not self.not_before.size:
+            return (self,)
+        return (self, Placement(self.gene_nodes, self.priority, np.empty(0)))
+
     @staticmethod
     def of_schedule(
         problem: PlacementProblem, start: Floats, node: Integers, *, hold: bool = False

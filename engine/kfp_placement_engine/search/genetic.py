@@ -176,6 +176,24 @@ def _replays(problem: PlacementProblem, schedule: Schedule) -> list[Candidate]:
     return [played, Candidate(held, simulate(problem, held))]
 
 
+def candidates_of(problem: PlacementProblem, warm_start: Placement | None) -> list[Candidate]:
+    """The plans that a warm start stands for, none without one."""
+    placements = () if warm_start is None else warm_start.variants
+    return [Candidate(placement, simulate(problem, placement)) for placement in placements]
+
+
+def store(island: native.Population, slot: int, candidate: Candidate) -> None:
+    """Put a plan into a slot of a population."""
+    schedule = candidate.schedule
+    island.genes[slot] = candidate.placement.gene_nodes
+    island.keys[slot] = np.where(
+        np.isfinite(schedule.start), schedule.start, candidate.placement.priority
+    )
+    island.terms[slot] = schedule.terms
+    island.cause[slot] = schedule.cause
+    island.last[slot] = int(np.where(schedule.finished, schedule.end, -1.0).argmax())
+
+
 class GeneticSearch:
     """One search of one problem."""
 
@@ -235,12 +253,12 @@ class GeneticSearch:
         """
         free: list[Candidate] = []
         held: list[Candidate] = []
-        warm = warm_start and [Candidate(warm_start, simulate(self._problem, warm_start))]
+        warm = candidates_of(self._problem, warm_start)
         generation = 0
         for generation, candidates in enumerate(seeds_of(self._problem, self._seed_number)):
-            for candidate in [*(warm or ()), *candidates]:
+            for candidate in [*warm, *candidates]:
                 (held if candidate.placement.not_before.size else free).append(candidate)
-            warm = None
+            warm = []
             report(generation, share_done(stop))
             if stop(SearchProgress(generation, 0)):
                 break
@@ -249,18 +267,8 @@ class GeneticSearch:
         for number, island in enumerate(self._islands):
             for slot in range(self._params.population_size):
                 offset = 0 if slot == 0 else slot + number
-                self._store(island, slot, free[offset % len(free)])
+                store(island, slot, free[offset % len(free)])
         return free[0], held[0] if held else None, generation
-
-    def _store(self, island: native.Population, slot: int, candidate: Candidate) -> None:
-        schedule = candidate.schedule
-        island.genes[slot] = candidate.placement.gene_nodes
-        island.keys[slot] = np.where(
-            np.isfinite(schedule.start), schedule.start, candidate.placement.priority
-        )
-        island.terms[slot] = schedule.terms
-        island.cause[slot] = schedule.cause
-        island.last[slot] = int(np.where(schedule.finished, schedule.end, -1.0).argmax())
 
     def _migrate(self) -> None:
         """Give each island's best to the next one's last slot, and to its first if better."""

@@ -34,7 +34,7 @@ def list_schedule(problem: PlacementProblem, warm_start: Placement | None = None
         Placement.of_schedule(problem, listed.start, listed.node),
     ]
     if warm_start is not None:
-        placements.append(warm_start)
+        placements += warm_start.variants
     played = [simulate(problem, placement) for placement in placements]
     best = 0
     for number in range(1, len(played)):

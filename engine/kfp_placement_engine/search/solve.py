@@ -11,7 +11,13 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import Candidate, GeneticParams, GeneticSearch, seeds_of
+from kfp_placement_engine.search.genetic import (
+    Candidate,
+    GeneticParams,
+    GeneticSearch,
+    candidates_of,
+    seeds_of,
+)
 from kfp_placement_engine.search.paper_genetic import PaperSearch
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate
@@ -63,8 +69,8 @@ def solve(
     if params.variant == "paper":
         best, generations = PaperSearch(problem, params, seed).run(stop, report)
         return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
-    if _is_tiny(problem, params.exact_below):
-        best = _exact(problem, seed)
+    if is_tiny(problem, params.exact_below):
+        best = _exact(problem, seed, warm_start)
         return Result(
             best.placement, best.schedule, 0, seed, time.monotonic() - started, exact=True
         )
@@ -73,7 +79,7 @@ def solve(
     return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
 
 
-def _is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
+def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
     """Whether all plans can be tried at once: few, and in no more time than a short search takes.
 
     A large run has few plans where volumes or selectors leave its steps no choice.
@@ -84,13 +90,13 @@ def _is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
     return plans <= exact_below and quick and orderable
 
 
-def _exact(problem: PlacementProblem, seed: int) -> Candidate:
-    """The best of all plans; of the seeds too, where they may hold starts, as not all plans do."""
+def _exact(problem: PlacementProblem, seed: int, warm_start: Placement | None) -> Candidate:
+    """The best of all plans; of those to start from too, where they may hold starts as no other."""
     placement = best_of_all(problem)
     best = Candidate(placement, simulate(problem, placement))
     if problem.dispatch != "ordered":
         return best
-    for candidates in seeds_of(problem, seed):
+    for candidates in (candidates_of(problem, warm_start), *seeds_of(problem, seed)):
         for candidate in candidates:
             if better(candidate.schedule.terms, best.schedule.terms):
                 best = candidate

@@ -1,0 +1,191 @@
+"""The single changes that make a run shorter, found by trying them."""
+
+import math
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kfp_placement_engine.lowering import lower_runs
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.changes import Change
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.what_if import Suggestion, Suggestions, end_seconds, gain_seconds
+from kfp_placement_engine.planning.applied_changes import with_changes
+from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
+from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.single_changes import SingleChange, single_changes
+from kfp_placement_engine.planning.warm_start import replayed
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.search.refine import refine
+
+SCREENING_WORK = 500_000
+"""Work for each change, to see which are promising; 20 ms or so."""
+
+SEARCH_WORK = 8_000_000
+"""Work for each of those; 0.3 s or so."""
+
+SEARCHED = 6
+"""How many are."""
+
+NEAR = 0.05
+"""A gain that is less than the best by at most this share of it counts as equal to it."""
+
+NOTHING = 0.01
+"""A gain below this share of the run is not worth a change."""
+
+_DIGITS = 3
+"""Ends are compared to the millisecond; what lies beyond is noise of the arithmetic."""
+
+
+def best_changes(
+    graph: RunGraph,
+    cluster: Cluster,
+    present: Plan,
+    options: PlanOptions | None = None,
+    progress: Progress = no_progress,
+) -> Suggestions:
+    """Try the single changes and rank those that make the run shorter.
+
+    Each is tried for a moment, and the most promising for longer, starting from the present plan.
+    Effort is counted in plans that are tried and not in time: the same plan and seed have the same
+    answer.
+
+    Args:
+        graph: the run.
+        cluster: the cluster.
+        present: the plan of the run on the cluster, made with the same options.
+        options: how to plan; its budget is not used.
+        progress: told how far it is.
+    """
+    options = options or PlanOptions()
+    trier = _Trier(graph, cluster, present, options)
+    singles = single_changes(graph, cluster, present)
+    with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
+        screened = [pool.submit(trier.tried, each.change, SCREENING_WORK) for each in singles]
+        trials = _results(screened, progress, 0.0)
+        promising = _promising(trials)
+        searched = [
+            pool.submit(trier.tried, singles[at].change, SEARCH_WORK, trials[at].placement)
+            for at in promising
+        ]
+        # What a longer search alone would gain is no merit of a change.
+        unchanged = [pool.submit(trier.tried, None, SEARCH_WORK)] if promising else []
+        longer = _results([*searched, *unchanged], progress, 0.5)
+    for at, trial in zip(promising, longer, strict=False):
+        trials[at] = trial
+    return _answer(present, singles, trials, longer[-1] if longer else None)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A plan of a changed run, and what the change costs."""
+
+    placement: Placement
+    end_seconds: float
+    exact: bool
+    nodes_added: int
+    cpu_added_milli: int
+
+
+@dataclass(frozen=True)
+class _Trier:
+    """Plans one run again and again, each time with another change."""
+
+    graph: RunGraph
+    cluster: Cluster
+    present: Plan
+    options: PlanOptions
+
+    def tried(self, change: Change | None, work: int, start: Placement | None = None) -> _Trial:
+        """The run with a change, planned by so much work; from the present plan unless told."""
+        changes = () if change is None else (change,)
+        graph, cluster = with_changes(self.graph, self.cluster, changes)
+        runs = (ActiveRun("", graph),)
+        lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options))
+        warm = replayed(lowered, self.present) if start is None else start
+        result = refine(lowered.problem, warm, work, self.options.seed, self.options.params)
+        return _Trial(
+            placement=result.placement,
+            end_seconds=end_seconds(figures_of(lowered.problem, result.schedule)),
+            exact=result.exact,
+            nodes_added=len(cluster.nodes) - len(self.cluster.nodes),
+            cpu_added_milli=_cpu(cluster) - _cpu(self.cluster),
+        )
+
+
+def _cpu(cluster: Cluster) -> int:
+    return sum(node.allocatable.get("cpu", 0) for node in cluster.nodes)
+
+
+def _results(jobs: Sequence[Future[_Trial]], progress: Progress, first: float) -> list[_Trial]:
+    """What the jobs find, in their order; half of all progress is theirs."""
+    results = []
+    for number, job in enumerate(jobs):
+        progress(first + number / len(jobs) / 2, f"trying change {number + 1} of {len(jobs)}")
+        results.append(job.result())
+    return results
+
+
+def _promising(trials: Sequence[_Trial]) -> list[int]:
+    """Those to search for longer: they end first, and not all of their plans were tried."""
+    order = sorted(range(len(trials)), key=lambda at: (trials[at].end_seconds, at))
+    return [at for at in order if not trials[at].exact][:SEARCHED]
+
+
+def _answer(
+    present: Plan,
+    singles: Sequence[SingleChange],
+    trials: Sequence[_Trial],
+    unchanged: _Trial | None,
+) -> Suggestions:
+    before = end_seconds(present.figures)
+    reachable = before if unchanged is None else min(before, unchanged.end_seconds)
+    found = [
+        Suggestion(
+            single.change,
+            makespan_seconds=trial.end_seconds,
+            gain_seconds=gain_seconds(reachable, trial.end_seconds),
+            nodes_added=trial.nodes_added,
+            cpu_added_milli=trial.cpu_added_milli,
+        )
+        for single, trial in zip(singles, trials, strict=True)
+    ]
+    kinds = {single.change: single.kind for single in singles}
+    least = NOTHING * before if math.isfinite(before) else 0.0
+    best: dict[Hashable, Suggestion] = {}
+    for each in ranked([each for each in found if each.gain_seconds > 0]):
+        if each.gain_seconds >= least:
+            best.setdefault(kinds[each.change], each)
+    return Suggestions(
+        best=tuple(best.values()),
+        tried=len(singles),
+        present_seconds=before,
+        unchanged_gain_seconds=gain_seconds(before, reachable),
+    )
+
+
+def ranked(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
+    """The best first: by gain, but of gains near the best those come first that cost least.
+
+    What costs least adds no node, and then least CPU. Where runs end only with a change, all gains
+    are as good; what then ends first is the better of two that cost the same.
+    """
+    rest = sorted(suggestions, key=lambda each: -_gain(each))
+    if not rest:
+        return []
+    enough = (1 - NEAR) * _gain(rest[0])
+    near = [each for each in rest if _gain(each) >= enough]
+    return sorted(near, key=_cost) + sorted(rest[len(near) :], key=lambda each: -_gain(each))
+
+
+def _gain(suggestion: Suggestion) -> float:
+    return round(suggestion.gain_seconds, _DIGITS)
+
+
+def _cost(suggestion: Suggestion) -> tuple[float, ...]:
+    end = round(suggestion.makespan_seconds, _DIGITS)
+    return max(0, suggestion.nodes_added), suggestion.cpu_added_milli, end

@@ -1,0 +1,81 @@
+"""A short search that goes on from a plan: for many problems that differ little from each other."""
+
+import time
+from itertools import islice
+
+import numpy as np
+
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.genetic import (
+    Candidate,
+    GeneticParams,
+    candidates_of,
+    seeds_of,
+    store,
+)
+from kfp_placement_engine.search.result import Result
+from kfp_placement_engine.search.simulation import simulate
+from kfp_placement_engine.search.solve import is_tiny, solve
+from kfp_placement_engine.search.stop import MaxGenerations
+
+POPULATION = 8
+"""Plans at work at a time; a warm start and few trials need no more."""
+
+_SEEDS = 2
+"""Of the plans that any search starts from: kube-default's, a list schedule's and HEFT's."""
+
+
+def refine(
+    problem: PlacementProblem,
+    warm_start: Placement,
+    work: int,
+    seed: int = 0,
+    params: GeneticParams | None = None,
+) -> Result:
+    """A plan no worse than the given one; the best of all where they are few enough to try.
+
+    It looks at no clock and uses one thread: the same problem, start, work and seed give the same
+    plan.
+
+    Args:
+        problem: the problem.
+        warm_start: a plan of it.
+        work: how much to spend on other plans, as `PlacementProblem.simulation_work` counts it.
+        seed: of the random generator.
+        params: of the search; the size of its populations and their number are not used.
+    """
+    params = params or GeneticParams()
+    started = time.monotonic()
+    if problem.genes == 0 or is_tiny(problem, params.exact_below):
+        return solve(problem, MaxGenerations(0), seed, params, warm_start)
+    candidates = candidates_of(problem, warm_start)
+    for more in islice(seeds_of(problem, seed), _SEEDS):
+        candidates += more
+    candidates.append(_bred(problem, candidates, params, work // problem.simulation_work, seed))
+    best = candidates[0]
+    for candidate in candidates[1:]:
+        if better(candidate.schedule.terms, best.schedule.terms):
+            best = candidate
+    return Result(best.placement, best.schedule, 0, seed, time.monotonic() - started)
+
+
+def _bred(
+    problem: PlacementProblem,
+    parents: list[Candidate],
+    params: GeneticParams,
+    trials: int,
+    seed: int,
+) -> Candidate:
+    """The best of so many plans bred from those that hold no starts."""
+    free = [each for each in parents if not each.placement.not_before.size]
+    free.sort(key=lambda candidate: tuple(candidate.schedule.terms))
+    state = np.random.SeedSequence(seed).generate_state(4, np.uint64)
+    island = native.Population(problem, POPULATION, state)
+    for slot in range(POPULATION):
+        store(island, slot, free[slot % len(free)])
+    island.improve(params.kernel_parameters(), trials)
+    placement = Placement(island.genes[0].copy(), island.keys[0].copy(), np.empty(0))
+    return Candidate(placement, simulate(problem, placement))

@@ -1,0 +1,314 @@
+"""What changes would make of a run: against plans from scratch, and against every single change."""
+
+import math
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kfp_placement_engine import MaxGenerations, PlanOptions, lower, plan_run, solve
+from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.changes import AddNodes, LoopLimit, ResizeNodes
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.images import canonical
+from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.model.run_graph import GroupKind, RunGraph, StepKind
+from kfp_placement_engine.model.step_names import task_of
+from kfp_placement_engine.model.what_if import Suggestion
+from kfp_placement_engine.planning.applied_changes import with_changes
+from kfp_placement_engine.planning.best_changes import best_changes, ranked
+from kfp_placement_engine.planning.plan_options import lowering_options_of
+from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.what_if import what_if
+from kfp_placement_engine.readers.changes import read_change
+from tests.engine.planner.random_runs import cases
+from tests.support.builders import (
+    ROUND_NUMBERS,
+    a_cluster,
+    a_kfp_run,
+    a_loop,
+    a_node,
+    a_run,
+    a_step,
+    nodes,
+)
+
+MILLISECOND = 1e-3
+SHARED_MODES = {"ReadWriteMany", "ReadOnlyMany"}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One single change, as this module enumerates them, planned from scratch."""
+
+    text: str
+    run: RunGraph
+    cluster: Cluster
+    end: float = 0.0
+    machines: int = 0
+    cpu: int = 0
+
+
+def options(**given):
+    return PlanOptions(
+        **{"generations": 0, "compare": (), "assumptions": ROUND_NUMBERS, "threads": 1, **given}
+    )
+
+
+def from_scratch(run, cluster, asked):
+    """When the run ends if all plans are tried; None = they are too many."""
+    lowering = lowering_options_of((ActiveRun("", run),), cluster, asked)
+    problem = lower(run, cluster, lowering).problem
+    result = solve(problem, MaxGenerations(0), asked.seed)
+    figures = figures_of(problem, result.schedule)
+    if not result.exact:
+        return None
+    return math.inf if figures.unplaced else figures.makespan_seconds
+
+
+def with_node(cluster, index, node):
+    return replace(cluster, nodes=(*cluster.nodes[:index], node, *cluster.nodes[index + 1 :]))
+
+
+def one_more(cluster, node):
+    """The cluster with a fresh machine like the node, as far from everywhere."""
+    taints = tuple(t for t in node.taints if not t.key.startswith("node.kubernetes.io/"))
+    new = replace(
+        node, name="new", used={}, scored_used={}, images={}, taints=taints, unschedulable=False
+    )
+    latencies = {
+        place: {**trips, **({"new": trips[node.name]} if node.name in trips else {})}
+        for place, trips in cluster.latencies.items()
+    }
+    return replace(cluster, nodes=(*cluster.nodes, new), latencies=latencies)
+
+
+def every_single_change(run, cluster):
+    """All of them: of every node, loop, image and volume."""
+    for index, node in enumerate(cluster.nodes):
+        cpu = node.allocatable["cpu"]
+        yield Tried(f"+1 of {node.name}", run, one_more(cluster, node), machines=1, cpu=cpu)
+        for resource in ("cpu", "memory"):
+            twice = {**node.allocatable, resource: 2 * node.allocatable[resource]}
+            larger = with_node(cluster, index, replace(node, allocatable=twice))
+            more = cpu if resource == "cpu" else 0
+            amount = format_resource(resource, twice[resource])
+            yield Tried(f"{node.name} {resource}={amount}", run, larger, cpu=more)
+    yield from every_limit(run, cluster)
+    # Only steps with pods of their own pull images.
+    images = {canonical(s.image): s.image for s in run.steps[::-1] if s.kind is StepKind.CONTAINER}
+    for image, spelled in images.items():
+        held = [{canonical(name) for name in node.images} for node in cluster.nodes]
+        everywhere = tuple(
+            node if image in here else replace(node, images={**node.images, image: 0})
+            for node, here in zip(cluster.nodes, held, strict=True)
+        )
+        yield Tried(f"image {spelled} everywhere", run, replace(cluster, nodes=everywhere))
+    for number, claim in enumerate(run.claims):
+        if not SHARED_MODES.intersection(claim.access_modes):
+            claims = list(run.claims)
+            claims[number] = replace(claim, access_modes=("ReadWriteMany",))
+            text = f"volume {claim.name} access=ReadWriteMany"
+            yield Tried(text, replace(run, claims=tuple(claims)), cluster)
+
+
+def every_limit(run, cluster):
+    """The same loop in several iterations of another is one loop."""
+    loops = [group for group in run.groups if group.kind is GroupKind.LOOP and group.parallelism]
+    for task in dict.fromkeys(task_of(loop.name) for loop in loops):
+        same = [loop for loop in loops if task_of(loop.name) == task]
+        for limit in (same[0].parallelism + 1, 0):
+            groups = tuple(
+                replace(group, parallelism=limit) if group in same else group
+                for group in run.groups
+            )
+            text = f"loop {task} limit={limit or 'off'}"
+            yield Tried(text, replace(run, groups=groups), cluster)
+
+
+def in_order(tried, present):
+    """By gain; of gains within 5% of the best no machine first, then the least CPU."""
+    gains = [(round(present - each.end, 3), each) for each in tried if each.end < present]
+    if math.isfinite(present):
+        gains = [(gain, each) for gain, each in gains if gain >= 0.01 * present]
+    gains.sort(key=lambda pair: -pair[0])
+    near = [each for gain, each in gains if gain >= 0.95 * gains[0][0]]
+    near.sort(key=lambda each: (each.machines, each.cpu, round(each.end, 3)))
+    return near + [each for _, each in gains[len(near) :]]
+
+
+@settings(max_examples=50)
+@given(case=cases(most_steps=7), dispatch=st.sampled_from(["ready", "ready", "ordered"]))
+def test_the_best_change_is_the_best_of_all(case, dispatch):
+    """Every gain is that of a plan from scratch, and the first change the first of all."""
+    asked = options(dispatch=dispatch)
+    plan = plan_run(case.run, case.cluster, asked)
+    tried = {
+        each.text: replace(each, end=from_scratch(each.run, each.cluster, asked))
+        for each in every_single_change(case.run, case.cluster)
+    }
+    assume(plan.exact and None not in [each.end for each in tried.values()])
+    found = best_changes(case.run, case.cluster, plan, asked)
+    expected = in_order(tried.values(), found.present_seconds)
+    assert bool(found.best) == bool(expected)
+    for each in found.best:
+        scratch = tried[each.change.text]
+        assert abs(each.makespan_seconds - scratch.end) <= MILLISECOND
+        assert (each.nodes_added, each.cpu_added_milli) == (scratch.machines, scratch.cpu)
+        if math.isfinite(found.present_seconds):
+            assert abs(each.gain_seconds - found.present_seconds + scratch.end) <= MILLISECOND
+    for first, best in zip(found.best[:1], expected[:1], strict=True):
+        assert abs(first.makespan_seconds - best.end) <= MILLISECOND
+        assert (first.nodes_added, first.cpu_added_milli) == (best.machines, best.cpu)
+
+
+@settings(max_examples=50)
+@given(
+    case=cases(most_steps=7),
+    dispatch=st.sampled_from(["ready", "ready", "ordered"]),
+    data=st.data(),
+)
+def test_what_is_asked_gains_what_a_plan_from_scratch_does(case, dispatch, data):
+    """More of something is no loss, whatever a plan from scratch makes of it."""
+    asked = options(dispatch=dispatch)
+    first, step = case.cluster.nodes[0].name, case.run.steps[0].name
+    more = [each.text for each in every_single_change(case.run, case.cluster)]
+    other = [f"+2 of {first}", f"{first} cpu=1", f"step {step} duration=7s", f"{first} speed=4"]
+    less = [f"-1 of {first}"] if len(case.cluster.nodes) > 1 else []
+    text = data.draw(st.sampled_from([*more, *other, *less]))
+    change = read_change(text)
+    plan = plan_run(case.run, case.cluster, asked)
+    scratch = from_scratch(*with_changes(case.run, case.cluster, [change]), asked)
+    assume(plan.exact and scratch is not None)
+    answer = what_if(case.run, case.cluster, plan, [change], asked)
+    present = math.inf if plan.figures.unplaced else plan.figures.makespan_seconds
+    expected = 0.0 if present == scratch else present - scratch
+    if answer.plan is plan:
+        assert text in [*more, f"+2 of {first}", f"{first} speed=4"]
+        assert expected < 0
+        assert answer.gain_seconds == 0
+    else:
+        assert answer.gain_seconds == pytest.approx(expected, abs=MILLISECOND)
+        assert expected >= 0 or text not in more or answer.plan.figures.latency_excess_ms
+
+
+def a_wide_case():
+    """Many steps of different length on few nodes, so that a short search finds a poor plan."""
+    steps = [a_step(f"s{n}", cpu=1 + n % 3, seconds=5 + 7 * n % 31, image="i:1") for n in range(16)]
+    groups = (*a_loop("loop", width=6, parallelism=2),)
+    inside = [a_step(f"loop[{n}].work", group=f"loop[{n}]", seconds=20) for n in range(6)]
+    run = a_kfp_run(*steps, *inside, groups=groups)
+    return run, a_cluster(*nodes(3), a_node("big", cpu=9, images={"i:1": 10**9}))
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_more_is_no_loss_for_a_short_search(dispatch):
+    """A plan that was searched for long is where a search of no time begins."""
+    run, cluster = a_wide_case()
+    long, short = options(generations=40, dispatch=dispatch), options(dispatch=dispatch)
+    plan = plan_run(run, cluster, long)
+    assert plan.figures.makespan_seconds < plan_run(run, cluster, short).figures.makespan_seconds
+    for text in ("+1 of big", "+3 of n1", "n2 cpu=5", "big speed=1.1", "image i:1 everywhere"):
+        answer = what_if(run, cluster, plan, [read_change(text)], short)
+        assert answer.gain_seconds >= 0, text
+
+
+def test_several_changes_are_planned_together():
+    run = a_run(*(a_step(f"s{n}", cpu=2, memory=40) for n in range(4)))
+    cluster = a_cluster(a_node("only", cpu=4, memory=64))
+    plan = plan_run(run, cluster, options())
+    gains = [
+        what_if(run, cluster, plan, list(map(read_change, texts)), options()).gain_seconds
+        for texts in (["only cpu=8"], ["only memory=256Gi"], ["only cpu=8", "only memory=256Gi"])
+    ]
+    assert gains == [0, 20, 30]
+
+
+def test_the_same_plan_has_the_same_suggestions():
+    """On any number of threads; nothing rests on a clock."""
+    run, cluster = a_wide_case()
+    plan = plan_run(run, cluster, options(generations=2))
+    one, other = (best_changes(run, cluster, plan, options(threads=n)) for n in (1, 3))
+    assert one == other
+    assert one.best
+    assert one.tried >= 10
+
+
+def test_a_limit_one_up_that_is_off_is_named_once():
+    """Two iterations: a limit of 2 is none."""
+    steps = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=100) for n in range(2)]
+    run = a_kfp_run(*steps, groups=a_loop("l", width=2, parallelism=1))
+    cluster = a_cluster(*nodes(2))
+    plan = plan_run(run, cluster, options())
+    found = best_changes(run, cluster, plan, options())
+    assert [each.change for each in found.best] == [LoopLimit("l", 2)]
+    assert found.best[0].gain_seconds == pytest.approx(102)
+
+
+def test_a_run_that_cannot_end_is_told_what_lets_it():
+    """The step asks for more memory than any node has; of two ways the one without a machine."""
+    run = a_run(a_step("train", memory=100, seconds=60))
+    cluster = a_cluster(*nodes(2, memory=64))
+    plan = plan_run(run, cluster, options())
+    assert plan.figures.unplaced == 1
+    found = best_changes(run, cluster, plan, options())
+    assert found.present_seconds == math.inf
+    assert [each.change.text for each in found.best] == ["n1 memory=128Gi"]
+    assert found.best[0].gain_seconds == math.inf
+    assert found.best[0].makespan_seconds == 60
+    answer = what_if(run, cluster, plan, [read_change("n1 memory=128Gi")], options())
+    assert answer.gain_seconds == math.inf
+    less = what_if(run, cluster, answer.plan, [read_change("-1 of n1")], options())
+    assert less.gain_seconds == -math.inf
+    assert what_if(run, cluster, plan, [read_change("+1 of n1")], options()).gain_seconds == 0
+
+
+def test_nothing_helps_a_single_step():
+    run, cluster = a_run(a_step("alone")), a_cluster()
+    plan = plan_run(run, cluster, options())
+    found = best_changes(run, cluster, plan, options())
+    assert (found.best, found.tried, found.unchanged_gain_seconds) == ((), 3, 0)
+
+
+def test_gains_of_a_longer_search_alone_are_no_merit_of_a_change():
+    """A first plan can be bettered by far; a node of a kind that no step can use helps nothing."""
+    run, cluster = a_wide_case()
+    plan = plan_run(run, cluster, options())
+    found = best_changes(run, cluster, plan, options())
+    assert found.unchanged_gain_seconds > 0
+    reachable = found.present_seconds - found.unchanged_gain_seconds
+    for each in found.best:
+        assert each.gain_seconds == pytest.approx(reachable - each.makespan_seconds)
+
+
+def a_suggestion(number, gain, machines=0, cpu=0):
+    change = ResizeNodes(f"n{number}", (("cpu", 1),))
+    return Suggestion(change, 1000 - gain, gain, machines, cpu)
+
+
+@given(st.permutations(range(6)))
+def test_near_the_best_what_costs_least_comes_first(order):
+    """No machine, then least CPU; what gains less than 95% of the best is ranked by gain."""
+    suggestions = [
+        a_suggestion(0, 95, cpu=1000),
+        a_suggestion(1, 97, cpu=2000),
+        a_suggestion(2, 100, machines=1, cpu=500),
+        a_suggestion(3, 94.9),
+        a_suggestion(4, 60, machines=1),
+        a_suggestion(5, 50),
+    ]
+    names = [each.change.text for each in ranked(suggestions[at] for at in order)]
+    assert names == [f"n{number} cpu=1m" for number in range(6)]
+
+
+def test_a_node_more_is_named_by_its_group_where_all_are_alike():
+    run = a_run(*(a_step(f"s{n}", cpu=3) for n in range(9)))
+    alike = [a_node(f"worker-{n}") for n in (1, 2)]
+    larger = a_node("worker-3", cpu=8)
+    for members, named in [(alike, "worker"), ([*alike, larger], "worker-1")]:
+        cluster = a_cluster(*members)
+        plan = plan_run(run, cluster, options())
+        found = best_changes(run, cluster, plan, options())
+        added = [each.change for each in found.best if each.nodes_added]
+        assert AddNodes(named, 1) in added
