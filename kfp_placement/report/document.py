@@ -11,7 +11,9 @@ from typing import Any
 
 import yaml
 
+from kfp_placement.report.verdict import DEFAULT_SCHEDULER
 from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
 
@@ -41,7 +43,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "seconds": number(plan.lower_bound.seconds),
             "kind": plan.lower_bound.kind,
         },
-        "baselines": {name: _baseline(figures) for name, figures in plan.baselines.items()},
+        "baselines": _baselines(plan),
         "steps": [_step(step) for step in plan.steps],
         "unschedulable": [{"name": name, "reason": reason} for name, reason in plan.unschedulable],
         "warnings": [
@@ -55,6 +57,9 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "percent": number(100 * plan.latency_tolerance.share),
         },
         "exact": plan.exact,
+        "orderedMakespanSeconds": number(plan.ordered_makespan_seconds),
+        "criticalPath": [_piece(piece) for piece in plan.critical_path],
+        "bindingResources": [_use(use) for use in plan.binding_resources],
     }
 
 
@@ -85,6 +90,22 @@ def _end(figures: Figures, seconds: float | None) -> float | None:
     return None if figures.unplaced else number(seconds)
 
 
+def _baselines(plan: Plan) -> dict[str, Any]:
+    """By name; of the default scheduler its steps too, as far as they are known."""
+    rows = {name: _baseline(figures) for name, figures in plan.baselines.items()}
+    if plan.default_schedule and DEFAULT_SCHEDULER in rows:
+        rows[DEFAULT_SCHEDULER]["steps"] = [
+            {
+                "name": step.name,
+                "node": step.node,
+                "startSeconds": number(step.start_seconds),
+                "finishSeconds": number(step.finish_seconds),
+            }
+            for step in plan.default_schedule
+        ]
+    return rows
+
+
 def _baseline(figures: Figures) -> dict[str, Any]:
     return {
         "makespanSeconds": _makespan(figures),
@@ -95,6 +116,26 @@ def _baseline(figures: Figures) -> dict[str, Any]:
         "slowestSeconds": _end(figures, figures.slowest_seconds),
         "tieBreaks": figures.tie_breaks,
         "movesVolumes": figures.moves_volumes,
+    }
+
+
+def _piece(piece: CriticalPiece) -> dict[str, Any]:
+    return {
+        "step": piece.step,
+        "kind": str(piece.kind),
+        "startSeconds": number(piece.start_seconds),
+        "finishSeconds": number(piece.finish_seconds),
+        "node": piece.node,
+        "cause": piece.cause,
+    }
+
+
+def _use(use: ResourceUse) -> dict[str, Any]:
+    return {
+        "startSeconds": number(use.start_seconds),
+        "finishSeconds": number(use.finish_seconds),
+        "resource": use.resource,
+        "share": number(use.share),
     }
 
 

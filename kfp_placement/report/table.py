@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kfp_placement.report import summary, values
 from kfp_placement.report.columns import Column, layout, natural_width
+from kfp_placement.report.critical_path import limits_lines
 from kfp_placement.report.steps_rows import (
     StepGroup,
     grouped,
@@ -51,6 +52,7 @@ def plan_table(plan: Plan, style: TableStyle | None = None) -> str:
         _header(plan, style, paint),
         _schedules(plan, style, paint),
         _steps(plan, style, paint),
+        *_limits(plan, style, paint),
         *_problems(plan, paint),
     ]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
@@ -219,6 +221,12 @@ def _amounts(seconds: Iterable[float]) -> list[str]:
 
 def _requests(step: PlannedStep) -> str:
     return " ".join(f"{resource}={amount}" for resource, amount in summary.requests(step))
+
+
+def _limits(plan: Plan, style: TableStyle, paint: _Paint) -> list[list[str]]:
+    """What limits the run, as a block of its own if it is known."""
+    heading, *lines = limits_lines(plan, style.columns) or [""]
+    return [[paint.bold(heading), *lines]] if lines else []
 
 
 def _problems(plan: Plan, paint: _Paint) -> list[list[str]]:

@@ -10,6 +10,12 @@ from hypothesis import strategies as st
 from kfp_placement.report.document import plan_document, plan_json, plan_yaml
 from kfp_placement.schemas import schema
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.limits import (
+    CriticalPiece,
+    PieceKind,
+    ResourceUse,
+    ScheduledStep,
+)
 from kfp_placement_engine.model.plan import Bound, Figures
 from kfp_placement_engine.model.run_graph import DurationSource, Notice
 from tests.support.json_schemas import closed
@@ -23,11 +29,22 @@ from tests.support.plans import (
     unplaced_step,
 )
 
+LIMITED = a_plan(
+    critical_path=tuple(
+        CriticalPiece("train", kind, start, start + 1, None if start else "node-0", "")
+        for start, kind in enumerate(PieceKind)
+    ),
+    binding_resources=(ResourceUse(0, 1, "", 0.0), ResourceUse(1, 2, "cpu", 1.0)),
+    baselines={"kube-default": Figures(0, 0.0, 0.0, 70.0)},
+    default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
+)
+
 PLANS = {
     "one step": a_plan(),
     "no steps": a_plan(steps=()),
     "taxi": taxi_plan(),
     "many": random_plan(200, 7),
+    "what limits it": LIMITED,
     "unplaced": a_plan(a_step(), unplaced_step()),
     "nothing placed": a_plan(
         unplaced_step(),
@@ -81,6 +98,9 @@ def test_the_whole_document():
     plan = a_plan(
         step,
         baselines={"heft": Figures(0, 1.5, 2.5, 70.0)},
+        critical_path=(CriticalPiece("train", PieceKind.IMAGE, 0, 1 / 3, "node-0", "tool:1"),),
+        binding_resources=(ResourceUse(0, 60, "cpu", 2 / 3),),
+        ordered_makespan_seconds=49.0,
         notices=(Notice("unmarked", "no mark", "train"),),
         assumptions=("run time 1m for 1 of 1 steps",),
         policy=("objective: packing",),
@@ -150,7 +170,35 @@ def test_the_whole_document():
         "policy": ["objective: packing"],
         "latencyTolerance": {"ms": 2.0, "percent": 7.0},
         "exact": False,
+        "orderedMakespanSeconds": 49.0,
+        "criticalPath": [
+            {
+                "step": "train",
+                "kind": "image",
+                "startSeconds": 0.0,
+                "finishSeconds": 0.333333,
+                "node": "node-0",
+                "cause": "tool:1",
+            }
+        ],
+        "bindingResources": [
+            {"startSeconds": 0.0, "finishSeconds": 60.0, "resource": "cpu", "share": 0.666667}
+        ],
     }
+
+
+def test_of_the_default_scheduler_the_steps_are_shown():
+    """Of other baselines only the figures."""
+    figures = Figures(0, 0.0, 0.0, 70.0)
+    plan = a_plan(
+        baselines={"kube-default": figures, "heft": figures},
+        default_schedule=(ScheduledStep("train", "node-0", 0.0, 70.0),),
+    )
+    baselines = plan_document(plan)["baselines"]
+    assert baselines["kube-default"]["steps"] == [
+        {"name": "train", "node": "node-0", "startSeconds": 0.0, "finishSeconds": 70.0}
+    ]
+    assert "steps" not in baselines["heft"]
 
 
 def test_an_unschedulable_step_stands_in_both_places():
