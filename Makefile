@@ -84,11 +84,12 @@ compare: setup ## compare what this tree does with what BASE=commit does (ONLY=p
 	@$(BIN)/python -m tests.comparison $(BASE) --only "$(ONLY)" --workers $(WORKERS) $(COMPARE_ARGS)
 
 # The texts of tests/.../golden/test_it.yaml are those of tests/.../test_it.py.
-regenerate: setup ## write again what is made from code: the samples' packages, the demo's copies, golden texts of tests
+regenerate: setup ## write again what is made from code: the samples' packages, the demo's copies, the tutorial's notebook, golden texts
 	@REGENERATE=1 $(BIN)/python -m pytest -q -m golden tests/samples/test_golden_packages.py \
+		tests/docs/test_tutorial.py \
 		$$(find tests -path '*/golden/test_*.yaml' | sed 's|golden/\(.*\)\.yaml$$|\1.py|' | sort | xargs ls 2>/dev/null)
 
-# One after the other, so that what is wrong is seen soonest, and in what was just made.
+# One after another, so that a failure shows as early as possible, and in files that were just made.
 verify: ## make generated files again, run all checks; nothing may be left uncommitted
 	@for target in regenerate lint typecheck imports test; do \
 		COVERAGE=yes $(MAKE) --no-print-directory $$target || exit; \

@@ -20,7 +20,12 @@ FOLDERS = (
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(path for each in FOLDERS for path in (ROOT / each).rglob("*.md"))]
 )
-GUIDES = [ROOT / "README.md", *ROOT.glob("docs/guides/*.md"), *ROOT.glob("samples/**/*.md")]
+GUIDES = [
+    ROOT / "README.md",
+    ROOT / "docs/tutorial.md",
+    *ROOT.glob("docs/guides/*.md"),
+    *ROOT.glob("samples/**/*.md"),
+]
 GUIDE_TO_MARKS = ROOT / "docs/guides/marking-steps.md"
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
