@@ -69,7 +69,7 @@ def seconds(text: str) -> float:
     """A time as in `10s`, for argparse.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: it is not a time.
     """
     try:
         return parse_duration(text)

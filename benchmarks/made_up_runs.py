@@ -9,7 +9,7 @@ from kfp_placement_engine.model.run_graph import DataInput, Group, GroupKind
 
 IMAGES = 20
 LATEST_SHARE, LATEST_LEAST = 0.25, 20
-"""A step depends on some of the steps just before it: this share of the run, at least so many."""
+"""A step depends on some of the steps just before it: this share of the run, at least this many."""
 
 _GIBIBYTE = 2**30
 _BLOCK = 50

@@ -2,7 +2,7 @@
 
 Everything a row compares comes from the same draws: strict first in first out (what the paper's
 figures fit), the default scheduler, HEFT, the paper's genetic algorithm, our search, and the
-pattern-LP bound that no schedule can beat. What is drawn stands in `seed_experiment`.
+pattern-LP bound that no schedule can beat. What is drawn is in `seed_experiment`.
 """
 
 import argparse
@@ -122,7 +122,7 @@ def report(result: PaperResult, echo: Echo, form: str = "table", output: Path | 
 
 
 def run(settings: PaperSettings, progress: Progress = no_progress) -> PaperResult:
-    """Measure every draw, one after the other.
+    """Measure every draw, one after another.
 
     Raises:
         BenchmarkError: the solver of the pattern bound is not installed.

@@ -184,7 +184,7 @@ def _reported(rooms: Rooms) -> list[str]:
     outside = [mix for mix in mixes if REPORTED[mix] > most[mix]]
     points = [
         f"The paper reports {_listed(REPORTED.values())} % ({'/'.join(mixes)}) for its genetic "
-        "algorithm against its default scheduler. A default scheduler that passes over what does "
+        "algorithm against its default scheduler. A default scheduler that skips what does "
         "not fit leaves no such room here; one whose queue blocks (strict FIFO) does.",
         "Against strict FIFO, with durations proportional to vCPU (whose bounds stand to each "
         f"other as the published makespans do), the model allows {means['task']} % on average over "

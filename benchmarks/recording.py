@@ -1,4 +1,4 @@
-"""A recording of kube-scheduler: clusters, pods one after the other, node and scores of each.
+"""A recording of kube-scheduler: clusters, pods one after another, node and scores of each.
 
 The form is that of the set `kube-scheduler-1.36.3`: `kubernetes` (version), `profile` (`default` if
 not given), and `cases`
@@ -71,7 +71,7 @@ def read_recording(path: Path) -> Recording:
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it has another form; the message names the place.
+        InputError: it is malformed; the message names the place.
     """
     name = str(path)
     data = _unpacked(read_file(path, max_bytes=CLUSTER_MAX_BYTES), name)
@@ -80,7 +80,7 @@ def read_recording(path: Path) -> Recording:
     kubernetes = raw.text("kubernetes")
     match = _VERSION.fullmatch(kubernetes)
     if match is None:
-        raise raw.where("kubernetes").error(f"{kubernetes!r:.60} is no version such as v1.36.3")
+        raise raw.where("kubernetes").error(f"{kubernetes!r:.60} is not a version such as v1.36.3")
     profile = raw.text("profile")
     if profile not in _STOCK_PROFILES:
         raise raw.where("profile").error(
@@ -104,7 +104,7 @@ def _unpacked(data: bytes, name: str) -> bytes:
             # One byte more than is allowed: the reader then says so.
             return stream.read(CLUSTER_MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{name}: is no complete gzip file: {error}") from error
+        raise InputError(f"{name}: is not a complete gzip file: {error}") from error
 
 
 def _case(raw: Fields) -> RecordedCase:
@@ -112,7 +112,7 @@ def _case(raw: Fields) -> RecordedCase:
     for entry in raw.each("nodes"):
         node, _ = read_node(entry.at(""))
         if node.name in nodes:
-            raise entry.error(f"node {node.name!r:.80} stands twice")
+            raise entry.error(f"node {node.name!r:.80} appears twice")
         nodes[node.name] = node
     name = raw.text("case") or raw.place.spelled
     pods = tuple(_pod(entry, nodes) for entry in raw.each("pods"))
@@ -131,7 +131,7 @@ def _pod(raw: Fields, nodes: Mapping[str, Node]) -> RecordedPod:
         scores[name] = numbers
     for name in (*scores, *([] if node is None else [node])):
         if name not in nodes:
-            raise raw.error(f"{name!r:.80} is none of the case's nodes")
+            raise raw.error(f"{name!r:.80} is not one of the case's nodes")
     if scores and node not in scores:
         raise raw.error(f"node {node!r:.80} has no scores, though others have")
     pod = read_pod(raw.fields("pod").at(""))
@@ -144,6 +144,6 @@ def _numbers(row: Fields) -> dict[str, int]:
     numbers = {}
     for name, number in row.raw.items():
         if isinstance(number, bool) or not isinstance(number, int) or abs(number) > _MAX_SCORE:
-            raise row.place.then(".{}", name).error(f"{number!r:.40} is no whole number")
+            raise row.place.then(".{}", name).error(f"{number!r:.40} is not a whole number")
         numbers[str(name)] = number
     return numbers

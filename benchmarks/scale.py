@@ -106,7 +106,7 @@ def import_seconds() -> float:
 
 
 def is_good(case: Mapping[str, Any]) -> bool:
-    """Whether a case was planned whole, honestly and, if it is no larger than promised, in time."""
+    """Whether a case was planned whole, honestly and, if not larger than promised, in time."""
     small = case["steps"] <= _LIMITED and case["nodes"] <= _LIMITED
     in_time = not small or case["total_seconds"] <= LIMIT_SECONDS
     honest = case["makespan_seconds"] >= case["bound_seconds"] * (1 - 1e-6)

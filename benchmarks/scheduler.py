@@ -25,7 +25,7 @@ _SHOWN_DIFFERENCES = 20
 
 @dataclass(frozen=True)
 class Agreement:
-    """So many `equal` out of `total`."""
+    """This many `equal` out of `total`."""
 
     equal: int = 0
     total: int = 0
@@ -148,7 +148,7 @@ def main(data: Path | None, echo: Echo, form: str = "table") -> int:
 
     Raises:
         InputNotFoundError: the recording is not there.
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     report = run(data_file(data, "kube-scheduler-1.36.3", "default-profile.json"))
     for line in report.lines() if form == "table" else report.page().lines(form):
@@ -161,7 +161,7 @@ def run(path: Path) -> Report:
 
     Raises:
         InputNotFoundError: it is not there.
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     return replay(read_recording(path), source=str(path))
 

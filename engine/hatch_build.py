@@ -65,7 +65,7 @@ def choose_compiler() -> Compiler:
 
 
 def _zig_target() -> tuple[str, str] | None:
-    """What Zig shall compile for, and the tag of wheels with it; None where we leave it to `cc`."""
+    """What Zig compiles for, and the tag of wheels with it; None where we leave it to `cc`."""
     machine = platform.machine().lower()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     if machine not in ("x86_64", "aarch64") or sys.maxsize < 2**32:
@@ -84,7 +84,7 @@ def _zig_target() -> tuple[str, str] | None:
 
 
 def compile_kernel(compiler: Compiler, library: Path) -> None:
-    """Compile the kernel; a library that is there stays whole until the new one replaces it.
+    """Compile the kernel; an existing library stays whole until the new one replaces it.
 
     Raises:
         RuntimeError: the compiler failed; what it says went to standard error.

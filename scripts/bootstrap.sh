@@ -73,7 +73,7 @@ elif fetch_uv "$any_python"; then
     uv=$PWD/.uv-venv/bin/uv
 else
     rm -rf .uv-venv
-    say "could not get uv (the reason stands above)."
+    say "could not get uv (the reason is above)."
     say "Debian, Ubuntu: apt install python3-venv ca-certificates; or install uv: https://docs.astral.sh/uv/"
     exit 1
 fi

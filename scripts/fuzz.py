@@ -44,10 +44,10 @@ def duration_seconds(text: str) -> float:
     """What `90s`, `5m` or `1h30m` says.
 
     Raises:
-        FuzzError: it is no such duration.
+        FuzzError: it is not such a duration.
     """
     if not DURATION.fullmatch(text):
-        raise FuzzError(f"FUZZ_TIME={text!r} is no duration; write for example 90s, 5m or 1h30m")
+        raise FuzzError(f"FUZZ_TIME={text!r} is not a duration; write for example 90s, 5m or 1h30m")
     return sum(
         float(number) * SECONDS[unit] for number, unit in re.findall(r"([\d.]+)([hms])", text)
     )
@@ -70,7 +70,7 @@ class Fuzz:
     found: list[str] = field(default_factory=list)
 
     def run(self, seconds: float) -> int:
-        """Begin rounds for so long; returns the exit status."""
+        """Begin rounds for this long; returns the exit status."""
         begin = time.monotonic()
         status = PASSED
         try:
@@ -114,7 +114,7 @@ def _is_over(begin: float, seconds: float) -> bool:
 
 
 def _run(command: list[str]) -> int:
-    """Run pytest apart from the terminal's signals, and end it in order when we are told to end."""
+    """Run pytest apart from the terminal's signals, and end it in order when asked to."""
     with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as process:
         try:
             return process.wait()

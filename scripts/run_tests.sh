@@ -42,7 +42,7 @@ judge_core() {
         --include "$engine/contract/*,$engine/model/*,$engine/search/fitness.py,$engine/search/simulation.py" || failed=1
 }
 
-# Without a control plane its tests are collected all the same, and say why they are skipped.
+# Without a control plane its tests are collected anyway, and say why they are skipped.
 run_unit_tests() { # ARGS
     if with_cluster; then
         set -- -m "not cluster" "$@"
@@ -74,7 +74,7 @@ fi
 with_cluster || exit "$failed"
 
 # Every process starts a control plane of its own, so it gets whole files. The first test that needs
-# the programs waits for them; until then the builder's news are shown.
+# the programs waits for them; until then the builder's output is shown.
 tail -n +1 -f "$log" &
 reader=$!
 run_pytest "$@" -n "${WORKERS:-2}" --dist loadfile --cluster -m cluster

@@ -1,4 +1,4 @@
-"""InterPodAffinity: what pods want of the pods around them (`plugins/interpodaffinity`)."""
+"""InterPodAffinity: which pods a pod wants near it (`plugins/interpodaffinity`)."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kfp_placement_kube.configuration import Configuration
 
 COMPONENT = "kfp-placement.dev/controller"
-"""Who reports our events."""
+"""The component that reports our events."""
 
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
@@ -72,7 +72,7 @@ def connect(settings: Settings, *, timeout_seconds: float | None = None) -> Kube
 
     Args:
         settings: the process'.
-        timeout_seconds: another limit of one request than the settings', such as a Lease needs.
+        timeout_seconds: limit of one request where it is not that of the settings, as for a Lease.
 
     Raises:
         SettingsError: no usable configuration.
@@ -97,7 +97,9 @@ def _load(kubeconfig: Path | None) -> "Configuration":
 def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
     """Why there is no configuration; what the official client stumbles over says nothing."""
     if kubeconfig is None:
-        return "this is no pod with a service account; outside of a cluster give --kubeconfig FILE"
+        return (
+            "this is not a pod with a service account; outside of a cluster give --kubeconfig FILE"
+        )
     unknown = isinstance(error, NotAKubeconfigError | NotYamlError)
-    why = "it is no kubeconfig as kubectl writes it" if unknown else f"{error!s:.300}"
+    why = "it is not a kubeconfig as kubectl writes it" if unknown else f"{error!s:.300}"
     return f"no way to the API server by --kubeconfig {kubeconfig}: {why}"

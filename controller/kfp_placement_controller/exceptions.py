@@ -23,4 +23,4 @@ class SettingsError(ControllerError):
 
 
 class SupersededError(KubernetesError):
-    """A planner of a higher epoch has written: this one leads no longer."""
+    """A planner of a higher epoch has written: this one no longer leads."""

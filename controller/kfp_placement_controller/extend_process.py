@@ -33,7 +33,7 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NODES, PODS
 _LOG = logging.getLogger(__name__)
 
 STUCK_SECONDS = 300.0
-"""A stream that brought nothing for so long, while others did, is stuck: they end every minute."""
+"""A stream without a change for this long, while others have some, hangs: they end every minute."""
 
 
 def needs(settings: ExtendSettings) -> list[Need]:
@@ -56,7 +56,7 @@ def run(settings: ExtendSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
 
     Raises:
         SettingsError: a setting is not what we need.
-        KubeError: the cluster or our rights will not do.
+        KubeError: the cluster or our rights are not sufficient.
     """
     client = connect(settings)
     check_access(client, needs(settings))
@@ -68,7 +68,7 @@ class ExtendProcess:
     """What lives as long as the process."""
 
     def __init__(self, settings: ExtendSettings, client: KubeClient, sources: RunSources) -> None:
-        """Connect everything; start nothing.
+        """Connect everything without starting it.
 
         Raises:
             SettingsError: the certificate cannot be used.
@@ -110,7 +110,7 @@ class ExtendProcess:
             self._memory.granted(pod.observed, decision.nodes[0])
 
     def _stuck(self) -> str:
-        """The watch that has stopped while others go on; when all have, a restart mends nothing."""
+        """The watch that has stopped while others go on; when all have, a restart fixes nothing."""
         ages = self._watches.ages_seconds()
         kind, longest = max(ages, key=lambda watch: watch[1])
         if longest > STUCK_SECONDS > min(age for _, age in ages):

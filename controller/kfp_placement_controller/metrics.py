@@ -16,7 +16,7 @@ API_ERRORS = Counter(
 )
 API_ANSWERS_CUT = Counter(
     f"{PREFIX}_api_answers_cut",
-    "Answers of the API server in which something was nested so deep that it was read as null.",
+    "Answers of the API server in which something was nested so deeply that it was read as null.",
 )
 WATCH_CHANGES = Counter(
     f"{PREFIX}_watch_changes",
@@ -30,7 +30,7 @@ WATCH_LISTS = Counter(
 )
 WATCH_BAD_OBJECTS = Counter(
     f"{PREFIX}_watch_bad_objects",
-    "Objects that could not be read and were passed over.",
+    "Objects that could not be read and were skipped.",
     ["kind"],
 )
 WATCH_AGE_SECONDS = Gauge(
@@ -69,12 +69,12 @@ ANSWER_CPU_SECONDS = Histogram(
 )
 PLACED_ELSEWHERE = Counter(
     f"{PREFIX}_placed_elsewhere",
-    "Pods that were bound to another node than the planned one, by what decided.",
+    "Pods that were bound to a node other than the planned one, by what decided.",
     ["ground"],
 )
 PODS_REJECTED = Counter(
     f"{PREFIX}_pods_rejected",
-    "Pods that a kubelet refused for want of room, by who had placed them: `ours` or `another`."
+    "Pods that a kubelet refused for lack of room, by who had placed them: `ours` or `another`."
     " Two schedulers booked the same room; letting others go first makes it rare, gates"
     " impossible.",
     ["scheduler"],

@@ -30,10 +30,10 @@ from kfp_placement_kube.lease import LeaderElection
 _LOG = logging.getLogger(__name__)
 
 ELECTION_TIMEOUT_SECONDS = 5.0
-"""Of a request for the Lease: well within the ten seconds after which we lead no longer."""
+"""Of a request for the Lease: well within the ten seconds after which we no longer lead."""
 
 STALE_STREAM_SECONDS = 180.0
-"""A stream is resumed every minute; one that brought nothing for so long hangs."""
+"""A stream is resumed every minute; one that brought nothing for this long hangs."""
 
 
 def run(settings: PlanSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
@@ -45,7 +45,7 @@ def run(settings: PlanSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
 
     Raises:
         SettingsError: there is no way to the API server.
-        KubeError: the cluster or our rights will not do.
+        KubeError: the cluster or our rights are not sufficient.
     """
     client = connect(settings)
     check_access(client, needs(settings, sources))
@@ -85,7 +85,7 @@ class PlanProcess:
         sources: RunSources,
         clock: Callable[[], datetime] = _now,
     ) -> None:
-        """Start nothing yet."""
+        """Nothing is started yet."""
         self._settings = settings
         self.coordinator = Coordinator(
             sources,

@@ -15,12 +15,12 @@ class ProbeServer:
     """Answers what kubelet and Prometheus ask."""
 
     def __init__(self, address: str, port: int, healthy: Check, ready: Check) -> None:
-        """Open the port; answer nothing yet.
+        """Open the port; no request is answered yet.
 
         Args:
             address: to listen on.
             port: 0 = one that is free.
-            healthy: what is wrong that only a restart mends.
+            healthy: what is wrong that only a restart fixes.
             ready: what is not there yet.
         """
         checks = {"/healthz": healthy, "/readyz": ready}
@@ -63,7 +63,7 @@ def _handler(checks: dict[str, Check]) -> type[BaseHTTPRequestHandler]:
 
         # `typing.override` came with Python 3.12.
         def log_message(self, format: str, *args: object) -> None:  # type: ignore[explicit-override]
-            """Probes are no news."""
+            """Probes are not logged."""
 
         def _send(self, status: int, body: bytes, content_type: str) -> None:
             self.send_response(status)

@@ -1,8 +1,8 @@
-"""`release`: takes our gates off pods, whatever else of us is dead.
+"""`release`: takes our gates off pods, even if all our other components are dead.
 
-By hand it pauses the policy first, so that no pod is gated anew, and frees all pods. A CronJob
-frees those that are past their deadline. It knows no round trips, so no latency limit holds for the
-pods that it frees; it says of which.
+By hand it pauses the policy first, so that no more pods are gated, and frees all pods. A CronJob
+frees those that are past their deadline. It knows no round trips, so no latency limit applies for
+the pods that it frees; it says of which.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +37,7 @@ def run(settings: ReleaseSettings, sources: RunSources = DEFAULT_SOURCES) -> int
     """Release once; returns the exit code: 1 if a gate could not be taken off.
 
     Args:
-        settings: whether all gates or only overdue ones, and whether in earnest.
+        settings: whether all gates or only overdue ones, and whether this is a dry run.
         sources: read the pods.
 
     Raises:
@@ -57,7 +57,7 @@ def release(
         client: the API server.
         now: the time.
         say: takes a line about what is done.
-        settings: whether all gates or only overdue ones, and whether in earnest.
+        settings: whether all gates or only overdue ones, and whether this is a dry run.
         sources: read the pods.
 
     Returns:
@@ -98,16 +98,16 @@ def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:
         if stored is not None:
             policy = read_resource(PlacementPolicy, stored)
     except (KubernetesError, InputError) as error:
-        say(f"the policy cannot be read, its defaults hold: {error}")
+        say(f"the policy cannot be read, its defaults apply: {error}")
     return policy.spec
 
 
 def _unkept_limit(pod: Mapping[str, Any], rules: PlacementPolicySpec, sources: RunSources) -> str:
-    """What is to be said of a pod's hard limit: nobody here knows round trips."""
+    """What to report about a pod's hard limit: round trips are not known here."""
     try:
         observed = sources.observe_pod(pod)
     except InputError:
-        return ""  # it is freed all the same
+        return ""  # it is freed anyway
     limit = limit_ms(observed, rules)
     if limit is None:
         return ""
@@ -131,7 +131,7 @@ def _gated(
             if not is_gated(pod):
                 continue
         except InputError as error:
-            say(f"a pod is passed over: {error}")
+            say(f"a pod is skipped: {error}")
             continue
         if earlier_than is None or created_at is None or created_at < earlier_than:
             yield pod

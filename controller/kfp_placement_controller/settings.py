@@ -111,7 +111,7 @@ def read_settings(
     """The settings of a process.
 
     Args:
-        kind: whose.
+        kind: of which process.
         options: the command line as parsed; None = not given.
         environment: its variables.
 

@@ -72,7 +72,7 @@ static void find_ancestors(Exhaustion *x, uint64_t *reach) {
 }
 
 /* Best genes, keys and terms; returns the number of plans played, -1 when there is no memory left or
- * more than 62 activities are to be ordered. */
+ * more than 62 activities must be ordered. */
 int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, double *best_keys, double *best_terms) {
     int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
     Exhaustion x = {.p = p, .policy = ordered ? ORDERED : READY, .best_genes = best_genes, .best_keys = best_keys,

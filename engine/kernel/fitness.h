@@ -1,4 +1,4 @@
-/* What a schedule is worth: terms compared one after the other; see fitness.py for their meaning. */
+/* What a schedule is worth: terms compared one after another; see fitness.py for their meaning. */
 #ifndef KFP_PLACEMENT_FITNESS_H
 #define KFP_PLACEMENT_FITNESS_H
 
@@ -7,7 +7,7 @@
 enum { COMPLETION = 0, PACKING = 1, PAPER = 2 };
 
 /* Standard deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
- * spent waiting on the node, for data or a volume, is no use. */
+ * spent waiting on the node, for data or a volume, is not a use. */
 static double imbalance(const Problem *p, const State *s, double horizon, double *use) {
     if (horizon <= 0.0) return 0.0;
     double pulling = 0.0, busy = 0.0, mean = 0.0, spread = 0.0;

@@ -8,7 +8,7 @@
 #include "choice.h"
 #include "sequence.h"
 
-/* Room on one node over time: room[i] holds from time[i] to time[i + 1], the last for ever. */
+/* Room on one node over time: room[i] holds from time[i] to time[i + 1], the last forever. */
 typedef struct {
     int64_t count, capacity;
     double *time;

@@ -68,14 +68,14 @@ typedef struct {
     int64_t iterations, loops, runs;
 } Problem;
 
-#define TERMS 5 /* terms of the objective, compared one after the other */
+#define TERMS 5 /* terms of the objective, compared one after another */
 
 /* Which of several best nodes: one at random (until 1.34), the top of a heap (since 1.35), or the first. */
 enum { RANDOM_TIES = 0, HEAP_TIES = 1, FIRST_TIES = 2 };
 
 /* Policies of the simulation. */
 enum {
-    KUBE_DEFAULT = 0, /* every pod where kube-scheduler puts it; what fits nowhere is passed over */
+    KUBE_DEFAULT = 0, /* every pod where kube-scheduler puts it; what fits nowhere is skipped */
     STRICT_FIFO = 1,  /* the same, but a pod that fits nowhere blocks all pods created after it */
     READY = 2,        /* bound at once, in order of creation, to the planned node, else the next best */
     ORDERED = 3,      /* the plan's order on each node is kept; pods may wait for room there */

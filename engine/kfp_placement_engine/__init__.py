@@ -8,7 +8,7 @@
 `plan_runs` plans all active runs together, with what has already happened to each (`ActiveRun`) and
 with the room of others that keep their plans (`reserved_run`).
 
-`plan_run` is made of parts that compose by themselves: `lower` makes a `PlacementProblem`, `solve`
+`plan_run` is made of parts that can be used separately: `lower` makes a `PlacementProblem`, `solve`
 searches it until a stopping criterion says so, `simulate` plays any `Placement` of it.
 
 >>> problem = lower(graph, cluster, LoweringOptions(dispatch="ordered")).problem

@@ -4,7 +4,7 @@
 
     EngineError
     ├── InputError             a file or value that cannot be understood
-    │   ├── QuantityError      "500q" is no Kubernetes quantity
+    │   ├── QuantityError      "500q" is not a Kubernetes quantity
     │   ├── HintsError         the hints annotation is malformed
     │   ├── UnknownStepError   a step is named that the run does not have
     │   ├── UnknownLoopError   a loop is named that the run does not have, or has twice

@@ -1,4 +1,4 @@
-"""Whether every kind that a process needs is there and may be used by its account."""
+"""Whether every kind that a process needs is installed and may be used by its account."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Need:
     Attributes:
         kind: which.
         verbs: as RBAC names them.
-        namespace: only there; "" = in all, or of the cluster.
+        namespace: only there; "" = in all of them, or cluster-scoped.
         subresource: such as `status`.
         name: of the only object it is needed for; "" = of any.
     """

@@ -31,7 +31,7 @@ class Page(NamedTuple):
     """A part of a list.
 
     Attributes:
-        items: the objects, with their kind; what is not an object is passed over.
+        items: the objects, with their kind; what is not an object is skipped.
         resource_version: of the whole; "" = the answer does not say.
         further: names the next page; "" = this is the last.
     """
@@ -52,7 +52,7 @@ class Stream:
     """Changes as they happen; `close` ends it from any thread."""
 
     def __init__(self, kind: Kind, lines: Lines, observer: Observer = SILENT) -> None:
-        """Read nothing yet."""
+        """Nothing is read yet."""
         self._kind = kind
         self._lines = lines
         self._observer = observer
@@ -80,7 +80,7 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
     Args:
         text: the answer.
         path: what was asked for, for messages.
-        observer: is told where something is nested too deep to be read.
+        observer: is called where something is nested too deeply to be read.
 
     Raises:
         GarbledError: it holds none: it broke off, or something in between has answered.
@@ -90,7 +90,7 @@ def parsed(text: bytes, path: str, observer: Observer = SILENT) -> JsonObject:
     except ValueError as error:
         raise garbled(f"reading {path}: no answer: {error!s:.300}", "no JSON") from error
     if not isinstance(answer, dict):
-        raise garbled(f"{path}: the answer is no object", "no object")
+        raise garbled(f"{path}: the answer is not an object", "no object")
     return answer
 
 
@@ -131,7 +131,7 @@ def _event(line: bytes, path: str, observer: Observer) -> StreamEvent:
     event = parsed(line, path, observer)
     kind, subject = event.get("type"), event.get("object")
     if not isinstance(kind, str) or not isinstance(subject, dict):
-        raise garbled(f"{path}: {line[:80]!r} is no event", "a change without an object")
+        raise garbled(f"{path}: {line[:80]!r} is not an event", "a change without an object")
     return StreamEvent(kind, subject)
 
 

@@ -1,4 +1,4 @@
-"""What has become of an object: what a watch reports, and those who decide by it are told."""
+"""What has happened to an object, as a watch reports it and as callers that act on it get it."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """What has become of an object.
+    """What has happened to an object.
 
     Attributes:
         key: namespace and name.

@@ -47,15 +47,15 @@ class KubeClient:
     """The API server as one account sees it; safe to use from several threads.
 
     Attributes:
-        observer: is told of everything that this client and its watches do.
+        observer: is notified of everything that this client and its watches do.
     """
 
     def __init__(self, transport: Transport, observer: Observer = SILENT) -> None:
-        """Open nothing yet.
+        """Nothing is opened yet.
 
         Args:
             transport: how to reach the server.
-            observer: is told of everything that this client and its watches do.
+            observer: is notified of everything that this client and its watches do.
         """
         self.observer = observer
         self._transport = transport
@@ -111,7 +111,7 @@ class KubeClient:
         )
         first = next(pages)
         if not first.resource_version:
-            raise garbled(f"{kind.path(namespace)}: the answer is no list", "no list")
+            raise garbled(f"{kind.path(namespace)}: the answer is not a list", "no list")
         return Listing(_items(first, pages), first.resource_version)
 
     def pages(
@@ -275,7 +275,7 @@ class KubeClient:
             label_selector: only those, in Kubernetes' form.
             field_selector: only those, likewise.
             timeout_seconds: the server ends the stream then; None = when it likes, after minutes.
-            silence_seconds: a stream without a word for so long has broken; None = half a minute
+            silence_seconds: a stream without a word for this long has broken; None = half a minute
                 after the server should have ended it.
 
         Raises:

@@ -24,12 +24,12 @@ DEFAULT_KUBECONFIG = "~/.kube/config"
 
 _SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
-# What the official client's reader raises on files of another form.
+# What the official client's reader raises on malformed files.
 _OTHER_FORM = (LookupError, TypeError, ValueError, AttributeError)
 
 
 class Contexts(NamedTuple):
-    """The contexts of a kubeconfig, as they stand there.
+    """The contexts of a kubeconfig, as they are.
 
     Attributes:
         all: every one.
@@ -46,7 +46,7 @@ def named_kubeconfigs() -> str:
 
 
 def default_kubeconfigs() -> list[Path]:
-    """The files that are there of those that kubectl would read."""
+    """Those of the files that kubectl would read that exist."""
     named = named_kubeconfigs().split(os.pathsep)
     paths = [Path(each).expanduser() for each in named if each]
     return [path for path in paths if path.is_file()]
@@ -61,7 +61,7 @@ def service_account_namespace() -> str:
     """The namespace of the pod that this is; "" = the file is empty.
 
     Raises:
-        ConfigurationError: this is no pod with a service account.
+        ConfigurationError: this is not a pod with a service account.
     """
     with _refusals():
         return _SERVICE_ACCOUNT_NAMESPACE.read_text("utf-8").strip()
@@ -71,7 +71,7 @@ def load_service_account() -> "Configuration":
     """The configuration of a pod's service account, whose token is read again every minute.
 
     Raises:
-        ConfigurationError: this is no pod with a service account.
+        ConfigurationError: this is not a pod with a service account.
     """
     with _refusals():
         config, configuration = _official_client()

@@ -48,7 +48,7 @@ class EventParams:
         remembered: objects and reasons whose event is counted on instead of made again.
         repeat_seconds: between two writes of the same event; what comes in between is counted
             with the next one.
-        series_seconds: after so long a repetition is an event of its own, as in Kubernetes.
+        series_seconds: after this long a repetition is an event of its own, as in Kubernetes.
     """
 
     waiting: int = 1000
@@ -88,7 +88,7 @@ class EventRecorder:
         clock: Callable[[], datetime],
         params: EventParams = EventParams(),
     ) -> None:
-        """Start nothing yet.
+        """Nothing is started yet.
 
         Args:
             client: the API server.
@@ -137,7 +137,7 @@ class EventRecorder:
             note: for people.
             action: what was being done, in one word.
             type: Normal or Warning.
-            once: say it once in an object's life, whatever the note, whichever of us says it.
+            once: say it once in an object's life, whatever the note, whichever replica reports it.
         """
         recorded = _Recorded(regarding, reason, _cut(note), type, action, self._clock(), once)
         try:

@@ -5,8 +5,8 @@
     KubeError
     ├── ConfigurationError           nothing usable says where the API server is
     │   ├── NotYamlError             the kubeconfig is not YAML
-    │   └── NotAKubeconfigError      it is YAML of another form
-    ├── MalformedError               an object has another form than its kind
+    │   └── NotAKubeconfigError      it is YAML, but not a kubeconfig
+    ├── MalformedError               an object does not have the form of its kind
     ├── AccessError                  a kind is missing, or may not be used
     └── KubernetesError              the API server refused, or did not answer
         ├── NotFoundError            404: no such object, or no such kind
@@ -34,11 +34,11 @@ class NotYamlError(ConfigurationError):
 
 
 class NotAKubeconfigError(ConfigurationError):
-    """The kubeconfig has another form than kubectl writes; the message says nothing to people."""
+    """The kubeconfig does not have the form that kubectl writes; the message helps nobody."""
 
 
 class MalformedError(KubeError):
-    """An object has another form than its kind; the message names the field."""
+    """An object does not have the form of its kind; the message names the field."""
 
 
 class AccessError(KubeError):
@@ -76,7 +76,7 @@ class ForbiddenError(KubernetesError):
 
 
 class ExpiredError(KubernetesError):
-    """The server no longer keeps the version that was to be gone on from: list again."""
+    """The server no longer keeps the version to continue from: list again."""
 
 
 class UnreachableError(KubernetesError):

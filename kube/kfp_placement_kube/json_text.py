@@ -14,7 +14,7 @@ from kfp_placement_kube.observer import SILENT, Observer
 MAX_DEPTH = 500
 """Of objects that are too deep for the parser: what lies deeper is read as null."""
 
-# A text that does not end goes to the end of everything: else each of its quotes would be tried.
+# Text that does not end goes to the end of everything: otherwise each of its quotes would be tried.
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]')
 
 
@@ -23,10 +23,10 @@ def read_json(text: bytes, observer: Observer = SILENT) -> Any:
 
     Args:
         text: as it came.
-        observer: is told where something is nested too deep to be read.
+        observer: is called where something is nested too deeply to be read.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not JSON.
     """
     try:
         return orjson.loads(text)
@@ -37,7 +37,7 @@ def read_json(text: bytes, observer: Observer = SILENT) -> Any:
 
 
 def _flattened(text: bytes) -> bytes:
-    """The same with null for everything that lies too deep."""
+    """The same with null for everything that is nested too deeply."""
     kept: list[bytes] = []
     depth, kept_to = 0, 0
     for match in _STRING_OR_BRACKET.finditer(text):

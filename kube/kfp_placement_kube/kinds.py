@@ -10,8 +10,8 @@ class Kind:
 
     Attributes:
         api_version: group and version, or the version alone for the core group.
-        plural: as it stands in addresses.
-        kind: as it stands in objects.
+        plural: as it is in addresses.
+        kind: as it is in objects.
         namespaced: whether its objects live in namespaces.
         metadata_only: the server is asked for the metadata of its objects and nothing else.
     """

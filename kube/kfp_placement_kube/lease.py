@@ -1,7 +1,8 @@
 """Leases: what they say, and how to lead by one.
 
-The rules are those of Kubernetes' own `client-go/tools/leaderelection`: nobody's clock is trusted
-but our own. A Lease is free when we have seen it unchanged for as long as it says.
+The rules are those of Kubernetes' own `client-go/tools/leaderelection`: only our own clock is
+trusted.
+ A Lease is free when we have seen it unchanged for as long as it says.
 """
 
 import logging
@@ -45,7 +46,7 @@ def observe_lease(raw: Mapping[str, Any]) -> ObservedLease:
     """Read a Lease as the API server prints it.
 
     Raises:
-        MalformedError: it has another form.
+        MalformedError: it is malformed.
     """
     spec = raw.get("spec") or {}
     if not isinstance(spec, dict):
@@ -83,9 +84,9 @@ class ElectionParams:
     """Kubernetes' own times.
 
     Attributes:
-        lease_seconds: a Lease that was not renewed for so long is free.
-        renew_deadline_seconds: who could not renew for so long leads no longer, before others may
-            take over.
+        lease_seconds: a Lease that was not renewed for this long is free.
+        renew_deadline_seconds: a leader that could not renew for this long stops leading, before
+            others may take over.
         retry_seconds: between tries.
         jitter: of these, so that candidates do not try at once.
     """
@@ -107,7 +108,7 @@ class LeaderElection:
     """Holds a Lease while it can, in a thread of its own.
 
     Whoever leads has an epoch, the Lease's transitions; every new leader's is higher. `epoch` is
-    None as soon as others may lead, even while a request of ours hangs or the process was frozen.
+    None as soon as others may lead, even while one of our requests hangs or the process was frozen.
     """
 
     def __init__(
@@ -123,16 +124,16 @@ class LeaderElection:
         seed: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start nothing yet.
+        """Nothing is started yet.
 
         Args:
             client: the API server; its requests should end well within the renewal deadline.
             namespace: of the Lease.
             name: of the Lease.
             identity: ours, unlike all other candidates'.
-            clock: for the times that stand in the Lease.
-            changed: is told the epoch when we begin to lead and None when we cease to, in this
-                thread.
+            clock: for the times that are in the Lease.
+            changed: is given the epoch when we begin to lead and None when we stop leading, in
+                this thread.
             params: times.
             seed: of the jitter; None = any.
             monotonic: seconds that only grow.
@@ -194,7 +195,7 @@ class LeaderElection:
 
     def _tell(self, epoch: int | None) -> None:
         if epoch is None:
-            _LOG.warning("%s leads no longer", self._identity)
+            _LOG.warning("%s no longer leads", self._identity)
         else:
             _LOG.info("%s leads, epoch %d", self._identity, epoch)
         self._client.observer.led(epoch is not None)

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Observer(Protocol):
-    """Is told of everything that is worth counting.
+    """Is notified of everything that is worth counting.
 
     All methods may be called from any thread, and none may raise. Kinds are named as in objects,
     such as `Pod`; "" = no kind. Verbs are those of RBAC.
@@ -20,7 +20,7 @@ class Observer(Protocol):
         ...
 
     def cut(self) -> None:
-        """Of an answer, what was nested too deep has been read as null."""
+        """Of an answer, what was nested too deeply has been read as null."""
         ...
 
     def watching(self, kind: str, age_seconds: Callable[[], float]) -> None:
@@ -40,7 +40,7 @@ class Observer(Protocol):
         ...
 
     def led(self, leads: bool) -> None:
-        """This program leads from now on, or leads no longer."""
+        """This program leads from now on, or no longer leads."""
         ...
 
     def event_dropped(self) -> None:

@@ -23,7 +23,7 @@ class Requests:
     """Sends; safe to use from several threads. Verbs are those of RBAC."""
 
     def __init__(self, transport: Transport, observer: Observer) -> None:
-        """Open nothing yet."""
+        """Nothing is opened yet."""
         self._transport = transport
         self._observer = observer
 

@@ -9,14 +9,14 @@ def read_time(value: object, place: str) -> datetime | None:
     """A time of the API, or None where there is none.
 
     Raises:
-        MalformedError: it is no time.
+        MalformedError: it is not a time.
     """
     if value is None:
         return None
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError as error:
-        raise MalformedError(f"{place}: {value!r:.40} is no time") from error
+        raise MalformedError(f"{place}: {value!r:.40} is not a time") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -15,7 +15,7 @@ from kfp_placement_kube.exceptions import GarbledError, UnreachableError, Untrus
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
-# A peer that vanished without a word is noticed after 30 s, also while a watch waits for news.
+# A peer that vanished without a word is noticed after 30 s, also while a watch waits for changes.
 _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
     (socket.IPPROTO_TCP, getattr(socket, name), value)
     for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
@@ -51,7 +51,7 @@ class Transport:
     """Connections to one API server as one account; safe to use from several threads."""
 
     def __init__(self, load: "Callable[[], Configuration]", params: TransportParams) -> None:
-        """Open nothing yet.
+        """Nothing is opened yet.
 
         Args:
             load: reads where the server is and who asks; called again by `renew`.
@@ -72,7 +72,7 @@ class Transport:
 
     @property
     def renews_account(self) -> bool:
-        """Whether `renew` is to be called when the server does not know the account any more."""
+        """Whether `renew` must be called when the server does not know the account any more."""
         return self._params.renews_account
 
     def renew(self) -> None:
@@ -103,7 +103,7 @@ class Transport:
             query: parameters; empty ones are left out.
             body: what to send.
             content_type: what that is.
-            accept: what the answer is to be.
+            accept: the wanted content type of the answer.
             silence_seconds: how long the answer may be silent; None = as for every request.
 
         Raises:
@@ -166,7 +166,7 @@ class Lines:
     def __init__(
         self, response: urllib3.BaseHTTPResponse, what: str, max_line_bytes: int | None = None
     ) -> None:
-        """Read nothing yet.
+        """Nothing is read yet.
 
         Args:
             response: the answer, unread.
@@ -203,7 +203,7 @@ class Lines:
             self._response.close()
 
     def close(self) -> None:
-        """End it from any thread; who reads sees the end at once."""
+        """End it from any thread; the reader sees the end at once."""
         self._closed = True
         if self._socket is not None:
             try:

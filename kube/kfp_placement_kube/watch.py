@@ -37,8 +37,8 @@ class WatchParams:
         stream_seconds: after which a stream is ended and resumed. The server tells of a quiet
             kind's progress only where it has seen a change, so this bounds the age of a stream
             that works.
-        settled_seconds: a stream that lasted so long was no failure.
-        most_objects: more are passed over; None = all are kept.
+        settled_seconds: a stream that lasted this long was not a failure.
+        most_objects: more are skipped; None = all are kept.
     """
 
     page_size: int = PAGE_SIZE
@@ -92,7 +92,7 @@ class _Selection(TypedDict):
 
 
 class _Known(NamedTuple):
-    """What is kept of an object: enough to tell a change, and what readers made of it."""
+    """What is kept from an object: enough to tell a change, and what readers made of it."""
 
     uid: str
     resource_version: str
@@ -102,9 +102,9 @@ class _Known(NamedTuple):
 class Watcher(Generic[T]):
     """Follows one kind, in a thread of its own.
 
-    Every object is reported when it is first seen, when what is kept of it changes, and when it is
-    gone, in order. An object that was deleted and made again under its name is reported gone, then
-    new. One that cannot be read is counted and passed over; what was known of it holds until it is
+    Every object is reported when it is first seen, when what is kept from it changes, and when it
+    is gone, in order. An object that was deleted and made again under its name is reported gone,
+    then new. One that cannot be read is counted and skipped; what was known of it holds until it is
     gone.
     """
 
@@ -124,18 +124,18 @@ class Watcher(Generic[T]):
         seed: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start nothing yet.
+        """Nothing is started yet.
 
         Args:
             client: the API server.
             kind: what to watch.
-            read: makes of an object what is kept of it; None = it is of no interest.
-            changed: is told of every change, in this watcher's thread.
+            read: makes of an object what is kept from it; None = it is of no interest.
+            changed: is notified of every change, in this watcher's thread.
             namespace: only this one's; "" = all.
             label_selector: only those, in Kubernetes' form.
             field_selector: only those, likewise.
-            listed: is told, in this thread, when everything there is has been reported, again
-                after every new list.
+            listed: is called, in this thread, when all objects have been reported, again after
+                every new list.
             malformed: what `read` raises for an object that cannot be understood; all else that it
                 raises is a defect, which goes into the log in full.
             params: how to watch.
@@ -264,7 +264,8 @@ class Watcher(Generic[T]):
             self._passed_over(key, error)
             return key
         except Exception as error:
-            # Anybody may have written the object: a defect of ours must not hide all the others.
+            # Anybody may have written the object: a defect in our code must not hide all the
+            # others.
             _LOG.exception("%s %s/%s: defect in reading", self.kind.kind, *key)
             self._passed_over(key, error)
             return key
@@ -281,7 +282,7 @@ class Watcher(Generic[T]):
 
     def _passed_over(self, key: Key, error: Exception) -> None:
         self._client.observer.passed_over(self.kind.kind)
-        _LOG.warning("%s %s/%s is passed over: %.300s", self.kind.kind, *key, error)
+        _LOG.warning("%s %s/%s is skipped: %.300s", self.kind.kind, *key, error)
 
     def _drop(self, key: Key) -> None:
         known = self._known.pop(key, None)

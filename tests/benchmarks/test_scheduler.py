@@ -180,19 +180,22 @@ def test_versions_are_read_from_the_recording(recording, written):
     ("change", "message"),
     [
         (lambda it: it.update(profile="mine"), "profile: 'mine' cannot be replayed"),
-        (lambda it: it.update(kubernetes="latest"), "'latest' is no version"),
-        (lambda it: it.pop("kubernetes"), "kubernetes: '' is no version"),
+        (lambda it: it.update(kubernetes="latest"), "'latest' is not a version"),
+        (lambda it: it.pop("kubernetes"), "kubernetes: '' is not a version"),
         (lambda it: it.update(cases=[]), "nothing to replay"),
         (lambda it: it.update(cases={}), "cases: must be a list"),
         (lambda it: it["cases"][0].update(nodes=[3]), r"nodes\[0\]: must be a mapping"),
-        (lambda it: it["cases"][0]["nodes"].append(node_object("n1")), "'n1' stands twice"),
+        (lambda it: it["cases"][0]["nodes"].append(node_object("n1")), "'n1' appears twice"),
         (
             lambda it: it["cases"][0]["pods"][0].update(node="n9"),
-            "'n9' is none of the case's nodes",
+            "'n9' is not one of the case's nodes",
         ),
         (lambda it: it["cases"][0]["pods"][0].pop("node"), r"pods\[0\]: needs pod and node"),
         (lambda it: it["cases"][0]["pods"][0].update(node=None), "has no scores, though others"),
-        (lambda it: it["cases"][0]["pods"][0]["scores"]["n1"].update(total="9"), "no whole number"),
+        (
+            lambda it: it["cases"][0]["pods"][0]["scores"]["n1"].update(total="9"),
+            "is not a whole number",
+        ),
         (
             lambda it: it["cases"][0]["pods"][0]["pod"]["spec"].update(nodeName="n1"),
             "is bound already",
@@ -223,7 +226,7 @@ def test_compressed_recordings(recording, written):
     assert run(path).agrees
     for broken in (packed[:40], packed[:20] + b"?" + packed[21:]):
         path.write_bytes(broken)
-        with pytest.raises(InputError, match="no complete gzip file"):
+        with pytest.raises(InputError, match="not a complete gzip file"):
             run(path)
 
 

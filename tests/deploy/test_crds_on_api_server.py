@@ -82,7 +82,7 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"schedulerNames": ["default-scheduler"]}, "cannot be a scheduler of ours"),
+        ({"schedulerNames": ["default-scheduler"]}, "cannot be one of our schedulers"),
         ({"gateDeadline": "500ms"}, "gateDeadline lies between 1s and 1h"),
         ({"schedulerStaleAfter": "61m"}, "schedulerStaleAfter lies between 1s and 1h"),
         ({"unboundDeadline": "1d"}, "spec.unboundDeadline"),

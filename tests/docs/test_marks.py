@@ -38,7 +38,9 @@ def test_limits_are_those_of_the_code():
 
 def test_words_that_are_no_locations_are_those_of_the_code():
     words = ", ".join(f"`{word}`" for word in sorted(NOT_A_LOCATION))
-    assert f"These keys are none, whatever their value: {words}. Keys" in " ".join(MARKS.split())
+    assert f"These keys are not locations, whatever their value: {words}. Keys" in " ".join(
+        MARKS.split()
+    )
 
 
 def test_the_example_of_a_cluster_file_shows_the_real_defaults():

@@ -88,7 +88,7 @@ def test_what_is_no_duration_is_refused(checkout, text):
     code, out, errors = checkout.run(time=text)
     assert (code, out) == (2, "")
     assert errors == (
-        f"fuzz: FUZZ_TIME={text!r} is no duration; write for example 90s, 5m or 1h30m\n"
+        f"fuzz: FUZZ_TIME={text!r} is not a duration; write for example 90s, 5m or 1h30m\n"
     )
     assert not (checkout.folder / "calls").exists()
 

@@ -51,8 +51,8 @@ def remove_crds(api: Api, definitions: Sequence[JsonObject]) -> None:
 
     The server lists the objects first. That fails if nobody has asked for the kind before ("storage
     is (re)initializing"), and the next try may come minutes later: in Kubernetes 1.36 it takes the
-    note of the failure for a change by others, and waits to be told of one. So everything is asked
-    for first, and a definition whose objects could not be listed is touched.
+    note of the failure for a change by others, and waits for a notification of one. So everything
+    is asked for first, and a definition whose objects could not be listed is touched.
     """
     for crd in definitions:
         if _find(api, crd) is not None:

@@ -12,7 +12,7 @@ FUZZ = "fuzz"
 
 
 def register_profiles() -> None:
-    """Make both profiles known, and take the first unless pytest is told otherwise.
+    """Make both profiles known, and take the first unless an option of pytest says otherwise.
 
     Call it before any test is imported: `@settings(...)` takes what it does not name from the
     profile of the moment. All that hypothesis would choose differently where CI is true is named.
@@ -34,7 +34,7 @@ def register_profiles() -> None:
 def draw_nothing_from_the_code() -> None:
     """Draw from the strategies alone, unless the profile looks for new examples.
 
-    Hypothesis also draws numbers and texts that stand in our code: in the modules that happen to be
+    Hypothesis also draws numbers and texts that are in our code: in the modules that happen to be
     imported by then, which differ from process to process, and only if no folder above is called
     `tests`. Besides, another number somewhere should not give all tests other examples.
     """

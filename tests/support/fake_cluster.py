@@ -37,7 +37,7 @@ class FakeCluster:
         self._kinds.update(kind.plural for kind in kinds)
 
     def forget(self, kind: Kind) -> None:
-        """Know a kind no more."""
+        """Forget a kind."""
         self._kinds.remove(kind.plural)
 
     def put(self, kind: Kind, raw: JsonObject) -> JsonObject:
@@ -49,7 +49,7 @@ class FakeCluster:
         return raw
 
     def remove(self, kind: Kind, name: str, namespace: str = "") -> None:
-        """Hold it no more."""
+        """Remove it."""
         del self._objects[kind.path(namespace, name)]
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None:

@@ -381,7 +381,7 @@ class _Body:
 def _wait(
     user: tuple[_Level, ...], user_name: str, producer: tuple[_Level, ...], producer_name: str
 ) -> tuple[tuple[str, ...], str, str]:
-    """Who waits for whom in the innermost DAG that holds both; a name "" is the last level."""
+    """Which task waits for which, in the innermost DAG that holds both; "" is the last level."""
     first = [*(level.name for level in user), *([user_name] if user_name else [])]
     second = [*(level.name for level in producer), *([producer_name] if producer_name else [])]
     shared = 0

@@ -1,7 +1,7 @@
 """Texts that tests expect, kept in a file beside each test module.
 
 A sentence that changes is then one changed line of a file, not an edit of a test: the fixture
-`golden` compares a text with the one kept, and records it where REGENERATE is 1.
+`golden` compares text with the one kept, and records it where REGENERATE is 1.
 """
 
 import difflib
@@ -63,7 +63,7 @@ class Golden:
             )
 
     def finish(self) -> None:
-        """The test has passed: it has given a text, and nothing else may be kept for it."""
+        """The test has passed: it has given text, and nothing else may be kept for it."""
         if not self._texts:
             pytest.fail(f"{self._test} gives no text, so that nothing is compared")
         if recording():

@@ -92,7 +92,7 @@ class Installation(ClusterOfRuns):
     kubelets: KubeletLoop
 
     def __init__(self, plane: ControlPlane, options: InstallationOptions | None = None) -> None:
-        """Start nothing yet."""
+        """Nothing is started yet."""
         super().__init__(plane.api)
         self._plane = plane
         self._options = options or InstallationOptions()
@@ -329,7 +329,7 @@ class Installation(ClusterOfRuns):
 
 
 def _shipped_variables(items: list[JsonObject], container: str) -> dict[str, str]:
-    """What the Deployments set for a container, but for what only a pod has."""
+    """What the Deployments set for a container, except for what only a pod has."""
     return {
         variable["name"]: variable["value"]
         for deployment in of_kind(items, "Deployment")

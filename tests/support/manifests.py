@@ -66,7 +66,7 @@ def of_kind(items: Iterable[JsonObject], kind: str) -> Iterator[JsonObject]:
 
 
 def apply(api: Api, items: Iterable[JsonObject]) -> None:
-    """Apply objects one after the other; a definition is waited for."""
+    """Apply objects one after another; a definition is waited for."""
     for item in items:
         api.patch(item, item, how="apply")
         if item["kind"] == DEFINITION:

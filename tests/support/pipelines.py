@@ -32,7 +32,7 @@ def predict(model: dsl.Input[dsl.Model]) -> int:
 
 @dsl.component(base_image="python:3.12")
 def work(item: int) -> int:
-    """Do nothing much."""
+    """Do almost nothing."""
     return item
 
 

@@ -38,7 +38,7 @@ def keep(kind: str, **seen: Any) -> None:
 
 
 def plain(text: str, folder: Path) -> str:
-    """A text without what differs from run to run: folders, ports, and where tracebacks lead."""
+    """Text without what differs from run to run: folders, ports, and where tracebacks lead."""
     text = text.replace(str(folder), "FOLDER").replace(_ROOT, "TREE")
     text = re.sub(r"127\.0\.0\.1:\d+", "SERVER", text)
     return _FRAME.sub("", text) if "Traceback" in text else text

@@ -70,7 +70,7 @@ class Reference:
     # What has happened ---------------------------------------------------------------------------
 
     def progress(self, pod: PlayedPod) -> StepProgress:
-        """What became of a pod: as told, or as what it starts shows."""
+        """What happened to a pod: as told, or as what it starts shows."""
         waiting = StepProgress()
         if self.begun is None:
             return waiting
@@ -588,7 +588,7 @@ class _Play:
     # Node choice ---------------------------------------------------------------------------------
 
     def serve_queue(self, now: float) -> None:
-        """Pods in order of creation; one that fits nowhere is passed over, or blocks (fifo)."""
+        """Pods in order of creation; one that fits nowhere is skipped, or blocks (fifo)."""
         for pod in list(self.queue):
             node = self.choose(pod, now)
             if node is not None:

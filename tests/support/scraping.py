@@ -23,7 +23,7 @@ class Scraped:
     samples: Mapping[tuple[str, Labels], float]
 
     def total(self, sample: str, **labels: str) -> float:
-        """A metric of ours, summed over all labels that are not given; 0 without any.
+        """One of our metrics, summed over all labels that are not given; 0 without any.
 
         Args:
             sample: as scraped, without our prefix: `runs`, `api_writes_total`.

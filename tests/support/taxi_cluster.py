@@ -43,7 +43,7 @@ def taxi_nodes() -> list[JsonObject]:
 
 
 def with_durations(workflow: Mapping[str, Any], factor: float) -> JsonObject:
-    """A Workflow whose steps say that they take so much longer, in milliseconds."""
+    """A Workflow whose steps say that they take longer by this factor, in milliseconds."""
 
     def scaled(found: re.Match[str]) -> str:
         milliseconds = max(1, round(1000 * seconds_of(found[2]) * factor))

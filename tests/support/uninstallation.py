@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def uninstall(installation: Installation) -> None:
-    """Do what admins are told, with these very commands.
+    """Do what the guide tells admins to do, with these very commands.
 
     Raises:
         ControlPlaneError: a command is not known here, or one fails.
@@ -41,7 +41,7 @@ def uninstall(installation: Installation) -> None:
 
 
 def left_overs(api: Api) -> list[str]:
-    """Every object of any kind that is part of us, lies in our namespace or speaks of our kinds."""
+    """Every object that is part of kfp-placement, is in our namespace or names our kinds."""
     return [
         f"{kind} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
         for kind, item in _everything(api)

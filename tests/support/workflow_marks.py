@@ -112,7 +112,7 @@ def _others(parameters: list[JsonObject]) -> list[JsonObject]:
 
 
 def _template(base: JsonObject, name: str, metadata: Mapping[str, Mapping[str, str]]) -> JsonObject:
-    """The template of an executor or its pod for so many annotations and labels."""
+    """The template of an executor or its pod for this many annotations and labels."""
     template = {**copy.deepcopy(base), "name": name}
     names = [each for key, value, _, _ in _numbered(metadata) for each in (key, value)]
     inputs = template["inputs"]

@@ -1,4 +1,4 @@
-"""Takes our scheduling gate off pods, whatever others write into them meanwhile."""
+"""Takes our scheduling gate off pods, whatever others write into them in the meantime."""
 
 import logging
 from functools import partial
@@ -30,7 +30,7 @@ def open_gate(
         pin: where it is to go; None = anywhere.
 
     Raises:
-        InputError: the pod has another form.
+        InputError: the pod is malformed.
         KubernetesError: refused, or no answer.
     """
 

@@ -1,7 +1,7 @@
 """What `extend` looks after when others are dead: our scheduler, the planner, overdue gates.
 
 It says so in the policy's status, which admission asks for, and takes overdue gates off, whatever
-the planner does. A hard latency limit holds all the same.
+the planner does. A hard latency limit applies anyway.
 """
 
 import logging
@@ -47,7 +47,7 @@ class Guard:
         planner_lease: str,
         clock: Callable[[], datetime],
     ) -> None:
-        """Know nothing yet.
+        """Nothing is known yet.
 
         Args:
             client: the API server.

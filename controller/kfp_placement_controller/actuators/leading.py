@@ -25,11 +25,11 @@ class Leading:
     def __init__(
         self, election: LeaderElection, runner: ActionRunner, clock: Callable[[], datetime]
     ) -> None:
-        """Lead nothing yet.
+        """This does not lead yet.
 
         Args:
             election: for the Lease.
-            runner: reads the plans that there are.
+            runner: reads the existing plans.
             clock: the time.
         """
         self._election = election
@@ -39,7 +39,7 @@ class Leading:
         self._not_before: datetime | None = None
 
     def follow_election(self, coordinator: Coordinator) -> None:
-        """Begin to lead, or cease, as the election says now."""
+        """Begin or stop leading, as the election says now."""
         epoch, now = self._election.epoch, self._clock()
         if epoch == coordinator.epoch:
             return

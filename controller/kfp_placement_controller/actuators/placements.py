@@ -1,7 +1,8 @@
 """PipelinePlacements: written by the leading planner alone, and never over a later one's.
 
-The rule holds by itself: every write names the version that it goes out from, whose epoch has been
-looked at. The API server refuses lower epochs once more.
+This is safe whoever leads: every write names the version that it is based on, whose epoch has been
+    checked.
+ The API server refuses lower epochs again.
 """
 
 import logging
@@ -27,7 +28,7 @@ from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFou
 _LOG = logging.getLogger(__name__)
 
 MOST_EPOCH = 1_000_000
-"""Leaders do not change so often: a higher epoch is nobody's, and must not stop anybody.
+"""Leaders do not change that often: a higher epoch was made up, and must not stop any leader.
 
 Far below 2**31, to which a Lease counts: it never ends, whatever epoch somebody makes up.
 """
@@ -35,12 +36,12 @@ Far below 2**31, to which a Lease counts: it never ends, whatever epoch somebody
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """What the next write goes out from.
+    """What the next write is based on.
 
     Attributes:
         uid: of the object.
         resource_version: of the object.
-        workflow_uid: of the run that it speaks of.
+        workflow_uid: of the run that it describes.
         epoch: of the planner that wrote it.
     """
 
@@ -54,7 +55,7 @@ def stored_version(raw: Mapping[str, Any]) -> StoredVersion:
     """Read a placement's version, whatever else it holds.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     placement = Fields(raw, Place("placement"))
     metadata, spec = placement.flat("metadata"), placement.flat("spec")
@@ -70,7 +71,7 @@ def observe_existence(raw: Mapping[str, Any]) -> str:
     """Of a placement, or its metadata alone, the uid.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     return Fields(raw, Place("placement")).flat("metadata").text("uid")
 
@@ -79,7 +80,7 @@ class PlacementWriter:
     """Writes the placements of the leading planner."""
 
     def __init__(self, client: KubeClient) -> None:
-        """Write nothing yet."""
+        """Nothing is written yet."""
         self._client = client
 
     def write_plan(
@@ -106,13 +107,13 @@ class PlacementWriter:
         try:
             return self._write(placement, known, patch, create)
         except KubernetesError as error:
-            # What the server's rules forbid, be it for what is stored already.
+            # What the server's rules forbid, even if only because of what is stored already.
             if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
             return self._made_anew(placement, create)
 
     def write_status(self, placement: PipelinePlacement, known: StoredVersion) -> StoredVersion:
-        """Write what became of the run; the plan stays as it is.
+        """Write what happened to the run; the plan stays as it is.
 
         Args:
             placement: whole, with its status.
@@ -168,7 +169,7 @@ class PlacementWriter:
         else:
             if _goes_on_from(placement, current):
                 return current
-            _LOG.info("placement %s/%s is of an earlier run, or nobody's", namespace, name)
+            _LOG.info("placement %s/%s is of an earlier run, or of no run", namespace, name)
         self._client.delete(PLACEMENTS, name, namespace, uid=raw["metadata"]["uid"])
         return None
 
@@ -177,8 +178,8 @@ class PlacementWriter:
     ) -> StoredVersion:
         """Put a plan into the place of one that the server holds against it.
 
-        A new object is refused for what it says before it is refused for its name; so what is
-        there is removed only if the plan itself is well.
+        A new object is refused for what it says before it is refused for its name; so the existing
+        object is removed only if the plan itself is valid.
         """
         try:
             return create()
@@ -187,7 +188,7 @@ class PlacementWriter:
         if current is not None:
             _check_epoch(placement, current)
             name, namespace = _name_of(placement)
-            _LOG.warning("placement %s/%s cannot be changed into ours: made anew", namespace, name)
+            _LOG.warning("placement %s/%s cannot be changed into ours: made again", namespace, name)
             self._client.delete(PLACEMENTS, name, namespace, uid=current.uid)
         return create()
 
@@ -203,7 +204,7 @@ def _name_of(placement: PipelinePlacement) -> tuple[str, str]:
 def _goes_on_from(placement: PipelinePlacement, stored: StoredVersion) -> bool:
     """Whether both are of one run, and planners may have written what is stored.
 
-    Up to our own epoch nothing stands in the way of a write, however high ours has become.
+    Up to our own epoch nothing is in the way of a write, however high ours has become.
     """
     most = max(MOST_EPOCH, placement.spec.epoch)
     return stored.workflow_uid == placement.spec.workflow_uid and stored.epoch <= most

@@ -57,7 +57,7 @@ class ActionRunner:
         worker: SearchWorker,
         clock: Callable[[], datetime],
     ) -> None:
-        """Write nothing yet.
+        """Nothing is written yet.
 
         Args:
             client: the API server.
@@ -181,7 +181,7 @@ def delete_unbound(client: KubeClient, namespace: str, name: str, uid: str) -> b
         Whether it was deleted by this.
 
     Raises:
-        InputError: the pod has another form.
+        InputError: the pod is malformed.
         KubernetesError: refused, or no answer.
     """
 

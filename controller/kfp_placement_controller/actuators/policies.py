@@ -44,7 +44,7 @@ def ensure_policy(client: KubeClient) -> JsonObject:
 
 
 def show_policy(policy: PlacementPolicy | None) -> None:
-    """Tell the metrics what admission goes by; None = there is no policy, and it does nothing."""
+    """Tell the metrics what admission decides by; None = no policy, and it does nothing."""
     status = None if policy is None else policy.status
     SCHEDULER_READY.set(bool(status and status.scheduler_ready))
     PAUSED.set(policy is not None and policy.spec.paused)
@@ -71,7 +71,7 @@ def write_findings(client: KubeClient, findings: Sequence[PolicyFinding], now: d
         now: the time.
 
     Raises:
-        InputError: the status has another form.
+        InputError: the status is malformed.
         KubernetesError: refused, or no answer.
     """
 
@@ -97,7 +97,7 @@ def findings_patch(
         now: the time.
 
     Raises:
-        InputError: the status has another form.
+        InputError: the status is malformed.
     """
     raw = Fields(policy, _POLICY)
     metadata, status = raw.mapping("metadata"), raw.flat("status")

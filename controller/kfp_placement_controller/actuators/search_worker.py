@@ -31,7 +31,7 @@ class WorkerParams:
     Attributes:
         grace_seconds: beyond its budget, for making the problem and the explanations.
         grace_factor: likewise, times the budget.
-        stop_seconds: for a process to end by itself.
+        stop_seconds: for a process to end on its own.
     """
 
     grace_seconds: float = 30.0
@@ -55,10 +55,10 @@ class SearchWorker:
         plan: Plan = plan_round,
         params: WorkerParams = WorkerParams(),
     ) -> None:
-        """Start nothing yet.
+        """Nothing is started yet.
 
         Args:
-            ended: is told the outcome of every round, in this worker's thread.
+            ended: is given the outcome of every round, in this worker's thread.
             plan: what the process does; importable there.
             params: how long it may take.
         """
@@ -111,7 +111,7 @@ class SearchWorker:
                 return answer
         except (OSError, EOFError) as error:
             code = self._kill()
-            why = f"the search process ended by itself (exit code {code}): {error!s:.100}"
+            why = f"the search process exited unexpectedly (exit code {code}): {error!s:.100}"
             return RoundFailure(asked.number, why.rstrip(": "), died=True)
         self._kill()
         seconds = time.monotonic() - started

@@ -39,7 +39,7 @@ def mutations(
         own_namespace: ours, whose pods are never touched.
 
     Raises:
-        InputError: the object has another form.
+        InputError: the object is malformed.
     """
     if policy is None or policy.spec.paused or namespace in (SYSTEM_NAMESPACE, own_namespace):
         return []
@@ -81,7 +81,7 @@ def read_review(body: bytes) -> tuple[str, str, Mapping[str, Any]]:
     """The uid, the namespace and the object of an AdmissionReview of `admission.k8s.io/v1`.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not valid.
     """
     try:
         review = Fields(Place("AdmissionReview").mapping(orjson.loads(body)), UNNAMED)

@@ -1,6 +1,7 @@
 """Questions to answers, as bytes: whatever is asked, the answer harms nobody.
 
-A question that cannot be read, or a defect of ours, leaves all nodes as they are and is counted.
+A question that cannot be read, or a defect in our code, leaves all nodes as they are and is
+counted.
 """
 
 import logging
@@ -58,7 +59,7 @@ class Answer(NamedTuple):
         body: what is sent.
         outcome: for the metric.
         status: of HTTP.
-        pause_seconds: if any, nothing is sent; the question is to be asked again after it.
+        pause_seconds: if any, nothing is sent; the question must be asked again after it.
     """
 
     body: bytes
@@ -82,7 +83,7 @@ class Answers:
 
         Args:
             known: the state of the cluster at this moment.
-            decided: told of every decision; returns at once.
+            decided: called with every decision; returns at once.
             own_namespace: ours, whose pods are never touched.
             cpu_clock: CPU time of the calling thread, in seconds.
             clock: that of the memory.
@@ -125,7 +126,7 @@ class Answers:
             _LOG.warning("%s: %.300s", verb, error)
             answered = otherwise(body, MALFORMED)
         except Exception:
-            # Anybody may have written the pod: a defect of ours must not keep pods from nodes.
+            # Anybody may have written the pod: a defect in our code must not keep pods from nodes.
             _LOG.exception("%s: defect", verb)
             answered = otherwise(body, DEFECT)
         ANSWERS.labels(verb, answered.outcome).inc()

@@ -83,7 +83,7 @@ def probe_application(is_synced: Callable[[], bool], stuck: Callable[[], str]) -
 
     Args:
         is_synced: everything is known.
-        stuck: what is broken and only a restart mends; "" = nothing.
+        stuck: what is broken and only a restart fixes; "" = nothing.
     """
 
     async def healthy(_: web.Request) -> web.Response:
@@ -179,7 +179,7 @@ class CertificateFiles:
             _LOG.warning("the webhook's certificate %s is not renewed: %s", self._files[0], error)
 
     async def keep_checking(self, every_seconds: float = CERTIFICATE_CHECK_SECONDS) -> None:
-        """Check again and again, until cancelled."""
+        """Check repeatedly, until cancelled."""
         while True:
             await asyncio.sleep(every_seconds)
             self.check()

@@ -3,7 +3,7 @@
 Both wait for the same thing, the end of a pod, and would take its room within milliseconds of each
 other; the kubelet then fails one of the two pods for good. So where pods of another scheduler may
 want the room that we are about to give away, the answer is held back until that scheduler has had
-its turn, and is then given from what has become of the room. A moment suffices, and it passes:
+its turn, and is then given from what has happened to the room. A moment is enough, and it passes:
 nobody is waited for twice, and room that nobody else wants is given at once.
 """
 
@@ -18,7 +18,7 @@ SETTLE_SECONDS = 0.15
 busy cores it takes up to 40 ms."""
 
 MAX_PAUSE_SECONDS = 0.35
-"""Of one question in all; after half a second kube-scheduler asks us no more."""
+"""For one question in total; after half a second kube-scheduler no longer waits for our answer."""
 
 PAUSE_SHARE, MAX_SAVED_SECONDS = 0.5, 2.0
 """Of all time that may be spent in pauses, and how much of it may be saved up: kube-scheduler asks
@@ -38,7 +38,7 @@ def settling_seconds(
     """
     since = now - SETTLE_SECONDS
     ours = pod.observed.scheduler_name
-    # A name that anybody may write into a pod is no scheduler yet.
+    # A name that anybody may write into a pod is not a scheduler yet.
     names_of_others = known.binders - {ours}
     others = [each for each in known.waiting.values() if each.scheduler_name in names_of_others]
     refused = [each for each in others if each.is_refused]
@@ -78,7 +78,7 @@ class PauseBudget:
         self._at = now
 
     def take(self, seconds: float, now: float) -> float:
-        """So many seconds of pause, or as many as are left; 0 = no pause."""
+        """This many seconds of pause, or as many as are left; 0 = no pause."""
         earned = (now - self._at) * PAUSE_SHARE
         self._saved_seconds = min(MAX_SAVED_SECONDS, self._saved_seconds + earned)
         self._at = now
@@ -90,7 +90,7 @@ class PauseBudget:
 def without_taken(
     known: Knowledge, pod: SchedulingRequest, names: Sequence[str], since: float
 ) -> tuple[str, ...]:
-    """The nodes but for those whose room somebody has taken while the pod was being placed.
+    """The nodes except for those whose room somebody has taken while the pod was being placed.
 
     Args:
         known: the state of the cluster.
@@ -126,7 +126,7 @@ def _crowd(others: Iterable[WaitingPod], free: Resources, left: Resources) -> bo
 
 
 def _largest(pods: Iterable[WaitingPod]) -> Resources:
-    """Of every resource the most that one of them takes: who leaves that crowds out nobody."""
+    """The largest amount of every resource that one of them takes: with this much left, all fit."""
     largest: dict[str, int] = {}
     for each in pods:
         raise_to(largest, each.requests)

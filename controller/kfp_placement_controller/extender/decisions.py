@@ -1,8 +1,8 @@
 """What the extender answers: pure, from what is known at one moment.
 
 In this order: a hard latency limit, the node that holds the pod's volume, live latency for ruled
-steps, the plan, the plan's next best. Who is not known is not judged: a pod without plan and rules
-keeps every node.
+steps, the plan, the plan's next best. A pod that is not known is not restricted: without plan and
+rules it keeps every node.
 """
 
 import heapq
@@ -41,7 +41,7 @@ class DecisionReason(StrEnum):
     """A running pod mounts the pod's volume elsewhere, or there is no plan that says where."""
 
     LATENCY = "latency"
-    """A ruled step: other nodes than the planned one are nearest now, or there is no plan."""
+    """A ruled step: nodes other than the planned one are nearest now, or there is no plan."""
 
     NEXT_BEST = "next-best"
     """The planned node is not among those offered."""

@@ -1,7 +1,7 @@
 """Tells people that a pod is not where its plan wanted it, once it is bound and off the request.
 
-What `filter` answers is no placement yet: the attempt may fail, or be one of several. So the reason
-is only noted there, and told when the pod is seen on another node.
+What `filter` answers is not a placement yet: the attempt may fail, or be one of several. So the
+reason is only noted there, and told when the pod is seen on another node.
 """
 
 import threading
@@ -29,7 +29,7 @@ class DeviationNotes:
     """Notes between the answer to a question and the pod's binding."""
 
     def __init__(self, max_notes: int = MAX_NOTES) -> None:
-        """Note nothing yet.
+        """Nothing is noted yet.
 
         Args:
             max_notes: pods that are waited for.
@@ -49,7 +49,7 @@ class DeviationNotes:
                     self._notes.popitem(last=False)
 
     def pod_changed(self, change: Change[ObservedPod]) -> Deviation | None:
-        """What is to be told, if the pod has been bound to another node than the planned one."""
+        """What to report if the pod has been bound to a node other than the planned one."""
         pod = change.new if change.new is not None else change.old
         if pod is None or (change.new is not None and not pod.node_name):
             return None

@@ -71,7 +71,7 @@ class WaitingPod:
     """A pod that has no node yet, and no gate.
 
     Attributes:
-        scheduler_name: who is to place it.
+        scheduler_name: the scheduler that places it.
         requests: what it takes.
         is_refused: its scheduler has found no room for it.
         since: when it was first seen to wait, in seconds of the memory's clock.
@@ -104,13 +104,13 @@ class Knowledge:
 
     Attributes:
         sources: say which run and step a pod is of.
-        policy: the policy `default`; None = there is none, and its defaults hold.
+        policy: the policy `default`; None = there is none, and its defaults apply.
         plans: of all runs.
         nodes: by name.
         used: node -> what pods bound to it request.
         freed_at: node -> when a pod last left it, in seconds of the memory's clock.
         taken_at: node -> when a pod was last seen to be bound to it, by the same clock.
-        waiting: pods that are to be placed, by uid; not all where there are very many.
+        waiting: pods that wait to be placed, by uid; not all where there are very many.
         granted: of these, by uid, those that we have just sent to a node.
         binders: schedulers that have been seen to give a pod a node, and Kubernetes' own.
         places: places, lower case, to which any node states a round trip.
@@ -164,7 +164,7 @@ class Knowledge:
 
 
 def known_plan(placement: PipelinePlacement) -> KnownPlan:
-    """What the extender keeps of a PipelinePlacement; rows that cannot be read are left out."""
+    """The part of a PipelinePlacement that the extender keeps; unreadable rows are left out."""
     spec = placement.spec
     steps = {}
     for row in placement.planned_rows(with_reasons=False).rows:

@@ -30,13 +30,13 @@ class Listeners:
         is_synced: Callable[[], bool],
         stuck: Callable[[], str],
     ) -> None:
-        """Read the certificate; open nothing yet.
+        """Read the certificate; no port is opened yet.
 
         Args:
             settings: of the process.
             answers: to the scheduler and to admission.
             is_synced: everything is known.
-            stuck: what is broken and only a restart mends; "" = nothing.
+            stuck: what is broken and only a restart fixes; "" = nothing.
 
         Raises:
             SettingsError: the certificate cannot be used.

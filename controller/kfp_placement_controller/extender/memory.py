@@ -99,7 +99,7 @@ class Memory:
         sources: RunSources,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Know nothing.
+        """Nothing is known yet.
 
         Args:
             sources: say which run and step a pod is of.

@@ -21,7 +21,7 @@ def count_rejection(change: Change[ObservedPod], scheduler_names: tuple[str, ...
 
     Args:
         change: of any pod.
-        scheduler_names: schedulers of ours.
+        scheduler_names: our own schedulers.
     """
     old, new = change.old, change.new
     if old is None or new is None or _is_refused(old) or not _is_refused(new):

@@ -31,7 +31,7 @@ def read_scheduling_request(raw: Mapping[str, Any], sources: RunSources) -> Sche
         sources: what they read in it is kept.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     observed = sources.observe_pod(raw)
     return SchedulingRequest(observed, observed.step_type.lower(), observed.location.lower())

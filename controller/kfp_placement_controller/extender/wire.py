@@ -71,7 +71,7 @@ def read_args(body: bytes) -> ExtenderArgs:
 
     Raises:
         LimitError: more nodes than we look at.
-        InputError: it is none, or it holds whole nodes instead of names.
+        InputError: it is not a question, or it holds whole nodes instead of names.
     """
     fields = _fields(body)
     pod, names = fields.get("pod"), fields.get("nodenames")
@@ -86,14 +86,14 @@ def read_args(body: bytes) -> ExtenderArgs:
         raise LimitError(f"ExtenderArgs: {len(names)} nodes; at most {MAX_NODES} are looked at")
     if not {*map(type, names)} <= {str}:
         odd = next(name for name in names if not isinstance(name, str))
-        raise InputError(f"ExtenderArgs: {odd!r:.80} is no name of a node")
+        raise InputError(f"ExtenderArgs: {odd!r:.80} is not a name of a node")
     return ExtenderArgs(pod, tuple(names))
 
 
 def unchanged(body: bytes) -> bytes | None:
     """The reply to `filter` that keeps every node of a question that could not be read.
 
-    None: there is nothing that could be kept, since the body is no JSON object.
+    None: there is nothing that could be kept, since the body is not a JSON object.
     """
     try:
         fields = _fields(body)

@@ -1,1 +1,1 @@
-"""The threads in which the planner and the guard decide and act, again and again."""
+"""The threads in which the planner and the guard decide and act, repeatedly."""

@@ -11,14 +11,14 @@ from kfp_placement_controller.extender.memory import Memory
 _LOG = logging.getLogger(__name__)
 
 TICK_SECONDS = 1.0
-"""How often it is looked whether something has gone stale."""
+"""How often Leases and gates are checked."""
 
 
 class GuardLoop:
     """Works in a thread of its own, from when everything is known."""
 
     def __init__(self, guard: Guard, memory: Memory, is_synced: Callable[[], bool]) -> None:
-        """Start nothing yet.
+        """Nothing is started yet.
 
         Args:
             guard: decides and writes.
@@ -44,7 +44,7 @@ class GuardLoop:
         while not self._is_synced():
             if self._stopping.wait(TICK_SECONDS):
                 return
-        # What is there at the start mostly stays; to look through it takes up to 50 ms each time.
+        # Most objects of the start stay; looking through them takes up to 50 ms each time.
         gc.collect()
         gc.freeze()
         while not self._stopping.wait(TICK_SECONDS):

@@ -18,7 +18,7 @@ class Inbox:
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
 
     def put(self, message: Message) -> None:
-        """Let the coordinator be told; returns at once."""
+        """Pass a message to the coordinator; returns at once."""
         self._messages.put(message)
 
     def wake(self) -> None:

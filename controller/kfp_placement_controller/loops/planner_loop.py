@@ -18,7 +18,7 @@ LEAST_PAUSE_SECONDS = 0.05
 """Between two looks: changes come in bursts."""
 
 STUCK_SECONDS = 120.0
-"""A loop that has not come round for so long hangs; a look takes a second at most."""
+"""A loop that has not come round for this long hangs; a look takes a second at most."""
 
 MAX_BATCH_SECONDS = 0.1
 """For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
@@ -39,11 +39,11 @@ class PlannerLoop:
         runner: ActionRunner,
         clock: Callable[[], datetime],
     ) -> None:
-        """Do nothing yet.
+        """Nothing is done yet.
 
         Args:
             coordinator: decides.
-            inbox: what it is told.
+            inbox: the messages for it.
             leading: says when it leads.
             runner: carries out what it has decided.
             clock: the time.
@@ -80,7 +80,8 @@ class PlannerLoop:
             self._came_round_at = self._clock()
             is_complete = not self.caught_up and is_synced()
             if self._take() and is_complete:
-                # Who has not seen everything stands back: others can lead, and say so if none does.
+                # A replica that has not seen everything does not stand for election: others can
+                # lead, and report if none does.
                 stand_for_election()
                 self.caught_up = True
             if self.caught_up and not self._stopping.is_set():

@@ -1,1 +1,1 @@
-"""What is kept of pods, nodes and claims; pure."""
+"""What is kept from pods, nodes and claims; pure."""

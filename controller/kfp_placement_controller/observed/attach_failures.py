@@ -1,4 +1,4 @@
-"""What is kept of the events which say that a pod's volume is not attached."""
+"""What is kept from the events which say that a pod's volume is not attached."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def observe_attach_failure(raw: Mapping[str, Any]) -> AttachFailure | None:
     """Keep what matters of an event as the API server prints it; None = it is about no pod.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     event = Fields(raw, Place("event"))
     regarding = event.fields("regarding")

@@ -1,4 +1,4 @@
-"""What is kept of claims and volumes."""
+"""What is kept from claims and volumes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ def observe_claim(raw: Mapping[str, Any]) -> ObservedClaim:
     """Keep what matters of a claim as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     claim = Fields(raw, Place("claim"))
     return ObservedClaim(read_claim(claim, {}, {}), claim.fields("spec").text("volumeName"))
@@ -65,6 +65,6 @@ def observe_volume(raw: Mapping[str, Any]) -> ObservedVolume:
     """Keep what matters of a volume as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     return ObservedVolume(*read_volume(Fields(raw, Place("volume"))))

@@ -11,7 +11,7 @@ NODE_GONE = "it is gone"
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A pod that has been bound to another node than the planned one.
+    """A pod that has been bound to a node other than the planned one.
 
     Attributes:
         pod: as bound.
@@ -39,7 +39,7 @@ def why_left_out(
     is_not_ready: bool,
     is_cordoned: bool,
 ) -> str:
-    """Why a node does not take a pod, as far as we can see; "" = nothing speaks against it.
+    """Why a node does not take a pod, as far as we can see; "" = there is no such reason.
 
     Args:
         requests: of the pod.

@@ -56,15 +56,15 @@ def hard_limit(
 ) -> HardLimit | None:
     """Where a pod may go; None = there is no limit.
 
-    So it is too where no node states a round trip to its location, and while placement is paused,
-    when pods go as if we were not there. A host label that a node beyond the limit has as well
-    names nobody.
+    There is none either where no node states a round trip to its location, nor while placement is
+    paused: pods then go as if we were not there. A host label that a node beyond the limit has as
+    well names nobody.
 
     Args:
-        pod: whose gate comes off.
+        pod: the pod whose gate comes off.
         rules: the policy's.
         round_trips_ms: node -> round trip to the pod's location, where it is known.
-        labels: of every node that there is.
+        labels: of every node.
         planned: the node to be named in any case if it is within the limit.
     """
     limit = limit_ms(pod, rules)

@@ -35,7 +35,7 @@ def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
     """Keep what matters of a Lease; None = nobody holds it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     spec = Fields(raw, _LEASE).flat("spec")
     holder, renewed_at = spec.text("holderIdentity"), spec.moment("renewTime")
@@ -63,14 +63,14 @@ class LeaseWatch:
         """What the Lease says now; None = there is none, or nobody holds it."""
         self.held = lease is not None
         if lease is None:
-            # A renewal until now is none of the next holder's; but it is not long ago.
+            # Renewals until now are not by the next holder; but the last one is recent.
             self.has_renewed, self._seen = False, None
         elif lease != self._seen:
             self.has_renewed = self._seen is not None
             self._seen, self._changed_at = lease, now
 
     def age_seconds(self, now: datetime) -> float:
-        """Seconds since it was seen to be renewed, be it given back or gone by now.
+        """Seconds since it was seen to be renewed, even if it has been given back or deleted since.
 
         One never seen counts from when it is first asked for: its holder may be about to come.
         """

@@ -1,4 +1,4 @@
-"""What is kept of a node: the engine's noun, and what was odd about it."""
+"""What is kept from a node: the engine's noun, and what was odd about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def observe_node(raw: Mapping[str, Any]) -> ObservedNode:
     """Keep what matters of a node as the API server prints it.
 
     Raises:
-        InputError: it has another form, or an amount in it is malformed.
+        InputError: it is malformed, or an amount in it is malformed.
     """
     node, notices = read_node(Fields(raw, _NODE))
     return ObservedNode(node, tuple(notices))

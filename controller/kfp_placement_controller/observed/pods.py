@@ -1,4 +1,4 @@
-"""What is kept of a pod: a hundredth of what is written into it."""
+"""What is kept from a pod: a hundredth of what is written into it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from kfp_placement_engine.readers.kubernetes.required_hosts import is_unsatisfia
 from kfp_placement_engine.readers.place import Place
 
 MAX_MESSAGE_CHARACTERS = 1000
-"""Kept of a message; kube-scheduler's names each reason once and is shorter."""
+"""Kept from a message; kube-scheduler's names each reason once and is shorter."""
 
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
@@ -154,7 +154,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
             times of the container that runs the step are those that the pod's own source names.
 
     Raises:
-        InputError: it has another form, or an amount in it is malformed.
+        InputError: it is malformed, or an amount in it is malformed.
     """
     pod = Fields(raw, _POD)
     metadata = pod.flat("metadata")
@@ -200,7 +200,7 @@ def observe_pod(raw: Mapping[str, Any], marks: Sequence[PodMarks]) -> ObservedPo
 
 
 def _owners(metadata: Fields) -> Iterator[Owner]:
-    """Owners in the form that the API server gives them; one of another form owns nothing here."""
+    """Owners in the form that the API server gives them; a malformed one owns nothing here."""
     for owner in metadata.entries("ownerReferences"):
         match owner:
             case {"kind": str(kind), "uid": str(uid)}:

@@ -85,7 +85,7 @@ class StartRound:
 
 @dataclass(frozen=True)
 class ForgetRun:
-    """A run is gone: nothing of it is to be written any more."""
+    """A run is gone: nothing more is written about it."""
 
     key: RunKey
 

@@ -39,7 +39,7 @@ class ClusterState:
         """The cluster for the engine.
 
         Args:
-            planned: runs whose pods are no load.
+            planned: runs whose pods are not load.
             namespaces: of those runs; claims elsewhere cannot matter.
         """
         load = self.load.by_node(planned)

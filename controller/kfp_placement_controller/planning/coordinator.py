@@ -138,7 +138,7 @@ class Coordinator:
     # What follows.
 
     def tick(self, now: datetime) -> list[Action]:
-        """What is to be done now; call it after changes, and when `next_at` says so."""
+        """What must be done now; call it after changes, and when `next_at` says so."""
         policy = self.policy.spec
         if self.epoch is None:
             return [*self.gates.overdue(policy, now)]
@@ -184,7 +184,7 @@ class Coordinator:
         self.gates.adopted(run)
 
     def _safely(self, run: TrackedRun, do: Callable[[], object]) -> None:
-        """Anybody may have written the run: a defect of ours must not hide all the others."""
+        """Anybody may have written the run: a defect in our code must not hide all the others."""
         try:
             do()
         except Exception as error:

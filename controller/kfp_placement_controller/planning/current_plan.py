@@ -51,7 +51,7 @@ class CurrentPlan:
         return None if row is None or row.node is None else self.nodes[row.node]
 
     def start_of(self, step: str) -> float | None:
-        """When its pod is to be bound, since the submission."""
+        """When its pod must be bound, since the submission."""
         row = self.rows.get(step)
         return None if row is None else row.start_seconds
 
@@ -77,7 +77,7 @@ def plan_in_force(
         before: the plan until now.
         revision: of the new one.
         planned_at: that moment.
-        begun: steps that have started or ended by now, be it while the plan was made.
+        begun: steps that have started or ended by now, some perhaps while the plan was made.
         quick: no search has improved it.
     """
     table = _NodeTable()

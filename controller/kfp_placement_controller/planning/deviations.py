@@ -1,7 +1,7 @@
-"""Notices pods that another scheduler than ours has put elsewhere than planned, and why.
+"""Notices pods that a scheduler other than ours has not put on their planned nodes, and why.
 
 Under gates the stock scheduler binds: it weighs the node that we prefer against its own scores, and
-many gates come off without a preference. Pods of our own scheduler are told of by the extender.
+many gates come off without a preference. Pods of our own scheduler are reported by the extender.
 """
 
 from collections.abc import Iterable
@@ -100,7 +100,7 @@ class DeviationWatch:
             self._noticed.append(Deviation(pod, planned, reason, why))
 
     def _missed(self, pod: ObservedPod) -> str | None:
-        """The node that the plan names for a bound pod of ours to tell of; None = it is there."""
+        """The node that the plan names for a bound pod that we report; None = it is there."""
         if not pod.scheduler_mark or pod.scheduler_mark == pod.scheduler_name:
             return None
         run = self.registry.run_of(pod)
@@ -125,7 +125,7 @@ class DeviationWatch:
         return "scores", f"it had room; {chose}"
 
     def _objection(self, pod: ObservedPod, name: str) -> str:
-        """What speaks against a node beside those that were bound before; "" = nothing we see."""
+        """Why a node with the pods bound before does not take another; "" = we see no reason."""
         if name not in self.cluster.nodes:
             return NODE_GONE
         node = self.cluster.with_load(name, self.cluster.load.by_node())

@@ -14,11 +14,11 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 
 @dataclass
 class Evaluations:
-    """Looks at what became of runs.
+    """Looks at what happened to runs.
 
     Attributes:
         registry: the runs.
-        planner: is told which of them are to be planned again.
+        planner: learns which of them must be planned again.
         learned: overheads seen.
         params: times and thresholds.
     """

@@ -8,7 +8,7 @@ from kfp_placement_controller.planning.run_variants import OpenRun
 from kfp_placement_engine.model.keys import RunKey
 
 PLANS_PER_EVALUATION = 4
-"""New runs planned before what was decided is carried out: who comes first waits for few."""
+"""New runs planned before what was decided is carried out: the first run waits for few others."""
 
 
 @dataclass

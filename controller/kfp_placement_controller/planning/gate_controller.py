@@ -62,7 +62,7 @@ class GateController:
         return self._new(self._limited(due, policy), now)
 
     def due(self, policy: PlacementPolicySpec, now: datetime) -> list[Release]:
-        """Gates that come off now; while the policy is paused all of them, and no limit holds."""
+        """Gates that come off now; while the policy is paused all of them, and no limit applies."""
         if not self._gated:
             return []
         if policy.paused:

@@ -110,9 +110,9 @@ class Release:
     """A gate to take off.
 
     Attributes:
-        pod: whose.
+        pod: the pod.
         cause: why.
-        node: where it had better go; "" = no matter.
+        node: where it should go; "" = anywhere.
         hosts: it goes to nodes with one of these host labels only; empty = to any.
     """
 
@@ -163,7 +163,7 @@ def releases(
         }
         node = nodes.get(name)
         if node is None:
-            # It is gone: nothing is won by waiting for it.
+            # It is gone: waiting for it gains nothing.
             released += [Release(pod, Cause.NODE_GONE) for pod in own.values()]
             continue
         room = _Room(node, ends.get(name, ()), now.timestamp())

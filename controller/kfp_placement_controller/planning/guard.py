@@ -1,4 +1,4 @@
-"""What to do when a part of ours is dead, so that no pod of anybody waits for it."""
+"""What to do when one of our components is dead, so that no pod waits for it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ def stranded_pods(
     now: datetime,
     sources: RunSources,
 ) -> list[ObservedPod]:
-    """Pods that wait for a dead scheduler and are to be deleted: their runs make them again.
+    """Pods that wait for a dead scheduler and must be deleted: their runs make them again.
 
     `schedulerName` cannot be changed, and admission gives new pods to the default scheduler while
     ours is not ready. Only pods that a run's object owns are touched: nobody would make others
@@ -82,7 +82,7 @@ class Guard:
         pods: Iterable[ObservedPod],
         now: datetime,
     ) -> list[SayFindings | DeletePod]:
-        """What is to be published and done now; of the planner that leads.
+        """What must be published and done now; of the planner that leads.
 
         Args:
             policy: in force.

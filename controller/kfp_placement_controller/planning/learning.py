@@ -2,7 +2,7 @@
 
 Every figure is the median of the last values seen, so that a driver that waited for room, or a node
 that was asleep, does not count. Until there are enough of them the policy's or the planner's own
-value holds.
+value applies.
 """
 
 from collections import deque
@@ -66,7 +66,7 @@ class LearnedOverheads:
         """What a driver and the start of the pod behind it take together; None = not known yet.
 
         The planner has no time of its own for the start of a pod. Before every step of KFP is a
-        driver, so that it stands there moves nothing but the bind, by a second or two.
+        driver, so counting it there only moves the bind, by a second or two.
         """
         if self.driver.value is None:
             return None

@@ -1,6 +1,6 @@
 """Room that pods take on nodes, kept by whom they belong to, so that no snapshot looks at all pods.
 
-Pods of runs that are being planned are no load: the plan has them as its own steps, running.
+Pods of runs that are being planned are not load: the plan has them as its own steps, running.
 """
 
 from collections.abc import Container, Iterable, Mapping

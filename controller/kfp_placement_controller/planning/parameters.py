@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PlanningParams:
-    """Times and thresholds of planning; what admins decide stands in the PlacementPolicy.
+    """Times and thresholds of planning; what admins decide is in the PlacementPolicy.
 
     Attributes:
-        debounce_seconds: plans are improved when nothing has changed for so long: changes come in
+        debounce_seconds: plans are improved when nothing has changed for this long: changes come in
             bursts, and a search that starts between them is thrown away.
-        debounce_limit_seconds: but after so long at the latest.
+        debounce_limit_seconds: but after this long at the latest.
         drift_seconds, drift_percent: a step that starts or ends later or earlier than planned by
             more than the larger of both (percent of the run's makespan) lets the run be replanned.
         status_seconds: between two writes of a status, at least; conditions are written at once.
         status_seconds_per_byte: the same for large ones: 1 s for every 100 kB.
         least_budget_seconds: a search that could only be shorter is left out.
-        begin_seconds: a run that nobody has begun, and that has no pods for so long, is held
+        begin_seconds: a run that nobody has begun, and that has no pods for this long, is held
             back by something.
         evaluation_seconds: how often steps are looked at without a change: for drift and deadlines.
         retry_seconds: after a write that failed.

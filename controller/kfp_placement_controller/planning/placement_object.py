@@ -1,4 +1,4 @@
-"""A tracked run -> its PipelinePlacement: the plan in force and what became of the steps."""
+"""A tracked run -> its PipelinePlacement: the plan in force and what happened to the steps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -124,7 +124,7 @@ class PlacementPublisher:
     def due(
         self, run: TrackedRun, epoch: int, problem: str, now: datetime
     ) -> list[WritePlacement | Announce]:
-        """What is to be written of a run now.
+        """What must be written of a run now.
 
         Args:
             run: as of its last evaluation.
@@ -174,7 +174,7 @@ class PlacementPublisher:
         publication.bytes = json_bytes(write.placement.to_object())
 
     def failed(self, write: WritePlacement, why: str, now: datetime) -> None:
-        """A write has failed; it is tried again later, and said when it is news."""
+        """A write has failed; it is tried again later, and logged when the reason is a new one."""
         publication = self._publications.get(write.key)
         if publication is None:
             return
@@ -193,7 +193,7 @@ class PlacementPublisher:
     def lost(self, run: TrackedRun, now: datetime) -> None:
         """The object of a run is gone; soon it is written again, unless the run has ended.
 
-        Not at once: our own writes remove objects too, and somebody may do so again and again.
+        Not at once: our own writes remove objects too, and somebody may do so repeatedly.
         """
         publication = self._publications.get(run.key)
         if publication is None:

@@ -1,4 +1,4 @@
-"""Plans of all runs: one at once for each new run, then improvements one after the other."""
+"""Plans of all runs: one at once for each new run, then improvements one after another."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ MAX_CRASHES = 2
 """Searches of one run that may end a worker; then the run is refused."""
 
 MOST_LAG = timedelta(minutes=2)
-"""Of our clock behind the API server's; who was submitted later by it was so by a wrong clock."""
+"""How far our clock may be behind the API server's; a run submitted later had a wrong clock."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Planner:
     _alone: bool = False
 
     def trigger(self, run: TrackedRun, why: Iterable[Trigger], now: datetime) -> None:
-        """A run is to be planned again."""
+        """A run must be planned again."""
         new = set(why)
         if new:
             run.pending |= new
@@ -187,7 +187,7 @@ class Planner:
         self._alone = failure.died
 
     def _died(self, run: TrackedRun, asked: _Asked, why: str, now: datetime) -> None:
-        """A search of the run ended its process: once more, alone, then never again."""
+        """A search of the run ended its process: try it a second time, alone, then never again."""
         run.crashes += 1
         if run.crashes >= MAX_CRASHES and len(asked.to_replan) == 1:
             run.refuse(f"planning this run failed {run.crashes} times: {why}")

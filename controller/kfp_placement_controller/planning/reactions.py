@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 @dataclass
 class Reactions:
-    """Notes what the cluster is now, and says which runs are to be planned again for it.
+    """Notes what the cluster is now, and says which runs must be planned again for it.
 
     Attributes:
         registry: the runs.
@@ -95,7 +95,7 @@ class Reactions:
         self.registry.attach_failures.change(change)
 
     def _all_anew(self, why: Trigger, now: datetime) -> None:
-        """All runs that have something left to start are to be planned again."""
+        """All runs that have something left to start must be planned again."""
         for each in self.registry.planned():
             if each.run.unstarted():
                 self.planner.trigger(each.run, {why}, now)

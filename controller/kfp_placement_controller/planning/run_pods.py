@@ -49,7 +49,7 @@ def moment(stated: datetime | None, seen: datetime) -> datetime:
 
     Args:
         stated: by the API, cut to whole seconds; None = it does not say.
-        seen: when we were told.
+        seen: when we heard of it.
     """
     if stated is None:
         return seen
@@ -116,7 +116,7 @@ class RunPods:
         return len(self._executors.get(step, ()))
 
     def has_begun(self) -> bool:
-        """Whether any attempt at any step has got a node, be it over by now."""
+        """Whether any attempt at any step has got a node, even if it has ended since."""
         attempts = (pod for pods in self._executors.values() for pod in pods.values())
         return any(pod.bound_at is not None for pod in attempts)
 

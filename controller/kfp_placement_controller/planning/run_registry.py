@@ -115,7 +115,7 @@ class RunRegistry:
         return None if run is None else self.runs.get(run.key)
 
     def open_all(self) -> None:
-        """What has been said of runs counts no longer."""
+        """What has been said of runs no longer counts."""
         for run in self.runs.values():
             self.open.add(run)
 

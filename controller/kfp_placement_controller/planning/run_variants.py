@@ -48,7 +48,7 @@ class RefusedRun:
         return replace(self, reading=reading)
 
     def with_plan(self, plan: CurrentPlan) -> "RefusedRun":
-        """The same with another plan, which nobody goes by."""
+        """The same with another plan, which nobody follows."""
         return replace(self, plan=plan)
 
     def adopted(self, plan: CurrentPlan) -> "RefusedRun":
@@ -127,7 +127,7 @@ class UnplannedRun(ReadRun):
 
     @property
     def needs_plan(self) -> bool:
-        """Whether it has no plan that can be gone by."""
+        """Whether it has no plan that can be followed."""
         return True
 
     @property
@@ -162,7 +162,7 @@ class PlannedRun(ReadRun):
 
     @property
     def needs_plan(self) -> bool:
-        """Whether its plan cannot be gone by."""
+        """Whether its plan cannot be followed."""
         return not self.is_whole or self.run.goes_on
 
     @property

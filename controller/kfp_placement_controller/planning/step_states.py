@@ -1,7 +1,7 @@
-"""What became of each step: its pods say where and when, the run's object says how it ended.
+"""What happened to each step: its pods say where and when, the run's object says how it ended.
 
 Ends, cache hits and branches not taken come from the object; where it cannot be read, from pods
-alone. What a pod that does not run waits for stands in `waiting`.
+alone. What a pod that does not run waits for is in `waiting`.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.run_outcomes import RunOutcome, StepOutcome
 
 @dataclass(frozen=True, slots=True)
 class StepStatus:
-    """What became of a step.
+    """What happened to a step.
 
     Attributes:
         state: so far.
@@ -63,7 +63,7 @@ class RunSituation:
     Attributes:
         outcome: of its steps, as its object says.
         state: how it is doing.
-        gate_deadline_seconds: after this a gate of ours comes off.
+        gate_deadline_seconds: after this our gate comes off.
         attach_failures: volumes that could not be attached.
     """
 
@@ -76,7 +76,7 @@ class RunSituation:
 def step_statuses(
     graph: RunGraph, pods: RunPods, situation: RunSituation, now: datetime
 ) -> Mapping[str, StepStatus]:
-    """What became of every step of a run, by name."""
+    """What happened to every step of a run, by name."""
     return {step.name: _status(step, pods, situation, now) for step in graph.steps}
 
 

@@ -1,4 +1,4 @@
-"""One run: its object, its pods, what became of its steps, and whether it is planned."""
+"""One run: its object, its pods, what happened to its steps, and whether it is planned."""
 
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field, replace
@@ -90,9 +90,9 @@ class TrackedRun:
         attach_failures: volumes that could not be attached, of all pods.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
-        statuses: what became of its steps, as of the last evaluation.
+        statuses: what happened to its steps, as of the last evaluation.
         first_makespan_seconds: of its first plan.
-        pending: why it is to be planned again.
+        pending: why it must be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last evaluation.
         goes_on: it is no longer held back, and its plan is of a time before.
@@ -175,7 +175,7 @@ class TrackedRun:
     def evaluate(
         self, policy: PlacementPolicySpec, now: datetime, params: PlanningParams
     ) -> set[Trigger]:
-        """Work out what became of the steps; returns why the run is to be planned again."""
+        """Work out what happened to the steps; returns why the run must be planned again."""
         reading = self.variant.reading
         self.changed = False
         if reading is None:
@@ -238,7 +238,7 @@ class TrackedRun:
         self._content_changed = True
 
     def _read_outcome(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
-        """Read what became of the steps, and the graph again where a loop turns out otherwise."""
+        """Read what happened to the steps, and the graph again where a loop turns out otherwise."""
         for _ in range(_MAX_READINGS):
             self._outcome = self.observed.content.outcome(reading.graph, reading.index)
             widths = new_widths(reading, self._outcome)

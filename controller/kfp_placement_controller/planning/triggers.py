@@ -26,12 +26,12 @@ class Trigger(StrEnum):
 
 
 MOST_PATIENCE = 8
-"""So many times the usual limit at most until a step that does not come off is planned again."""
+"""A step that stays overdue is planned again after at most this many times the usual limit."""
 
 
 @dataclass
 class DriftWatch:
-    """Compares what happens to the steps of one run with its plan; everything is told once."""
+    """Compares what happens to the steps of one run with its plan; everything is reported once."""
 
     _started: set[tuple[str, str]] = field(default_factory=set)
     _bound: set[str] = field(default_factory=set)

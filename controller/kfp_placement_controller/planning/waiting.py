@@ -56,7 +56,7 @@ def waits_for(
         pod: of the step; None = there is none.
         node_message: what the run's object says where there is none.
         since: when its node came to be, for waits that no pod dates.
-        gate_deadline_seconds: after this a gate of ours comes off.
+        gate_deadline_seconds: after this our gate comes off.
         attach_failure: why a volume could not be attached for the pod, at some time; "" = it could.
     """
     if pod is None:

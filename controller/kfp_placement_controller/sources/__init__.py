@@ -4,6 +4,6 @@ from kfp_placement_controller.sources.argo import ArgoSource
 from kfp_placement_controller.sources.source import RunSources
 
 DEFAULT_SOURCES = RunSources(ArgoSource())
-"""What a process asks that is not told of others."""
+"""What a process uses that does not say which sources it has."""
 
 __all__ = ["DEFAULT_SOURCES"]

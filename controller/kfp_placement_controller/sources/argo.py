@@ -67,7 +67,7 @@ _METADATA = ("name", "namespace", "uid", "labels", "annotations")
 
 @dataclass(frozen=True, slots=True)
 class WorkflowContent:
-    """What is kept of a Workflow.
+    """What is kept from a Workflow.
 
     Attributes:
         name: of the object.
@@ -106,7 +106,7 @@ class WorkflowIndex(PodIndex):
 
 
 class ArgoSource:
-    """Workflows of Argo, by whomever they are submitted.
+    """Workflows of Argo, whoever submitted them.
 
     Attributes:
         kind: of their objects.
@@ -119,7 +119,7 @@ class ArgoSource:
     )
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
-        """Slim a Workflow; None = it carries no mark of ours.
+        """Slim a Workflow; None = it does not carry our mark.
 
         Raises:
             InputError: it has no name, no uid, no time of creation, or is too large.
@@ -145,7 +145,7 @@ class ArgoSource:
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
-    """Slim a Workflow; None = it carries no mark of ours.
+    """Slim a Workflow; None = it does not carry our mark.
 
     Raises:
         InputError: it has no name, no uid, no time of creation, or is too large.
@@ -222,7 +222,7 @@ def _dumped_deep(document: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(document, separators=(",", ":")).encode()
     except RecursionError as error:
-        raise InputError("a Workflow is nested too deep") from error
+        raise InputError("a Workflow is nested too deeply") from error
 
 
 def _nodes(status: Mapping[str, Any]) -> tuple[tuple[ArgoNode, ...], str]:
@@ -241,7 +241,7 @@ def _unpacked(packed: str) -> bytes:
     """Decompress, but never to more than `MAX_NODES_BYTES` or `MAX_NODES_VALUES`.
 
     Raises:
-        InputError: it is no gzip in base64, or too large.
+        InputError: it is not gzip data in base64, or too large.
     """
     unpacker = zlib.decompressobj(_GZIP)
     try:

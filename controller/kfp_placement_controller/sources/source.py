@@ -34,7 +34,7 @@ class RunState:
         started_at: when it was begun, held back or not; None = it has not been.
         finished_at: None = it goes on, or nobody says when.
         end: how it has ended; None = it goes on.
-        unreadable: why it is not known what became of its steps, or "".
+        unreadable: why it is not known what happened to its steps, or "".
     """
 
     held: str = ""
@@ -79,7 +79,7 @@ class StepIndex(RunIndex, Protocol):
 
 
 class RunContent(Protocol):
-    """What a source keeps of an object to read the run from; equal if it says the same."""
+    """The part of an object that a source keeps to read the run from; equal if it says the same."""
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """The steps of the run.
@@ -99,7 +99,7 @@ class RunContent(Protocol):
         ...
 
     def outcome(self, graph: RunGraph, index: RunIndex) -> RunOutcome:
-        """What became of the steps, as the object says.
+        """What happened to the steps, as the object says.
 
         Args:
             graph: as `graph` has read it.
@@ -117,7 +117,7 @@ class ObservedRun:
         owner: the object that it is.
         submitted_at: time zero of its plans.
         state: how it is doing.
-        content: what its graph, and what became of its steps, are read from.
+        content: what its graph, and what happened to its steps, are read from.
         display_name: what people call it; "" = by its key.
     """
 
@@ -142,7 +142,7 @@ class ObservedRun:
 class RunSource(Protocol):
     """Something that makes the pods of runs.
 
-    One side reads its objects. The other reads pods alone, for who has a plan and no run.
+    One side reads its objects. The other reads pods alone, for callers that have a plan and no run.
     """
 
     @property
@@ -156,10 +156,10 @@ class RunSource(Protocol):
         ...
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
-        """Read one of its objects; None = it carries no mark of ours.
+        """Read one of its objects; None = it does not carry our mark.
 
         Raises:
-            InputError: it has another form, or is too large.
+            InputError: it is malformed, or is too large.
         """
         ...
 
@@ -192,7 +192,7 @@ class RunSources:
         """Keep what matters of a pod as the API server prints it, and what any source reads in it.
 
         Raises:
-            InputError: it has another form, or an amount in it is malformed.
+            InputError: it is malformed, or an amount in it is malformed.
         """
         return observe_pod(raw, self._marks)
 

@@ -1,1 +1,1 @@
-"""What the processes watch, what they keep of it, and who is told of changes."""
+"""What the processes watch, what they keep from it, and who is notified of changes."""

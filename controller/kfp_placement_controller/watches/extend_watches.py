@@ -1,4 +1,4 @@
-"""What `extend` watches: what is kept of each kind, and who is told of changes."""
+"""What `extend` watches: what is kept from each kind, and who is notified of changes."""
 
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.guard import Guard
@@ -31,7 +31,7 @@ class ExtendObserver:
     def __init__(
         self, memory: Memory, notes: DeviationNotes, guard: Guard, events: EventRecorder
     ) -> None:
-        """Tell nobody anything yet.
+        """Nobody is notified yet.
 
         Args:
             memory: what the extender knows.

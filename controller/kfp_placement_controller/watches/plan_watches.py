@@ -1,4 +1,4 @@
-"""What `plan` watches: what is kept of each kind, and that its coordinator is told of changes."""
+"""What `plan` watches: what is kept from each kind, and how its coordinator hears of changes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,9 +29,9 @@ from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, 
 
 
 def readers(sources: RunSources) -> Mapping[Kind, Callable[[JsonObject], Any]]:
-    """What is watched, and what is kept of it; of events only those of one reason.
+    """What is watched, and what is kept from it; of events only those of one reason.
 
-    Of our own objects only their being there counts: who deletes one takes a run's plan away.
+    Of our own objects only their existence matters: deleting one removes a run's plan.
     """
     return {
         NODES: observe_node,

@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class WatchGroup:
-    """Watches that start and stop together; an object that is malformed is passed over."""
+    """Watches that start and stop together; an object that is malformed is skipped."""
 
     def __init__(self, client: KubeClient, listed: Callable[[], None] | None = None) -> None:
-        """Watch nothing yet.
+        """Nothing is watched yet.
 
         Args:
             client: the API server.
-            listed: is told when everything there is of a kind has been reported, in the thread of
+            listed: is called when all objects of a kind have been reported, in the thread of
                 that kind's watch.
         """
         self._client = client
@@ -42,11 +42,11 @@ class WatchGroup:
 
         Args:
             kind: what to watch.
-            read: makes of an object what is kept of it; None = it is of no interest.
-            changed: is told of every change, in a thread of this watch.
+            read: makes of an object what is kept from it; None = it is of no interest.
+            changed: is notified of every change, in a thread of this watch.
             namespace: only this one's; "" = all.
             field_selector: only those, in Kubernetes' form.
-            most_objects: more are passed over; None = all are kept.
+            most_objects: more are skipped; None = all are kept.
         """
         watcher = Watcher(
             self._client,

@@ -133,7 +133,7 @@ def one_of(words: type[StrEnum]) -> WithJsonSchema:
 
 
 class ResourceModel(BaseModel):
-    """Part of a resource: frozen; fields of a newer revision are passed over."""
+    """Part of a resource: frozen; fields of a newer revision are skipped."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
@@ -141,7 +141,7 @@ class ResourceModel(BaseModel):
 
 
 class OwnerReference(ResourceModel):
-    """Who owns an object; it is deleted with its owner."""
+    """The owner of an object, which is deleted with its owner."""
 
     api_version: str
     kind: str
@@ -188,10 +188,10 @@ Conditions = Annotated[tuple[Condition, ...], Field(max_length=32)]
 
 
 class ResourceStatus(ResourceModel):
-    """What every status of ours says."""
+    """What every status of our resources says."""
 
     observed_generation: int | None = Field(default=None, ge=0)
-    """Generation of the object that the status speaks of."""
+    """Generation of the object that the status describes."""
 
     conditions: Conditions = ()
 
@@ -201,7 +201,7 @@ class ResourceStatus(ResourceModel):
 
 
 class Resource(ResourceModel):
-    """A custom resource of ours as the API serves it."""
+    """One of our custom resources as the API serves it."""
 
     api_version: str = ""
     metadata: ObjectMetadata = ObjectMetadata()

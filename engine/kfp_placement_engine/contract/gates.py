@@ -21,9 +21,9 @@ class Pin:
     """Where a pod is to go.
 
     Attributes:
-        node: name of the node that it had better go to; "" = no matter.
+        node: name of the node that it should go to; "" = any.
         hosts: nowhere but to nodes with one of these host labels; empty = no matter. Such a pod
-            waits for ever if all of them are lost, so that this is for hard latency limits only.
+            waits forever if all of them are lost, so that this is for hard latency limits only.
     """
 
     node: str = ""
@@ -35,7 +35,7 @@ class NodeAffinity:
     """What a pod says of nodes itself.
 
     Attributes:
-        preferred: terms that it prefers, as they stand there.
+        preferred: terms that it prefers, as they are.
         required: the part that it requires, whole.
         terms: the terms of that part, of which one must hold.
     """
@@ -61,7 +61,7 @@ def gate_off(
     Args:
         version: what the API server is to check before it writes: the pod's `resourceVersion`, and
             its `uid` where it is known.
-        gates: all gates of the pod, as they stand there.
+        gates: all gates of the pod, as they are.
         affinity: what the pod says of nodes itself; only asked for where there is a pin.
         pin: where it is to go; None = anywhere.
     """
@@ -81,7 +81,7 @@ def _pinned(affinity: NodeAffinity, pin: Pin) -> dict[str, Any]:
         changed[PREFERRED] = [*affinity.preferred, ours]
     if pin.hosts:
         by_host = {"key": HOST_LABEL, "operator": "In", "values": [*pin.hosts]}
-        # Without a term of the user's, one of ours stands alone.
+        # Without a term of the user's, ours is the only one.
         terms = [_narrowed(term, by_host) for term in affinity.terms]
         narrower = terms or [{"matchExpressions": [by_host]}]
         changed[REQUIRED] = {**affinity.required, "nodeSelectorTerms": narrower}

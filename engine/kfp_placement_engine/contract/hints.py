@@ -123,7 +123,7 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
     version = entries.get("v", CURRENT_VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise HintsError(f"hints version {version!r:.40} is not a positive whole number")
-    warnings = [f"key {key:.40} stands twice; the last value counts" for key in repeated[:10]]
+    warnings = [f"key {key:.40} appears twice; the last value counts" for key in repeated[:10]]
     if version > CURRENT_VERSION:
         warnings.append(
             f"hints version {version} is newer than {CURRENT_VERSION}; read as far as known"
@@ -161,7 +161,7 @@ def max_latency_ms_in(text: str) -> float | None:
     Hints that cannot be read limit nothing, as for the planner.
     """
     # Few steps have one, and reading hints takes as long as all else of a pod. JSON may escape
-    # letters, but then a backslash stands there.
+    # letters, but then there is a backslash.
     if "maxLatency" not in text and "\\" not in text:
         return None
     try:
@@ -190,14 +190,14 @@ def _load(text: str) -> tuple[dict[str, Any], list[str]]:
         # Half a surrogate pair could be written nowhere.
         json.dumps(entries, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
-        raise HintsError(f"hints are no JSON: {error!s:.120}") from error
+        raise HintsError(f"hints are not JSON: {error!s:.120}") from error
     if not isinstance(entries, dict):
         raise HintsError('hints must be a JSON object such as {"v": 1, "duration": "20m"}')
     return entries, list(repeated)
 
 
 def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _bytes_text(size: int) -> str:

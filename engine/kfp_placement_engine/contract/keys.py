@@ -11,8 +11,8 @@ class KindNames(NamedTuple):
 
     Attributes:
         api_version: group and version.
-        plural: as it stands in addresses.
-        kind: as it stands in objects.
+        plural: as it is in addresses.
+        kind: as it is in objects.
         namespaced: whether its objects live in namespaces.
     """
 
@@ -43,7 +43,7 @@ RUN_NAME_ANNOTATION = "pipelines.kubeflow.org/run_name"
 """KFP's, on Workflows; on our PipelinePlacements as well."""
 
 MAX_RUN_NAME_CHARACTERS = 253
-"""Kept of a run's name."""
+"""Kept from a run's name."""
 
 PLAN_GATE = "kfp-placement.dev/plan"
 

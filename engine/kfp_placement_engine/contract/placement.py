@@ -1,4 +1,4 @@
-"""PipelinePlacement: the plan of one run and what became of it; written by the planner alone.
+"""PipelinePlacement: the plan of one run and what happened to it; written by the planner alone.
 
 Anybody with the right to write one may have written it: what cannot be read is said, never raised
 but as `InputError`.
@@ -174,12 +174,12 @@ class PipelinePlacement(Resource):
         """The plan's rows; None where one cannot be read.
 
         Args:
-            with_reasons: whether rows have their reasons; who reads none saves that time.
+            with_reasons: whether rows have their reasons; a caller that reads none saves that time.
         """
         return read_planned_rows(self.spec.steps, len(self.spec.nodes), with_reasons=with_reasons)
 
     def state_rows(self) -> ReadRows[StateRow]:
-        """What became of the steps; empty while the status speaks of another revision."""
+        """What happened to the steps; empty while the status describes another revision."""
         if self.status is None or self.status.revision != self.spec.revision:
             return ReadRows()
         return read_state_rows(self.status.steps, len(self.spec.nodes))

@@ -64,7 +64,7 @@ class EngineSettings(ResourceModel):
     """Plans on each island."""
 
     islands: int = Field(default=2, ge=1, le=64)
-    """Populations that search by themselves and exchange their best."""
+    """Populations that search separately and exchange their best plans."""
 
 
 class ReplanningSettings(ResourceModel):
@@ -74,7 +74,7 @@ class ReplanningSettings(ResourceModel):
     """Unstarted steps of other runs move only for a greater gain."""
 
     runs_per_round: int = Field(default=5, ge=1, le=1000)
-    """Runs that are written anew at a time, at most."""
+    """Runs that are planned again in one round, at most."""
 
 
 class LatencyRules(ResourceModel):
@@ -110,7 +110,10 @@ class TypeDefaults(ResourceModel):
 
 
 class AssumedValues(ResourceModel):
-    """What is assumed where nobody says; keys as in a Cluster file. Without: the planner's own."""
+    """What is assumed where nothing is specified; keys as in a Cluster file.
+
+    What is left out has the planner's own value.
+    """
 
     duration_seconds: Seconds | None = Field(default=None, alias="duration")
     output_bytes: Bytes | None = Field(default=None, alias="output")
@@ -136,7 +139,7 @@ class Headroom(ResourceModel):
 
 def _no_default_scheduler(names: tuple[str, ...]) -> tuple[str, ...]:
     if KUBERNETES_SCHEDULER in names:
-        raise ValueError(f"{KUBERNETES_SCHEDULER} cannot be a scheduler of ours")
+        raise ValueError(f"{KUBERNETES_SCHEDULER} cannot be one of our schedulers")
     return names
 
 
@@ -163,7 +166,7 @@ class PlacementPolicySpec(ResourceModel):
     defaults: AssumedValues = AssumedValues()
 
     gate_deadline_seconds: Deadline = Field(default=60.0, alias="gateDeadline")
-    """A gate of ours comes off at the latest so long after the pod's creation."""
+    """Our gate comes off at most this long after the pod's creation."""
 
     scheduler_stale_after_seconds: Deadline = Field(default=15.0, alias="schedulerStaleAfter")
     """Our scheduler counts as dead when its Lease is older."""

@@ -30,7 +30,7 @@ class PolicyFinding:
 
 @dataclass(frozen=True, slots=True)
 class StoredStatus:
-    """What the policy says now, as it stands there.
+    """What the policy says now, as it is.
 
     Attributes:
         resource_version: of the object.
@@ -60,11 +60,11 @@ def status_patch(
 ) -> dict[str, Any] | None:
     """The merge patch of the status; None = it says all that already.
 
-    A message alone, which may hold an age, is no change.
+    A message alone, which may hold an age, is not a change.
 
     Args:
         stored: what the policy says.
-        findings: what is to be said; conditions of other types stay as they are.
+        findings: what to report; conditions of other types stay as they are.
         now: the time.
     """
     changed = [each for each in findings if _is_news(stored, each)]

@@ -55,7 +55,7 @@ def _read(
 
 def _text(argument: Argument) -> str:
     if not isinstance(argument, str):
-        raise InputError("an argument should be a text")
+        raise InputError("an argument should be a string")
     return argument
 
 

@@ -1,7 +1,7 @@
 """Our custom resources, as the controller, the command line and tests read and write them.
 
 The CRDs in `deploy/crds` are the source; a test keeps these models equal to them. Fields are only
-ever added, and those of a newer revision are passed over.
+ever added, and those of a newer revision are skipped.
 """
 
 from typing import TypeVar
@@ -38,7 +38,7 @@ def read_resource(kind: type[ResourceT], parsed: object) -> ResourceT:
         parsed: the object, as parsed from JSON or YAML.
 
     Raises:
-        InputError: it is none, or malformed; the message names the first field in question.
+        InputError: it is not one, or is malformed; the message names the first field in question.
     """
     if not isinstance(parsed, dict):
         raise InputError(f"{kind.__name__} must be an object, not {type(parsed).__name__}")

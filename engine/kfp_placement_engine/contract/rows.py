@@ -69,7 +69,7 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """What became of a step.
+    """What happened to a step.
 
     Attributes:
         state: one of `StepState`, or a word of a newer revision.
@@ -99,7 +99,7 @@ def planned_row(row: PlannedRow) -> list[Any]:
 
 
 def state_row(row: StateRow) -> list[Any]:
-    """Write what became of a step."""
+    """Write what happened to a step."""
     waiting = row.waiting
     written = [str(row.state), _index(row.node), _seconds(row.start_seconds)]
     written.append(_seconds(row.end_seconds))
@@ -154,7 +154,7 @@ def _without_empty_tail(entries: list[Any]) -> list[Any]:
 
 
 def state_counts(rows: Iterable[StateRow | None]) -> Mapping[StepState, int]:
-    """Steps by state; rows that cannot be read or speak of newer states are left out."""
+    """Steps by state; rows that cannot be read, or that have newer states, are left out."""
     counts = dict.fromkeys(StepState, 0)
     for row in rows:
         if row is not None and row.state in counts:

@@ -50,7 +50,7 @@ class ReadRows(Generic[RowT]):
 
 
 def read_planned_row(row: object, nodes: int, *, with_reason: bool = True) -> PlannedRow:
-    """Read a planned row of a plan with so many nodes.
+    """Read a planned row of a plan with this many nodes.
 
     Args:
         row: as it is stored.
@@ -73,7 +73,7 @@ def read_planned_row(row: object, nodes: int, *, with_reason: bool = True) -> Pl
 
 
 def read_state_row(row: object, nodes: int) -> StateRow:
-    """Read what became of a step.
+    """Read what happened to a step.
 
     Raises:
         InputError: it cannot be used; the message says what is wrong.
@@ -145,7 +145,7 @@ def _list(value: object, what: str) -> Sequence[object]:
 
 def _text(value: object, what: str, empty: bool = False) -> str:
     if not isinstance(value, str) or not (value or empty):
-        raise InputError(f"{what} must be a text, not {_kind(value)}")
+        raise InputError(f"{what} must be a string, not {_kind(value)}")
     if len(value) > MAX_TEXT_CHARACTERS or not value.isprintable():
         raise InputError(
             f"{what} must be at most {MAX_TEXT_CHARACTERS} printable characters: {value!r:.60}"
@@ -168,7 +168,7 @@ def _node(value: object, nodes: int) -> int | None:
     if index == -1:
         return None
     if index != int(index) or not 0 <= index < nodes:
-        raise InputError(f"node {index} is none of the {nodes} nodes of the plan")
+        raise InputError(f"node {index} is not one of the {nodes} nodes of the plan")
     return int(index)
 
 
@@ -192,7 +192,7 @@ def _reason(value: object, *, made: bool) -> Reason | None:
 
 def _arguments(values: Sequence[object], depth: int) -> tuple[Argument, ...]:
     if depth > 2:
-        raise InputError("a reason's arguments are nested too deep")
+        raise InputError("a reason's arguments are nested too deeply")
     read: list[Argument] = []
     for value in values[:MAX_ARGUMENTS]:
         if isinstance(value, list | tuple):

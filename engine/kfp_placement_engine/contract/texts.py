@@ -1,6 +1,6 @@
 """Sentences of reasons: `RunLater(seconds=40, node=1)` and the plan's nodes make one.
 
-Whoever shows a plan renders them here. What another revision says is shown as it stands.
+Whoever shows a plan renders them here. What another revision says is shown as it is.
 """
 
 import re
@@ -77,7 +77,7 @@ OBJECTION_TEXTS: Mapping[type[Objection], str] = {
 """The same for objections."""
 
 _DECIDING: Mapping[str, str] = {
-    "": "nothing speaks against those nodes",
+    "": "those nodes are just as good",
     "completion": "this uses the nodes more evenly",
     "packing": "this uses fewer nodes",
     "paper": "Eq. (1) of the paper values this more",
@@ -153,7 +153,7 @@ def _field_text(owner: Reason | Objection, nodes: Sequence[str], match: re.Match
 
 def _node(position: int, nodes: Sequence[str]) -> str:
     if position >= len(nodes):
-        raise InputError("an argument is no node of the plan")
+        raise InputError("an argument is not a node of the plan")
     return nodes[position]
 
 

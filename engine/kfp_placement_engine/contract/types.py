@@ -2,7 +2,8 @@
 
 The rule, in this order:
 
-1. The name is cut into lower-case words at everything that is no letter and where a capital follows
+1. The name is cut into lower-case words at everything that is not a letter and where a capital
+follows
    a small letter: `XGBoostTrain-2` becomes `xg boost train`.
 2. Pairs that only look like an action are set aside (`training data`, `test set`); a few
    phrases that name one are known as a whole (`train test split`, `fine tune`).
@@ -10,7 +11,7 @@ The rule, in this order:
 4. Otherwise the last word that names an activity decides (`model-training`, `data-ingestion`).
 
 No word known: no type. Only steps that truly predict should be taken for predictions, since they
-follow the latency rule; so plurals such as `predictions`, mostly a table, are no evidence.
+follow the latency rule; so plurals such as `predictions`, mostly a table, are not evidence.
 """
 
 import re

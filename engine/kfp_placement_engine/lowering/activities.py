@@ -38,13 +38,13 @@ class Activity:
 
     @property
     def is_join(self) -> bool:
-        """Whether it is no pod but a join."""
+        """Whether it is not a pod but a join."""
         return not self.name
 
 
 JOIN_FROM = 16
-"""Steps that wait for the same so many others wait for one join instead: two loops of 5,000
-iterations, one after the other, would have 25 million edges."""
+"""Steps that wait for the same others, this many or more, wait for one join: two loops
+of 5,000 iterations, one after another, would have 25 million edges."""
 
 
 def needs_pod(activity: Activity) -> bool:

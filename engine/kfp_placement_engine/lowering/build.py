@@ -37,7 +37,7 @@ def lower_runs(
 ) -> Lowered:
     """Lower what is left of several runs to one placement problem; time zero is now.
 
-    Steps that have ended are no part of it. `cluster` must not count pods of these runs as load.
+    Steps that have ended are not part of it. `cluster` must not count pods of these runs as load.
 
     Args:
         runs: the runs to plan.
@@ -79,7 +79,7 @@ def _parts(
     activities: list[Activity],
     volumes: VolumeRules,
 ) -> Parts:
-    """Lower each piece by itself."""
+    """Lower each piece separately."""
     classes = pod_classes(runs, cluster, activities, volumes, options)
     nodes = node_tables(cluster, classes.resources, options.assumptions)
     tables = class_tables(

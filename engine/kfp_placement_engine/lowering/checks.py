@@ -19,7 +19,7 @@ def check_problem(runs: Sequence[ActiveRun], cluster: Cluster) -> None:
     if not cluster.nodes:
         raise PlanningError("the cluster has no nodes; nothing can be placed")
     if not runs:
-        raise PlanningError("no run is given; nothing is to be placed")
+        raise PlanningError("no run is given; there is nothing to place")
     _refuse_twice("run", (run.key for run in runs))
     if len({run.graph.direct_transfers for run in runs}) > 1:
         raise PlanningError(
@@ -41,7 +41,7 @@ def _refuse_twice(kind: str, names: Iterable[str]) -> None:
 
 def _check_graph(graph: RunGraph) -> None:
     if not graph.steps:
-        raise PlanningError("the run has no steps; nothing is to be placed")
+        raise PlanningError("the run has no steps; there is nothing to place")
     _refuse_twice("step", (step.name for step in graph.steps))
     groups = {group.name for group in graph.groups}
     for group in graph.groups:

@@ -127,5 +127,5 @@ def _split_notice(
         "volume-split",
         f"no node can take all users of volume claim {', '.join(shared)} ({steps}"
         f"{', ...' if len(together) > 4 else ''}); they run on different nodes, "
-        "one after the other, as the volume moves",
+        "one after another, as the volume moves",
     )

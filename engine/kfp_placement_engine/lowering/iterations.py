@@ -31,7 +31,7 @@ def limited_iterations(
     """Find the iterations that a loop's parallelism holds back, and what is inside them.
 
     Args:
-        runs: the runs, whose iterations are numbered one after the other.
+        runs: the runs, whose iterations are numbered one after another.
         activities: what is left of them, run after run.
     """
     run_of = [activity.run for activity in activities]
@@ -84,7 +84,7 @@ def _iterations_of(groups: tuple[Group, ...], activities: Sequence[Activity]) ->
 
 
 def _joined(parts: Sequence[LimitedIterations]) -> LimitedIterations:
-    """The iterations of several runs, numbered one after the other."""
+    """The iterations of several runs, numbered one after another."""
     iterations = np.cumsum([0] + [part.size.size for part in parts])
     loops = np.cumsum([0] + [part.parallelism.size for part in parts])
 

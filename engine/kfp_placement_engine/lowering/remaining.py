@@ -13,7 +13,7 @@ _DONE = StepProgress(ProgressState.DONE)
 def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
     """The activities of all runs that have not ended, run after run.
 
-    Pods that run wait for nothing any more.
+    Pods that run do not wait any longer.
 
     Raises:
         PlanningError: a step depends on one that does not exist.
@@ -42,7 +42,7 @@ def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
 
 
 def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
-    """What became of each activity; drivers are done when what they start has started."""
+    """What happened to each activity; drivers are done when what they start has started."""
     if not run.progress and not run.group_progress:
         return [_WAITING] * len(activities)
     states = [_WAITING] * len(activities)
@@ -64,14 +64,14 @@ def _states(run: ActiveRun, activities: list[Activity]) -> list[StepProgress]:
 
 
 def _driver_state(step: StepProgress) -> StepProgress:
-    """What became of a step's driver."""
+    """What happened to a step's driver."""
     if step.state is not ProgressState.WAITING:
         return _DONE
     return step.driver or _WAITING
 
 
 def _entered_groups(run: ActiveRun) -> set[str]:
-    """Groups inside which something has started, be it a driver pod."""
+    """Groups inside which something has started, driver pods included."""
     parent = {group.name: group.parent for group in run.graph.groups}
     started = {step.group for step in run.graph.steps if _has_begun(run.progress.get(step.name))}
     started |= {

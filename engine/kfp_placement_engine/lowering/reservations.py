@@ -75,7 +75,7 @@ def with_reservations(
 
 
 def _no_rows_but(arrays: ProblemArrays, counts: Mapping[str, int]) -> ProblemArrays:
-    """Arrays of these shapes without rows, but with zeros for so many along the axes named."""
+    """Arrays of these shapes without rows, but with zeros for this many along the axes named."""
     blank = {
         name: np.zeros((counts.get(axes[0], 0), *getattr(arrays, name).shape[1:]), ELEMENTS[name])
         for name, axes in AXES.items()

@@ -29,7 +29,7 @@ class ClassTables:
 
     Attributes:
         usable: feasible, and the pod fits beside what runs already.
-        within_limit: the hard latency limit holds.
+        within_limit: the hard latency limit applies.
         latency_ms: round trip to the location, NaN = no rule or unknown.
     """
 
@@ -101,7 +101,7 @@ def class_tables(
         shapes: one for each class.
         requests: [K, R] of the classes.
         nodes: the node arrays.
-        pinned: nodes that a volume claim allows, where it says so.
+        pinned: nodes that a volume claim allows, if it restricts them.
         tolerance: which nodes count as nearest.
     """
     count = (len(shapes), len(cluster.nodes))

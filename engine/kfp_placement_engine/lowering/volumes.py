@@ -185,7 +185,8 @@ def co_location_groups(
         binding: claims that tie their users to one node.
 
     Returns:
-        The groups in order of their first member; a member without binding claims stands alone.
+        The groups in order of their first member; a member without binding claims is a group of its
+        own.
     """
     leader = list(range(len(claims_of)))
 

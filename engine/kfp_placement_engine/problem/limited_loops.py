@@ -1,8 +1,8 @@
 """How long the iterations of loops with a limit take together, loops inside loops included.
 
-While so many iterations run at once, they can together do only so many seconds of iteration each
-second. An iteration is as long as the longest chain inside it; a loop inside it makes it longer by
-the same rule, from the innermost loop outwards.
+While this many iterations run at once, they can together do only this many seconds of iteration
+each second. An iteration is as long as the longest chain inside it; a loop inside it makes it
+longer by the same rule, from the innermost loop outwards.
 """
 
 from collections import defaultdict

@@ -30,7 +30,7 @@ READY = 2
 ORDERED = 3
 BACKFILL = 4
 GREEDY = 5
-"""Policies of the simulation; their meaning stands in `problem.h`."""
+"""Policies of the simulation; their meaning is in `problem.h`."""
 
 TERMS = 5
 """Terms of the objective."""
@@ -85,7 +85,7 @@ class _Population(ctypes.Structure):
 
 
 class SearchParameters(ctypes.Structure):
-    """Parameters of the search; what they mean stands in `search.h`."""
+    """Parameters of the search; what they mean is in `search.h`."""
 
     _fields_ = [
         (name, ctypes.c_double)
@@ -136,7 +136,7 @@ def _address(array: Array) -> int:
 
 
 def _given(array: Array, elements: np.dtype[Any], size: int) -> ctypes.c_void_p:
-    """The same for one that a caller gives: the kernel reads so many elements of that type.
+    """The same for one that a caller gives: the kernel reads this many elements of that type.
 
     Raises:
         TypeError: it has other elements or another size, or is not contiguous.
@@ -248,7 +248,7 @@ def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, in
     """Best [G] nodes, [A] order and [5] terms over all plans, and the number of plans.
 
     Raises:
-        PlanningError: more than 62 activities are to be ordered.
+        PlanningError: more than 62 activities must be ordered.
     """
     genes, keys = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
     terms = np.full(TERMS, np.inf)

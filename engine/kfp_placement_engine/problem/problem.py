@@ -19,7 +19,7 @@ Booleans = NDArray[np.bool_]
 
 
 LONG_QUEUE = 50
-"""Beyond so many activities simulating one takes longer, since many pods wait at a time."""
+"""Beyond this many activities simulating one takes longer, since many pods wait at a time."""
 
 
 class ProblemArrays(NamedTuple):

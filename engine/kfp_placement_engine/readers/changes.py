@@ -1,6 +1,6 @@
 """Changes as people write them: `+2 of worker`, `gpu-node cpu=32`, `loop for-loop-1 limit=off`.
 
-Every form begins with what it is about and ends with what becomes of it. Names of steps may hold
+Every form begins with what it is about and ends with its new state. Names of steps may hold
 spaces, as those of workflow formats do.
 """
 
@@ -48,7 +48,7 @@ MOST_NODES = 10_000
 """Nodes that one change adds or removes, at most."""
 
 MOST_ITERATIONS = 10**9
-"""A loop's limit, at most; more is no limit."""
+"""A loop's limit, at most; with more there is no limit."""
 
 _RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
 _SPEED = "speed"

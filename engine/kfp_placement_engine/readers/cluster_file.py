@@ -87,7 +87,7 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
     first = documents[0]
     _refuse_run(first, name)
     if not isinstance(first, dict) or not _is_cluster(first, name):
-        # What reads objects of ours needs a library of models, which costs as much as a small plan.
+        # Reading our own objects needs a library of models, which costs as much as a small plan.
         from kfp_placement_engine.readers.kubernetes.objects import read_objects
 
         return read_objects(documents, name=name)
@@ -150,7 +150,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     for index, node_entry in enumerate(entry.nodes):
         for node in _nodes(node_entry, notices):
             if node.name in nodes:
-                raise InputError(f"{name}: nodes[{index}]: node {node.name!r:.80} stands twice")
+                raise InputError(f"{name}: nodes[{index}]: node {node.name!r:.80} appears twice")
             nodes[node.name] = node
             members.setdefault(node_entry.name, []).append(node.name)
     known = {each: [each] for each in nodes} | members

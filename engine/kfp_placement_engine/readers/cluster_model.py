@@ -1,6 +1,6 @@
 """The form of a Cluster file: `kind: Cluster`, nodes in a few lines each, for people to write.
 
-What stands in it becomes canonical numbers here; `cluster_file` makes a `Cluster` of it.
+What is in it becomes canonical numbers here; `cluster_file` makes a `Cluster` of it.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.place import Place
 KIND = "Cluster"
 
 MAX_NODES = 20_000
-"""A Cluster file may describe so many nodes, those of `count` included."""
+"""A Cluster file may describe this many nodes, those of `count` included."""
 
 _MAX_LOOP_WIDTH = 100_000
 
@@ -85,7 +85,7 @@ class ClusterEntry:
         nodes, claims: their entries.
         latencies: location -> node, or entry of several nodes -> round trip in milliseconds.
         defaults: what to assume in place of the built-in assumptions, by field of `Assumptions`.
-        policy: what the cluster's PlacementPolicy says of plans, as it came; `defaults` go before
+        policy: what the cluster's PlacementPolicy says of plans, as it came; `defaults` override
             its own.
     """
 

@@ -59,7 +59,7 @@ def document_text(document: Mapping[str, Any]) -> str:
 
 
 def _visible(text: str) -> str:
-    """Text that cannot steer a terminal; what is not printable stands in double quotes by now."""
+    """Text that cannot steer a terminal; what is not printable is in double quotes by now."""
     return text if text.isascii() else "".join(map(_escaped, text))
 
 
@@ -127,7 +127,7 @@ def _taint(taint: Taint) -> str | dict[str, str]:
 
 
 def _latencies(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """The round trips that do not stand in the nodes' labels anyway."""
+    """The round trips that the nodes' labels do not state already."""
     labelled = latencies_from_labels(cluster.nodes)
     return {
         location: missing

@@ -54,7 +54,7 @@ class Fields:
             yield cls.of(entry, place.item(index))
 
     def __contains__(self, key: object) -> bool:
-        """Whether the field is there, be it empty."""
+        """Whether the field is present, even if it is empty."""
         return key in self.raw
 
     def __bool__(self) -> bool:
@@ -179,7 +179,7 @@ class Fields:
         try:
             return parse_time(str(value))
         except InputError as error:
-            raise self.where(key, at).error(f"{value!r:.40} is no time") from error
+            raise self.where(key, at).error(f"{value!r:.40} is not a time") from error
 
     def mapping(self, key: str, at: str | None = None) -> dict[str, Any]:
         """A mapping as it came.

@@ -1,6 +1,6 @@
 """Files that people write by hand: what each key may hold, and everything that is wrong at once.
 
-A `Form` reads a mapping. Where `Fields` passes over keys that it does not know, as others' objects
+A `Form` reads a mapping. Where `Fields` ignores keys that it does not know, since objects of others
 have many, a form refuses them: they are typing errors.
 """
 

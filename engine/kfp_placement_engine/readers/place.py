@@ -57,7 +57,7 @@ class Place:
             form: its text; with values, a format that they fill.
             values: what fills the format; without any, the text stands as it is.
             above: the place that it is in, which is spelled before it; None = it is outermost.
-            joint: what stands between it and the name of a field in it; None = a field in it is
+            joint: what is between it and the name of a field in it; None = a field in it is
                 spelled as the place itself.
         """
         self._form = form

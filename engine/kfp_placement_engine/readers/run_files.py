@@ -48,7 +48,7 @@ def read_run(
         progress: called while reading.
 
     Raises:
-        InputError: it is none of these, or malformed; the message names the place.
+        InputError: it is not one of these, or is malformed; the message names the place.
         LimitError: beyond a documented limit.
     """
     documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES, progress=progress)
@@ -67,7 +67,7 @@ def read_run_file(
 
     Raises:
         InputNotFoundError: there is no such file.
-        InputError: it cannot be read, is no run, or malformed; the message names the place.
+        InputError: it cannot be read, is not a run, or malformed; the message names the place.
         LimitError: beyond a documented limit.
     """
     data = read_file(path, max_bytes=RUN_MAX_BYTES)
@@ -178,10 +178,10 @@ def _problem(documents: list[dict[str, Any]]) -> str:
         return f"describes a cluster ({kind:.40}), not a run"
     if isinstance(kind, str) and kind:
         version = first.get("apiVersion")
-        return f"kind {kind:.60} of API {version!s:.60} is no run"
+        return f"kind {kind:.60} of API {version!s:.60} is not a run"
     if "implementation" in first:
         return "is a component, not a pipeline; compile a pipeline that uses it"
     if "platforms" in first:
         return "holds the platform part of a package without its pipeline"
     keys = ", ".join(str(key)[:40] for key in list(first)[:5]) or "no keys"
-    return f"is no run (it has {keys})"
+    return f"is not a run (it has {keys})"

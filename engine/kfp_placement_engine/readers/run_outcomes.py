@@ -1,4 +1,4 @@
-"""What is known of a run that goes on: which pod is for what, and what became of the steps.
+"""What is known of a run that goes on: which pod is for what, and what happened to the steps.
 
 The same nouns, whichever engine runs the workflow.
 """

@@ -98,7 +98,7 @@ def _tasks(workflow: Fields, sizes: dict[str, int]) -> dict[str, _WorkflowTask]:
     for fields in execution.each_flat("tasks", at="execution.tasks"):
         key = fields.name("id", at="execution.tasks: id")
         if key in measured:
-            raise fields.where("execution.tasks").error(f"task {key!r:.80} stands twice")
+            raise fields.where("execution.tasks").error(f"task {key!r:.80} appears twice")
         measured[key] = fields
     tasks: dict[str, _WorkflowTask] = {}
     for fields in specification.each_flat("tasks", at="specification.tasks"):

@@ -1,4 +1,4 @@
-"""What a schedule is worth: the terms of the objective, compared one after the other.
+"""What a schedule is worth: the terms of the objective, compared one after another.
 
 Order: steps unplaced; sum over latency-ruled steps of the round trip beyond the tolerance band;
 then by `objective`:

@@ -58,7 +58,7 @@ class GeneticParams:
     Attributes:
         variant: `memetic` (the default search) or `paper` (see `paper()`).
         population_size: individuals on each island.
-        islands: populations that search by themselves and exchange their best; their number, not
+        islands: populations that search separately and exchange their best plans; their number, not
             that of the threads, is part of the plan's identity.
         migration_interval: generations between exchanges.
         crossover_rate: share of children that mix two parents.
@@ -68,7 +68,7 @@ class GeneticParams:
             backfilling; the others keep the plan's order strictly (`ordered` dispatch only).
         deviation_limit: how far from the best, relatively, the last individual may be.
         most_moves: mutations per child, at most.
-        exact_below: try all plans instead when there are at most so many; 0 = never.
+        exact_below: try all plans instead when there are at most this many; 0 = never.
         generations, mutation_rate: of the paper's algorithm only.
     """
 

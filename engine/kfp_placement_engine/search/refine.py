@@ -1,4 +1,4 @@
-"""A short search that goes on from a plan: for many problems that differ little from each other."""
+"""A short search that starts from a plan: for many problems that differ little from each other."""
 
 import time
 from itertools import islice
@@ -22,7 +22,7 @@ from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import MaxGenerations
 
 POPULATION = 8
-"""Plans at work at a time; a warm start and few trials need no more."""
+"""Plans at work at a time; a warm start and few trials need only these."""
 
 _SEEDS = 2
 """Of the plans that any search starts from: kube-default's, a list schedule's and HEFT's."""
@@ -69,7 +69,7 @@ def _bred(
     trials: int,
     seed: int,
 ) -> Candidate:
-    """The best of so many plans bred from those that hold no starts."""
+    """The best of this many plans bred from those that hold no starts."""
     free = [each for each in parents if not each.placement.not_before.size]
     free.sort(key=lambda candidate: tuple(candidate.schedule.terms))
     state = np.random.SeedSequence(seed).generate_state(4, np.uint64)

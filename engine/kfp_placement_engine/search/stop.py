@@ -31,7 +31,7 @@ class StoppingCriterion(Protocol):
 
 @dataclass
 class MaxRuntime:
-    """Stop after so many seconds; the clock starts when a search asks for the first time.
+    """Stop after this many seconds; the clock starts when a search asks for the first time.
 
     Attributes:
         seconds: the budget.
@@ -62,7 +62,7 @@ class MaxRuntime:
 
 @dataclass(frozen=True)
 class MaxGenerations:
-    """Stop after so many generations; the only criterion that replays a plan exactly."""
+    """Stop after this many generations; the only criterion that replays a plan exactly."""
 
     generations: int
 
@@ -78,7 +78,7 @@ class MaxGenerations:
 
 @dataclass(frozen=True)
 class NoImprovement:
-    """Stop when the best plan has not changed for so many generations."""
+    """Stop when the best plan has not changed for this many generations."""
 
     generations: int
 

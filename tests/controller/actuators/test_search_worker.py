@@ -59,7 +59,7 @@ def test_what_the_engine_refuses_is_no_death(worker):
 def test_after_a_death_there_is_another_process(worker, number):
     failure = answer_to(worker, number)
     assert (failure.number, failure.died) == (number, True)
-    assert "ended by itself" in failure.why
+    assert "exited unexpectedly" in failure.why
     assert answer_to(worker, 2) == RoundResult(2, {})
 
 

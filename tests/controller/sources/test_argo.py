@@ -74,7 +74,7 @@ def test_a_spec_that_is_nested_deep_is_kept_if_python_can_write_it(levels, is_re
         deep = [deep]
     raw = a_workflow({**MARKED, "x": deep})
     if not is_read:
-        with pytest.raises(InputError, match="nested too deep"):
+        with pytest.raises(InputError, match="nested too deeply"):
             observe_workflow(raw)
         return
     found = observe_workflow(raw)

@@ -140,7 +140,7 @@ def test_a_bare_number_of_cpu_is_whole_cpus():
         ({"gateDeadline": "0s"}, "spec.gateDeadline"),
         ({"gateDeadline": "2h"}, "spec.gateDeadline"),
         ({"engine": {"budget": "1h"}}, "spec.engine.budget"),
-        ({"schedulerNames": ["default-scheduler"]}, "cannot be a scheduler of ours"),
+        ({"schedulerNames": ["default-scheduler"]}, "cannot be one of our schedulers"),
         ({"schedulerNames": []}, "spec.schedulerNames"),
         ({"headroom": {"cpu": "much"}}, "spec.headroom.cpu: 'much' is no quantity"),
         ({"defaults": {"byType": [{}, {}]}}, "spec.defaults.byType.0.type: .*and 1 more"),
@@ -265,7 +265,7 @@ def test_deep_rows_are_refused_not_followed():
     placement = read_resource(
         PipelinePlacement, a_placement(spec_steps=[["a", 0, 0, 1, ["x", deep(50_000)]]])
     )
-    assert "nested too deep" in placement.planned_rows().problems[0]
+    assert "nested too deeply" in placement.planned_rows().problems[0]
 
 
 json_values = st.recursive(

@@ -69,7 +69,7 @@ def test_numbers():
         ),
         (lambda: fields(x=-1).number("x"), "file.yaml: x: -1 must be a number of 0 or more"),
         (lambda: fields(x=1).flag("x"), "file.yaml: x: must be true or false, is a number"),
-        (lambda: fields(x="soon").moment("x"), "file.yaml: x: 'soon' is no time"),
+        (lambda: fields(x="soon").moment("x"), "file.yaml: x: 'soon' is not a time"),
         (
             lambda: fields(x=1).text_mapping("x", at="labels"),
             "file.yaml: labels: must be a mapping",

@@ -382,8 +382,8 @@ def test_unmarked_steps_get_no_type(read) -> None:
         ('{"v":1,"duration":"4000d"}', "bad-hints", "ten years"),
         ('{"v":1,"colour":"red"}', "hints", "colour"),
         ('{"v":9,"duration":"5m"}', "hints", "newer"),
-        ('{"duration":"1m","duration":"5m"}', "hints", "key duration stands twice"),
-        ('{"duration":"5m","outputs":{"a":1,"a":2}}', "hints", "key a stands twice"),
+        ('{"duration":"1m","duration":"5m"}', "hints", "key duration appears twice"),
+        ('{"duration":"5m","outputs":{"a":1,"a":2}}', "hints", "key a appears twice"),
     ],
 )
 def test_odd_hints_are_warnings(read, text: str, code: str, word: str) -> None:

@@ -174,7 +174,7 @@ A = {"name": "a", "id": "a"}
         (instance([A], [{"id": "a", "coreCount": -1}]), "coreCount"),
         (instance([A], [{"id": "a", "coreCount": 1e12}]), "more than any machine"),
         (instance([A], [{"id": "a", "memoryInBytes": 1e30}]), "more than there are"),
-        (instance([A], [{"id": "a"}, {"id": "a"}]), "stands twice"),
+        (instance([A], [{"id": "a"}, {"id": "a"}]), "appears twice"),
         (instance([A], files=[{"id": "f", "sizeInBytes": -5}]), "sizeInBytes"),
         ({"name": "x", "workflow": {"specification": []}}, "must be a mapping"),
         ({"name": "x", "workflow": {"tasks": 5}}, "must be a list"),

@@ -54,7 +54,7 @@ def _kfp_path(segments: Sequence[Segment]) -> str:
         segment = segments[position]
         following = segments[position + 1 : position + 2]
         if names and segment.name == _EXIT:
-            # An exit task stands beside the task that it follows.
+            # An exit task is beside the task that it follows.
             names.pop()
         elif names and segment.name == _ITERATIONS and segment.index is not None:
             names[-1] = _indexed(names[-1], segment.index)

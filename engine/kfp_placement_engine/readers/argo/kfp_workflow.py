@@ -1,6 +1,6 @@
 """Argo Workflows as KFP's API server makes them -> task tree, before any pod exists.
 
-Every KFP task is a driver task and a task of its own; what it runs stands in arguments of the
+Every KFP task is a driver task and a task of its own; what it runs is in arguments of the
 driver. Container specs are shared by hash, so the way leads through the driver's arguments, never
 through component names.
 """
@@ -62,7 +62,7 @@ def kfp_workflow_tree(spec: Fields, metadata: Fields) -> TaskTree:
 
     Raises:
         InputError: malformed.
-        LimitError: nested too deep.
+        LimitError: nested too deeply.
     """
     reader = _WorkflowReader(spec)
     component, runtime, template = reader.entry()
@@ -121,7 +121,7 @@ class _WorkflowReader:
         return component, runtime, template
 
     def pipeline_name(self) -> str:
-        """The pipeline's own name, which the drivers are told."""
+        """The pipeline's own name, which the drivers are given."""
         for option, value in pairwise(self._driver_options):
             if option == "--pipeline_name":
                 return value
@@ -216,7 +216,7 @@ class _WorkflowReader:
     def _body(
         self, task: Fields, driver: Fields | None, place: Place
     ) -> tuple[Leaf | Dag, Mapping[str, Expression]]:
-        """What a task runs; all that is read for it stands at one place, that of the task."""
+        """What a task runs; all that is read for it is at one place, that of the task."""
         template = Fields(task.raw, place).name("template")
         own = named_parameters(task.get("arguments"), place)
         arguments = self._task_arguments(driver or task, place)

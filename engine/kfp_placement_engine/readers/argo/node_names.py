@@ -64,7 +64,7 @@ def _segment(text: str, position: int) -> tuple[Segment, int] | None:
     name, index, retry = match.group(0), None, None
     position = match.end()
     if item := _ITEM.match(text, position):
-        # The item is free text; it ends at the first bracket that something of ours can follow.
+        # The item is free text; it ends at the first bracket that one of our segments can follow.
         end = _ITEM_END.search(text, item.end())
         if end is None:
             return None

@@ -127,7 +127,7 @@ def _resources(containers: list[Fields], tags: TagReader) -> tuple[ResourceSpec,
 def _constraint(
     key: str, template: Fields, spec: Fields, patch: Fields, tags: TagReader
 ) -> tuple[Expression, ...]:
-    """A template's own setting stands in place of the Workflow's; patches come on top."""
+    """A template's own setting replaces the Workflow's; patches are applied on top."""
     settings = [template.get(key) or spec.get(key), patch.get(key)]
     return tuple(tags.structure(value) for value in settings if value)
 

@@ -54,7 +54,7 @@ def plain_workflow_tree(spec: Fields, metadata: Fields, options: ReadOptions) ->
     Raises:
         ArgumentError: an argument that it does not take.
         InputError: malformed.
-        LimitError: nested too deep.
+        LimitError: nested too deeply.
     """
     workflow, generated = metadata.text("name"), metadata.text("generateName")
     namespace = metadata.text("namespace")

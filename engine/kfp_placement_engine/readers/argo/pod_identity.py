@@ -85,7 +85,7 @@ class PodIndex:
     def identify(self, node_name: str) -> PodIdentity | None:
         """What the pod with this node name is; None = not a pod of this run.
 
-        Every name is read once: the nodes of a run that goes on are asked for again and again.
+        Every name is read once: the nodes of a run that goes on are asked for repeatedly.
 
         Args:
             node_name: annotation `workflows.argoproj.io/node-name`.
@@ -105,7 +105,7 @@ class PodIndex:
         guess = identify_by_grammar(node_name, self._workflow)
         if guess is None:
             return None
-        warning = f"{guess.name!r:.120} is no step or group of the run's graph"
+        warning = f"{guess.name!r:.120} is not a step or group of the run's graph"
         return PodIdentity(
             guess.name, guess.role, guess.is_group, guess.iteration, guess.attempt, warning
         )
@@ -136,7 +136,7 @@ class PodIndex:
             if len(rest) == 1:
                 return self._last(path, rest[0], exact)
             if rest[1].name == _EXIT:
-                # Its exit task stands beside it in the pipeline.
+                # Its exit task is beside it in the pipeline.
                 rest = rest[2:]
             elif exact is not None and len(rest) == 2 and rest[1].name == _EXECUTOR:
                 return self._step(child, PodRole.EXECUTOR, rest[1].retry)

@@ -29,7 +29,7 @@ def read_workflow(document: dict[str, Any], name: str, options: ReadOptions) -> 
 
     Raises:
         ArgumentError: an argument that it does not take.
-        InputError: malformed, or steps that stand elsewhere.
+        InputError: malformed, or steps that are elsewhere.
         LimitError: more steps than allowed.
     """
     workflow = Fields(document, Place(name))
@@ -70,7 +70,7 @@ def _spec(workflow: Fields) -> Fields:
     if not stored:
         reference = spec.flat("workflowTemplateRef", at="spec.workflowTemplateRef")
         raise workflow.error(
-            f"its steps stand in WorkflowTemplate {reference.get('name')!r:.80}; give that "
+            f"its steps are in WorkflowTemplate {reference.get('name')!r:.80}; give that "
             "template, or the Workflow as Argo stores it once it runs"
         )
     return stored

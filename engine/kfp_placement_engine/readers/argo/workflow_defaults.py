@@ -1,6 +1,6 @@
 """Constraints that an administrator sets for all pods of KFP's Workflows.
 
-They stand in the Workflow's spec, its `templateDefaults`, its `podSpecPatch` or the executors'
+They are in the Workflow's spec, its `templateDefaults`, its `podSpecPatch` or the executors'
 template; KFP's driver puts each task's own settings on top when the pod is made.
 """
 

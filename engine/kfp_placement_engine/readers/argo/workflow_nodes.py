@@ -48,10 +48,10 @@ class ArgoNode:
 
 
 def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
-    """Read `status.nodes`; what is no node is left out.
+    """Read `status.nodes`; what is not a node is left out.
 
     Raises:
-        InputError: it is no mapping, or holds more nodes than any run we plan.
+        InputError: it is not a mapping, or holds more nodes than any run we plan.
     """
     if nodes is None:
         return ()

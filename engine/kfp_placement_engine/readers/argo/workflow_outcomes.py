@@ -69,7 +69,7 @@ class _Widths:
 
 
 class OutcomeReader:
-    """Reads the outcomes of one run, again and again while it goes on."""
+    """Reads the outcomes of one run, repeatedly while it goes on."""
 
     def __init__(self, graph: RunGraph, index: RunIndex) -> None:
         """Prepare for a graph.

@@ -88,7 +88,7 @@ def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:
     ):
         raise where.error(f"is {kind_of(value)}; the pipeline takes {_words(kind)}", ArgumentError)
     if isinstance(value, float) and not math.isfinite(value):
-        raise where.error(f"{value} is no finite number", ArgumentError)
+        raise where.error(f"{value} is not a finite number", ArgumentError)
     return value
 
 

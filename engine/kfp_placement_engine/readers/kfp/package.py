@@ -48,7 +48,7 @@ def package_tree(
 
     Raises:
         InputError: malformed, or arguments that do not fit.
-        LimitError: nested too deep.
+        LimitError: nested too deeply.
     """
     package = Fields(pipeline, Place(name))
     info, root = package.fields("pipelineInfo"), package.flat("root")

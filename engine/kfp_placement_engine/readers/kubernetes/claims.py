@@ -16,7 +16,7 @@ def read_volume(volume: Fields) -> tuple[str, tuple[NodeSelectorTerm, ...] | Non
     """Read a volume: its name, and the terms of its node affinity, or None if any node reaches it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     name = volume.flat("metadata", at="").text("name", at="metadata.name")
     volume = volume.at(" {:.80}", name)
@@ -40,7 +40,7 @@ def read_claim(
         users: nodes on which running pods mount a claim.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     name = claim.fields("metadata").text("name")
     if not name:
@@ -63,7 +63,7 @@ def mounted_claims(pod: Fields) -> list[ClaimKey]:
     """The claims a pod mounts, those made for it (generic ephemeral volumes) included.
 
     Raises:
-        InputError: the object has another form.
+        InputError: the object is malformed.
     """
     metadata = pod.flat("metadata")
     namespace = metadata.text("namespace", at="") or "default"

@@ -18,13 +18,13 @@ _POD = Place("pod")
 
 
 def read_gates(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The gates of a pod, as they stand there.
+    """The gates of a pod, as they are.
 
     Args:
         pod: as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     spec = Fields(pod, _POD).flat("spec")
     return [Place("gate").mapping(gate) for gate in spec.entries("schedulingGates")]
@@ -37,7 +37,7 @@ def is_gated(pod: Mapping[str, Any]) -> bool:
         pod: as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     return has_our_gate(read_gates(pod))
 
@@ -47,17 +47,17 @@ def opening_patch(
 ) -> dict[str, Any] | None:
     """The merge patch that takes our gate off a pod, and only ours; None = there is none to take.
 
-    That is so where the pod is gone, where a later one of the same name has come in its place, and
+    There is none where the pod is gone, where a later one of the same name has taken its place, and
     where our gate is off already.
 
     Args:
-        pod: what is there now by the pod's name, as the API server prints it; the patch is refused
+        pod: what now has the pod's name, as the API server prints it; the patch is refused
             if others have written it since. None = nothing.
         uid: of the pod that is meant; None = it has none.
         pin: where it is to go; None = anywhere.
 
     Raises:
-        InputError: the pod has another form.
+        InputError: the pod is malformed.
     """
     if pod is None:
         return None
@@ -81,7 +81,7 @@ def read_node_affinity(pod: Mapping[str, Any]) -> NodeAffinity:
         pod: as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     nodes = Fields(pod, _POD).flat("spec").flat("affinity").flat("nodeAffinity")
     required = nodes.flat(REQUIRED, at="required terms")

@@ -34,7 +34,7 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
     """Read one node; the room taken on it stays empty.
 
     Raises:
-        InputError: it has another form, or an amount is malformed, negative or absurd.
+        InputError: it is malformed, or an amount is malformed, negative or absurd.
     """
     metadata, spec, status = raw.fields("metadata"), raw.flat("spec"), raw.flat("status")
     name = metadata.text("name")
@@ -63,7 +63,7 @@ def read_node(raw: Fields) -> tuple[Node, list[Notice]]:
 
 
 def bad_latency_labels(nodes: Iterable[Node], locations: Iterable[str]) -> list[Notice]:
-    """A notice for each label that is called like a location, in any case, and is no latency.
+    """A notice for each label that has the name of a location, in any case, and is not a latency.
 
     Args:
         nodes: their labels are read.
@@ -89,7 +89,7 @@ def _with_others(first: str, *others: str) -> str:
 
 
 def room(resources: Resources) -> dict[str, int]:
-    """A node's size: CPU, memory and pods always stand in it, other resources if there is any."""
+    """A node's size: always CPU, memory and pods, and other resources if it has any."""
     least = {name: resources.get(name, 0) for name in ("cpu", "memory", "pods")}
     return {**least, **without_zeros(resources)}
 
@@ -106,7 +106,7 @@ def read_speed(value: object) -> float:
         speed = -1.0
     if isinstance(value, bool) or not 0 < speed <= MAX_SPEED:
         raise QuantityError(
-            f"{value!r:.60} is no speed; write a number above 0, at most {MAX_SPEED:g}"
+            f"{value!r:.60} is not a speed; write a number above 0, at most {MAX_SPEED:g}"
         )
     return speed
 

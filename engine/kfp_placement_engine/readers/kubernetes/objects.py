@@ -141,7 +141,7 @@ def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
     for raw in collected.objects["Node"]:
         node, notices = read_node(raw.at(", node"))
         if node.name in nodes:
-            raise raw.error(f"node {node.name:.80} stands twice")
+            raise raw.error(f"node {node.name:.80} appears twice")
         nodes[node.name] = node
         collected.notices.extend(notices)
     if not nodes:

@@ -21,7 +21,7 @@ def read_label_selector(fields: Fields, key: str) -> LabelSelector | None:
     """Read a label selector; None selects nothing, an empty one everything.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     if fields.get(key) is None:
         return None
@@ -37,7 +37,7 @@ def read_pod_affinity(raw: Fields, namespace: str) -> PodAffinity:
     """Read `spec.affinity.podAffinity` or `podAntiAffinity` of a pod in `namespace`.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     preferred = []
     for entry in raw.each_flat(_PREFERRED, at=""):
@@ -53,7 +53,7 @@ def read_spread(spec: Fields, labels: Mapping[str, str]) -> tuple[SpreadConstrai
     """Read `spec.topologySpreadConstraints` of a pod with these labels.
 
     Raises:
-        InputError: they have another form.
+        InputError: they are malformed.
     """
     constraints = []
     place = spec.place.field("spread")

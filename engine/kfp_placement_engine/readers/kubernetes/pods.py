@@ -32,7 +32,7 @@ class PodRequests(NamedTuple):
     """What a pod requests.
 
     Attributes:
-        real: in truth.
+        real: actual amounts.
         scored: CPU and memory as the resource scores count them once it is bound.
         arrival: the same while the pod itself is being placed: without what is given to the pod as
             a whole, as NodeResourcesFit's scorer is made without it (`noderesources/fit.go`).
@@ -53,7 +53,7 @@ def read_requests(pod: Fields) -> PodRequests:
     """Read what a pod requests; of a running pod, also what a resize in place has given it.
 
     Raises:
-        InputError: the object has another form, or an amount is malformed.
+        InputError: the object is malformed, or an amount is malformed.
     """
     spec, status = pod.flat("spec"), pod.flat("status")
     containers = _containers(spec, status)
@@ -76,7 +76,7 @@ def read_pod(pod: Fields) -> Pod:
     """Read a pod with all that kube-scheduler's stock profile looks at.
 
     Raises:
-        InputError: the object has another form.
+        InputError: the object is malformed.
     """
     metadata, spec = pod.flat("metadata"), pod.flat("spec")
     namespace = metadata.text("namespace") or "default"

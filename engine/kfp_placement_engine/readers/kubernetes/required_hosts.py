@@ -15,7 +15,7 @@ def requires_hosts(pod: Fields) -> bool:
         pod: as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     return any(True for _ in _asked(pod))
 
@@ -29,7 +29,7 @@ def is_unsatisfiable(pod: Fields) -> bool:
         pod: as the API server prints it.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     return any(
         isinstance(host, str) and host.startswith(NO_NODE_WITHIN)

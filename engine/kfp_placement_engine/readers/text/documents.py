@@ -70,7 +70,7 @@ def load_documents(
         name: what to call the file in messages.
         max_bytes: larger files are refused.
         progress: called while reading.
-        drop: keys that are left out of every JSON object where a list or an object stands below
+        drop: keys that are left out of every JSON object where a list or an object is below
             them (never a label of that name): saves most of the memory that a dump of pods takes.
             YAML keeps them.
 
@@ -91,7 +91,7 @@ def load_documents(
 
 
 def parse_json(text: str, *, place: Place) -> Any:
-    """Read JSON text that stands inside a file, such as an argument of a Workflow.
+    """Read JSON text that is inside a file, such as an argument of a Workflow.
 
     Args:
         text: the text.
@@ -99,7 +99,7 @@ def parse_json(text: str, *, place: Place) -> Any:
 
     Raises:
         InputError: no JSON, or a key twice in one object.
-        LimitError: nested too deep.
+        LimitError: nested too deeply.
     """
     values = _load_json(text, text.encode("utf-8", "replace"), place)
     if len(values) != 1:
@@ -129,12 +129,12 @@ def _load(data: bytes, name: str, progress: Progress, drop: frozenset[str]) -> l
     except LimitError:
         raise
     except InputError:
-        # YAML has braces too; and a key that stands twice is found again there, with its line.
+        # YAML has braces too; and a key that appears twice is found again there, with its line.
         if len(data) <= _YAML_RETRY_BYTES:
             try:
                 return _load_yaml(data, name, progress)
             except InputError as error:
-                if "stands twice" in str(error):
+                if "appears twice" in str(error):
                     raise
         raise
 
@@ -150,7 +150,7 @@ def _decode(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{name}, line {line}: byte {data[error.start]:#04x} is no UTF-8; "
+            f"{name}, line {line}: byte {data[error.start]:#04x} is not UTF-8; "
             "give YAML or JSON text in UTF-8"
         ) from error
 
@@ -188,9 +188,9 @@ def _load_json(
             f" (column {error.colno})"
         ) from error
     except _DuplicateKeyError as error:
-        raise place.error(f"key {error.key!r:.80} stands twice in one object") from error
+        raise place.error(f"key {error.key!r:.80} appears twice in one object") from error
     except RecursionError as error:
-        raise place.error("nested too deep", LimitError) from error
+        raise place.error("nested too deeply", LimitError) from error
     except ValueError as error:
         raise place.error(f"no valid JSON: {error!s:.120}") from error
     if _SURROGATE_ESCAPE.search(text):
@@ -227,7 +227,7 @@ def _object_hook(
 
 
 def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _skip_space(text: str, position: int) -> int:

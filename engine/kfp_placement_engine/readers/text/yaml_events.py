@@ -2,7 +2,7 @@
 
 PyYAML's own constructor is recursive, shares what an alias repeats without counting it, and keeps
 the last of two equal keys. This one keeps a stack, counts, names the line. Scalars are PyYAML's,
-with which KFP writes its packages, but for what Kubernetes tools read otherwise: keys are always
+with which KFP writes its packages, except for what Kubernetes tools read otherwise: keys are always
 text, times stay text, there are no base-60 numbers.
 """
 
@@ -15,7 +15,7 @@ import yaml
 from kfp_placement_engine.exceptions import InputError, LimitError
 
 MAX_ALIASED_VALUES = 1_000_000
-"""All aliases of a file together may repeat so many values; a bomb repeats billions."""
+"""All aliases of a file together may repeat this many values; a bomb repeats billions."""
 
 _PROGRESS_EVENTS = 20_000
 _CACHED_CHARACTERS = 40
@@ -224,7 +224,7 @@ class _Builder:
         if event.anchor not in self._anchors:
             raise self._error(
                 event,
-                f"alias *{event.anchor:.60} has no anchor before it or stands inside it",
+                f"alias *{event.anchor:.60} has no anchor before it or is inside it",
             )
         value, count = self._anchors[event.anchor]
         self._aliased += count
@@ -236,7 +236,7 @@ class _Builder:
             )
         if self._stack and self._expects_key():
             if not isinstance(value, str):
-                raise self._error(event, "an alias as key that is no text; keys must be text")
+                raise self._error(event, "an alias as key that is not text; keys must be text")
             self._set_key(event, value)
         else:
             self._add(event, value)
@@ -254,7 +254,7 @@ class _Builder:
     def _set_key(self, event: Any, key: str) -> None:
         frame = self._stack[-1]
         if key in frame.values:
-            raise self._error(event, f"key {key!r:.80} stands twice in one mapping; remove one")
+            raise self._error(event, f"key {key!r:.80} appears twice in one mapping; remove one")
         frame.key = key
 
     def _add(self, event: Any, value: Any) -> None:
@@ -268,7 +268,7 @@ class _Builder:
         if frame.key is _MERGE:
             sources = value if isinstance(value, list) else [value]
             if not all(isinstance(source, dict) for source in sources):
-                raise self._error(event, "<< merges something that is no mapping")
+                raise self._error(event, "<< merges something that is not a mapping")
             frame.merges.extend(sources)
         else:
             frame.values[frame.key] = value

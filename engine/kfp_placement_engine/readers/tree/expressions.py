@@ -60,7 +60,7 @@ class Expression(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """A value that stands in the file."""
+    """A value that is in the file."""
 
     value: Any
 

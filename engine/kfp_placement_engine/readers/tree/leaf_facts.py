@@ -164,7 +164,7 @@ def _no_text_warnings(
 ) -> Iterator[tuple[str, str]]:
     for key, expression in expressions.items():
         if isinstance(expression, Constant) and not isinstance(expression.value, str):
-            entry = f"its {what} {key:.80} = {expression.value!r:.80} is no text"
+            entry = f"its {what} {key:.80} = {expression.value!r:.80} is not text"
             yield "invalid-label", f"{entry}: KFP will refuse the package; put the value in quotes"
 
 
@@ -235,16 +235,16 @@ def _has_gap(value: Any) -> bool:
 
 
 def constant_texts(fields: Fields, key: str) -> dict[str, Expression]:
-    """A mapping of texts that stands in the file, as expressions.
+    """A mapping of texts that is in the file, as expressions.
 
-    A number or truth value stays one, so that it can be told; as a text it is what YAML shows.
+    A number or truth value stays one, so that it can be recognised; as text it is what YAML shows.
 
     Args:
         fields: what holds the mapping.
         key: of the mapping in it.
 
     Raises:
-        InputError: it is no mapping, or a value is a mapping or a list.
+        InputError: it is not a mapping, or a value is a mapping or a list.
     """
     texts = fields.text_mapping(key)
     plain = {str(name): value for name, value in fields.mapping(key).items()}

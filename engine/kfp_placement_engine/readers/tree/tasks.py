@@ -41,7 +41,7 @@ class Leaf:
         affinities: each evaluates to a Kubernetes node affinity.
         tolerations: each evaluates to one toleration or a list of them.
         claims: each evaluates to the name of a volume claim, or to what a createpvc task makes.
-        uses_workspace: mounts the run's workspace by itself.
+        uses_workspace: mounts the run's workspace itself.
         fills_workspace: what it puts out lies in the workspace; readers of it mount that too.
         access_modes: of a createpvc task: the modes of the claim it makes.
         claim_name: of a createpvc task: the name of the claim, "" if made up at run time.
@@ -49,7 +49,7 @@ class Leaf:
         caching_enabled: its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
-        place: where it stands in the file, for messages.
+        place: where it is in the file, for messages.
     """
 
     kind: StepKind = StepKind.CONTAINER
@@ -78,7 +78,7 @@ class Loop:
 
     Attributes:
         items: evaluates, in the enclosing DAG, to the list of items.
-        parallelism: at most so many iterations at once; 0 = no limit.
+        parallelism: at most this many iterations at once; 0 = no limit.
     """
 
     items: Expression
@@ -97,7 +97,7 @@ class Dag:
         tasks: by name, in no particular order.
         parameter_outputs, artifact_outputs: where the DAG's own outputs come from.
         defaults: values of inputs that the task does not set.
-        place: where it stands in the file, for messages.
+        place: where it is in the file, for messages.
     """
 
     tasks: Mapping[str, "Task"]

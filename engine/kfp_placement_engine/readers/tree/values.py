@@ -76,7 +76,7 @@ def plain_value(value: Value) -> Any:
 
 
 def parsed(value: Value) -> Any:
-    """What the JSON text of a known value holds, a known value that is no text itself, or None."""
+    """What the JSON text of a known value holds, a known value that is not text itself, or None."""
     if not isinstance(value, Known):
         return None
     if isinstance(value.value, str):
