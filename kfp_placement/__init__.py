@@ -11,6 +11,7 @@ from kfp_placement.check import check
 from kfp_placement.exceptions import (
     ConflictError,
     MarkValueError,
+    MissingLibraryError,
     NotConstantError,
     PlacementError,
     PlacementWarning,
@@ -37,6 +38,7 @@ __all__ = [
     "ConflictError",
     "Finding",
     "MarkValueError",
+    "MissingLibraryError",
     "Node",
     "NotConstantError",
     "PlacementError",

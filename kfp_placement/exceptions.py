@@ -9,6 +9,7 @@
     ├── UnknownStepError     a step that the run does not have (a KeyError)
     ├── ConflictError        contradicts what the author has set by other means (a ValueError)
     ├── UsageError           a function used on something it is not for (a TypeError)
+    ├── MissingLibraryError  a library that is not installed (an ImportError)
     └── RunError             a run or a cluster that cannot be read or planned
 
     PlacementWarning         a mark that will have no effect (a UserWarning)
@@ -49,6 +50,10 @@ class ConflictError(PlacementError, ValueError):
 
 class UsageError(PlacementError, TypeError):
     """A function or decorator used on something it is not for."""
+
+
+class MissingLibraryError(PlacementError, ImportError):
+    """A library that is not installed; the message says how to install it."""
 
 
 class RunError(PlacementError):

@@ -4,9 +4,10 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kfp_placement._files import write_whole
-from kfp_placement.exceptions import MarkValueError, UnknownStepError
+from kfp_placement.exceptions import MarkValueError, MissingLibraryError, UnknownStepError
 from kfp_placement.report import summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
@@ -16,7 +17,12 @@ from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import StepNames, listed
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 _NAMES_SHOWN = 20
+_ROOM = frozenset({"cpu", "memory", "pods"})
+"""Requests with a column of a fixed name, or none."""
 
 
 class StepMapping(Mapping[str, PlannedStep]):
@@ -129,12 +135,63 @@ class Preview:
         write_whole(target, _rendered(self.plan, target))
         return target
 
+    def to_dataframe(self) -> "DataFrame":
+        """The steps as a pandas DataFrame, one row each, in the plan's order.
+
+        Times are seconds since the submission of the run; what a step does not have is missing
+        (NaN). The index is the step's name. Resources that it asks for beside CPU and memory are
+        columns of their own, such as `nvidia.com/gpu`.
+
+        Raises:
+            MissingLibraryError: pandas is not installed.
+        """
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise MissingLibraryError(
+                "to_dataframe() needs pandas, which is not installed: `pip install pandas`"
+            ) from error
+        return DataFrame([_row(step) for step in self.plan.steps]).set_index("step")
+
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
         return f"<Preview {_summary(self.plan)}>"
 
     def _repr_html_(self) -> str:
         return notebook_html(self.plan)
+
+
+def _row(step: PlannedStep) -> dict[str, object]:
+    """A step as a row of a table; figures carry their unit in the name."""
+    others = {name: amount for name, amount in step.requests.items() if name not in _ROOM}
+    return {
+        "step": step.name,
+        "task": step.task,
+        "display_name": step.display_name,
+        "type": step.type,
+        "location": step.location,
+        "kind": str(step.kind),
+        "node": step.node,
+        "start_seconds": _number(step.start_seconds),
+        "finish_seconds": _number(step.finish_seconds),
+        "run_seconds": _number(step.duration_seconds),
+        "run_time_source": str(step.duration_source),
+        "image_pull_seconds": _number(step.image_pull_seconds),
+        "transfer_seconds": _number(step.transfer_seconds),
+        "round_trip_milliseconds": _number(step.latency_ms),
+        "cpu_cores": step.requests.get("cpu", 0) / 1000,
+        "memory_bytes": step.requests.get("memory", 0),
+        "image": step.image,
+        "conditional": step.conditional,
+        "cached": step.cached,
+        "reason": step.reason,
+        **others,
+    }
+
+
+def _number(value: float | None) -> float:
+    """A figure; NaN where there is none, so that the column stays one of numbers."""
+    return math.nan if value is None else float(value)
 
 
 def _summary(plan: Plan) -> str:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kfp import compiler, dsl
 
 from kfp_placement import (
     MarkValueError,
+    MissingLibraryError,
     Preview,
     RunError,
     UnknownOptionError,
@@ -346,3 +348,32 @@ def test_save_refuses_what_it_cannot_write(tmp_path):
     with pytest.raises(RunError, match="cannot be written"):
         made.save(tmp_path / "folder.json")
     assert [item.name for item in tmp_path.iterdir()] == ["folder.json"]
+
+
+def test_a_table_for_pandas_has_a_row_for_each_step():
+    plan = taxi_plan()
+    table = Preview(plan).to_dataframe()
+    assert list(table.index) == [step.name for step in plan.steps]
+    assert list(table["node"]) == [step.node for step in plan.steps]
+    longest = max(plan.steps, key=lambda step: step.duration_seconds)
+    assert table["run_seconds"].idxmax() == longest.name
+    assert table["finish_seconds"].max() == pytest.approx(plan.figures.makespan_seconds)
+    units = ("_seconds", "_milliseconds", "_cores", "_bytes")
+    figures = [name for name in table.columns if table[name].dtype.kind in "if"]
+    assert [name for name in figures if not name.endswith(units)] == []
+
+
+def test_a_table_for_pandas_shows_what_a_step_does_not_have_as_missing():
+    table = Preview(stuck_plan()).to_dataframe()
+    nowhere = table[table["node"].isna()]
+    assert len(nowhere) == 1
+    assert nowhere["start_seconds"].isna().all()
+    assert table["start_seconds"].dtype == float
+
+
+def test_without_pandas_a_table_says_what_to_install(monkeypatch, golden):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingLibraryError) as caught:
+        Preview(taxi_plan()).to_dataframe()
+    assert isinstance(caught.value, ImportError)
+    golden(str(caught.value))
