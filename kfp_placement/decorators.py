@@ -7,6 +7,7 @@ Who wins, from strongest to weakest: KFP's own setters and labels, `place`, `@pl
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Never
 
 from kfp import dsl
@@ -27,10 +28,10 @@ def placed(
     *,
     type: str | None = None,
     location: str | None = None,
-    duration: str | float | None = None,
+    duration: str | float | timedelta | None = None,
     outputs: Mapping[str, str | int] | None = None,
     inputs: Mapping[str, str | int] | None = None,
-    max_latency: str | float | None = None,
+    max_latency: str | float | timedelta | None = None,
     priority: int | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,

@@ -3,6 +3,7 @@
 import difflib
 import warnings
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Never
 
 from kfp import dsl
@@ -47,10 +48,10 @@ def place(
     *,
     type: str | None = None,
     location: str | None = None,
-    duration: str | float | None = None,
+    duration: str | float | timedelta | None = None,
     outputs: Mapping[str, str | int] | None = None,
     inputs: Mapping[str, str | int] | None = None,
-    max_latency: str | float | None = None,
+    max_latency: str | float | timedelta | None = None,
     priority: int | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,
@@ -71,7 +72,8 @@ def place(
         type: what kind of work it is: `Fetch`, `Transform`, `Training`, `Predict`, `Evaluate`, or a
             word of your own; `Predict` follows the latency rule. At most 63 characters.
         location: the place whose users it serves, such as `HOME-EDGE`. At most 63 characters.
-        duration: its run time on a node of speed 1: `20m`, `1h30m`, or seconds.
+        duration: its run time on a node of speed 1: `20m`, `1h30m`, `20 minutes`, a
+            `timedelta`, or seconds.
         outputs: size of each output by name: `{"model": "50Mi"}`, or bytes.
         inputs: size of each input by name, where it is not another step's output.
         max_latency: hard limit of the round trip to `location`: `20ms`, or milliseconds; no node

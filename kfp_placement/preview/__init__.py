@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from kfp_placement.preview.planned import Preview
     from kfp_placement_engine.model.assumptions import Assumptions
 
@@ -13,11 +15,11 @@ def preview(
     cluster: Any = None,
     arguments: Mapping[str, Any] | None = None,
     *,
-    durations: Mapping[str, str | float] | None = None,
+    durations: "Mapping[str, str | float | timedelta] | None" = None,
     loop_widths: Mapping[str, int] | None = None,
     assume_cached: Iterable[str] = (),
     namespace: str | None = None,
-    budget: str | float | None = None,
+    budget: "str | float | timedelta | None" = None,
     generations: int | None = None,
     seed: int | None = None,
     dispatch: str | None = None,

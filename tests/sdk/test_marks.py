@@ -75,7 +75,7 @@ def test_durations_are_seconds(value, seconds):
 
 @pytest.mark.parametrize(
     "value",
-    ["", "20 minutes", "-5m", "1m-2s", "inf", "nan", float("nan"), "11y", "9999d", True, []],
+    ["", "20 minutess", "-5m", "1m-2s", "inf", "nan", float("nan"), "11y", "9999d", True, []],
 )
 def test_bad_durations_are_refused(value):
     with pytest.raises(MarkValueError, match=r"^step 'train': duration: "):

@@ -7,6 +7,7 @@ them; what is written for people is as long as the place where it stands needs.
 
 import math
 import re
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -25,6 +26,19 @@ _DURATION_UNITS = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
+_WORDED_PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-zµμ]+)\s*", re.ASCII | re.IGNORECASE)
+_WORDS = {
+    "msec": "ms",
+    "millisecond": "ms",
+    "sec": "s",
+    "second": "s",
+    "min": "m",
+    "minute": "m",
+    "hr": "h",
+    "hour": "h",
+    "day": "d",
+}
+"""Units as people write them, each also with an s -> Go's."""
 _PLAIN_NUMBER = re.compile(r"^(?:\d+(?:\.\d*)?|\.\d+)$", re.ASCII)
 
 MAX_DURATION_SECONDS = 10 * 366 * 86400.0
@@ -42,10 +56,13 @@ _HOUR = 3600
 def parse_duration(text: object) -> float:
     """Read a duration in seconds: Go's form ("1h30m", "500ms") plus "d"; a bare number is seconds.
 
+    Also what people write besides: "20min", "20 minutes", "1 hour 30 min", a `timedelta`.
+
     Raises:
         QuantityError: malformed, negative, or longer than ten years.
     """
-    seconds = _go_duration(text, Fraction(1), "duration", "20m, 1h30m, 500ms or 90")
+    examples = "20m, 1h30m, 500ms or 90"
+    seconds = _go_duration(text, Fraction(1), "duration", examples, words=True)
     if seconds > MAX_DURATION_SECONDS:
         raise QuantityError(f"duration {shown_value(text)} is longer than ten years")
     return float(seconds)
@@ -53,6 +70,8 @@ def parse_duration(text: object) -> float:
 
 def parse_latency_ms(text: object) -> float:
     """Read a round trip in milliseconds: "0.8ms", "300us", "1s"; a bare number is milliseconds.
+
+    Or a `timedelta`; but no words, as a node's label counts as a round trip if it reads as one.
 
     Raises:
         QuantityError: malformed, negative, or longer than an hour.
@@ -64,33 +83,51 @@ def parse_latency_ms(text: object) -> float:
     return float(latency_ms)
 
 
-def _go_duration(text: object, bare_unit: Fraction, what: str, examples: str) -> Fraction:
+def _go_duration(
+    text: object, bare_unit: Fraction, what: str, examples: str, *, words: bool = False
+) -> Fraction:
     """Seconds, exactly: rounding waits until the caller's unit is known."""
-    problem = QuantityError(f"{shown_value(text)} is no {what}; write for example {examples}")
-    if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise problem
-    if isinstance(text, float):
-        if not math.isfinite(text):
-            raise problem
-        text = plain_decimal(text)
-    source = short_text(text)
-    if not source:
-        raise problem
+    source = _as_text(text)
     if source.startswith("-"):
         raise QuantityError(f"{what} {shown_value(text)} is negative; it must be 0 or more")
     source = source.removeprefix("+")
     if _PLAIN_NUMBER.match(source):
         return Fraction(source.removesuffix(".")) * bare_unit
+    seconds = _sum_of_parts(_in_go_s_units(source) if words else source)
+    if seconds is None:
+        raise QuantityError(f"{shown_value(text)} is no {what}; write for example {examples}")
+    return seconds
+
+
+def _as_text(value: object) -> str:
+    """What was given, as text; "" where it cannot be a duration."""
+    if isinstance(value, timedelta):
+        return f"{plain_decimal(value / timedelta(seconds=1))}s"
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    if isinstance(value, float):
+        return plain_decimal(value) if math.isfinite(value) else ""
+    return short_text(value)
+
+
+def _in_go_s_units(source: str) -> str:
+    """The same with `min`, `minutes`, spaces and the like as Go writes them; else as it came."""
+    written, position = "", 0
+    while part := _WORDED_PART.match(source, position):
+        number, unit = part.groups()
+        word = unit.lower()
+        written += number + _WORDS.get(word, _WORDS.get(word.removesuffix("s"), unit))
+        position = part.end()
+    return written if position == len(source) else source
+
+
+def _sum_of_parts(source: str) -> Fraction | None:
+    """Seconds of text in Go's form; None where it is not in that form."""
     total, position = Fraction(0), 0
-    while position < len(source):
-        part = _DURATION_PART.match(source, position)
-        if part is None:
-            raise problem
+    while part := _DURATION_PART.match(source, position):
         total += Fraction(part.group(1)) * _DURATION_UNITS[part.group(2)]
         position = part.end()
-    if position == 0:
-        raise problem
-    return total
+    return total if source and position == len(source) else None
 
 
 def plain_decimal(value: float) -> str:

@@ -60,13 +60,34 @@ def short_text(text: str | int) -> str:
     return text.strip() if len(text) <= MAX_CHARACTERS else ""
 
 
+_WITH_BYTES = re.compile(
+    r"(\d+\.?\d*|\.\d+)\s*([kmgtpe])(i?)(?:b|bytes?)?", re.ASCII | re.IGNORECASE
+)
+"""A size as people write it elsewhere: `4GB`, `4 GiB`, `4g`."""
+
+
+def _no_quantity(text: object) -> QuantityError:
+    """The error for what cannot be read; of a size with its unit it says what may be meant."""
+    meant = _WITH_BYTES.fullmatch(short_text(text)) if isinstance(text, str) else None
+    advice = "for example 500m, 2 or 4Gi"
+    if meant is not None:
+        number, letter, binary = meant.groups()
+        units = [f"{letter.upper()}i"] if binary else [_decimal(letter), f"{letter.upper()}i"]
+        advice = " or ".join(number + unit for unit in units)
+    return QuantityError(f"{shown_value(text)} is no quantity; write {advice}")
+
+
+def _decimal(letter: str) -> str:
+    return "k" if letter in "kK" else letter.upper()
+
+
 def _quantity(text: object) -> Fraction:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise QuantityError(f"{shown_value(text)} is no quantity; write for example 500m, 2 or 4Gi")
+        raise _no_quantity(text)
     source = repr(text) if isinstance(text, float) else short_text(text)
     match = _QUANTITY.match(source)
     if match is None:
-        raise QuantityError(f"{shown_value(text)} is no quantity; write for example 500m, 2 or 4Gi")
+        raise _no_quantity(text)
     number, suffix, exponent = match.groups()
     factor = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[suffix or ""]
     value = Fraction(number) * factor

@@ -1,5 +1,7 @@
 """Durations and round trips: exact, both ways, in each of the forms in which they are written."""
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,19 @@ from kfp_placement_engine.model.durations import (
         ("3µs", 3e-06),
         ("0", 0.0),
         ("7.", 7.0),
+        ("20min", 1200.0),
+        ("20 minutes", 1200.0),
+        ("1 minute", 60.0),
+        ("1 Hour 30 mins", 5400.0),
+        ("1h 30m", 5400.0),
+        ("5 m", 300.0),
+        (" 2hrs ", 7200.0),
+        ("90 sec", 90.0),
+        ("1.5 days", 129_600.0),
+        ("250 milliseconds", 0.25),
+        (timedelta(minutes=20), 1200.0),
+        (timedelta(microseconds=1), 1e-06),
+        (timedelta(0), 0.0),
     ],
 )
 def test_durations_are_go_s_and_days_and_bare_seconds(text: object, seconds: float) -> None:
@@ -50,7 +65,24 @@ def test_durations_are_go_s_and_days_and_bare_seconds(text: object, seconds: flo
 
 
 @pytest.mark.parametrize(
-    "text", ["", "abc", "20", "1h 30m", "5 m", "m", "1y", "--1s", float("nan"), float("inf"), True]
+    "text",
+    [
+        "",
+        "abc",
+        "20",
+        "m",
+        "1y",
+        "5 M",
+        "20 minutess",
+        "min",
+        "1h 30",
+        "20 m x",
+        "1,5h",
+        "--1s",
+        float("nan"),
+        float("inf"),
+        True,
+    ],
 )
 def test_other_text_is_no_duration(text: object) -> None:
     """Only the bare number among these is one."""
@@ -66,6 +98,8 @@ def test_negative_and_absurd_durations_are_refused() -> None:
         parse_duration("-5m")
     with pytest.raises(QuantityError, match="negative"):
         parse_duration(-0.5)
+    with pytest.raises(QuantityError, match="negative"):
+        parse_duration(timedelta(seconds=-1))
     with pytest.raises(QuantityError, match="ten years"):
         parse_duration("4000d")
     with pytest.raises(QuantityError, match="an hour"):
@@ -74,12 +108,32 @@ def test_negative_and_absurd_durations_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
-    [("0.289", 0.289), ("0.8ms", 0.8), ("300us", 0.3), ("1s", 1000.0), (40.1, 40.1), ("0.1", 0.1)],
+    [
+        (timedelta(milliseconds=20), 20.0),
+        ("0.289", 0.289),
+        ("0.8ms", 0.8),
+        ("300us", 0.3),
+        ("1s", 1000.0),
+        (40.1, 40.1),
+        ("0.1", 0.1),
+    ],
 )
 def test_latencies_are_exact_and_bare_ones_are_milliseconds(
     text: object, milliseconds: float
 ) -> None:
     assert parse_latency_ms(text) == milliseconds
+
+
+@pytest.mark.parametrize("text", ["30min", "5 ms", "1 second"])
+def test_a_latency_is_not_in_words(text: str) -> None:
+    """Labels of nodes that read as one are taken for one."""
+    with pytest.raises(QuantityError, match="latency"):
+        parse_latency_ms(text)
+
+
+@given(st.timedeltas(timedelta(0), timedelta(days=3660)))
+def test_a_timedelta_is_read_exactly(time: timedelta) -> None:
+    assert parse_duration(time) == time.total_seconds()
 
 
 @given(st.floats(0, MAX_LATENCY_MS))

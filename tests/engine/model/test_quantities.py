@@ -95,6 +95,28 @@ def test_other_text_is_no_quantity(text: object) -> None:
     assert len(str(caught.value)) < 200
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("4GB", "4G or 4Gi"),
+        ("4 gb", "4G or 4Gi"),
+        ("4g", "4G or 4Gi"),
+        ("1.5TiB", "1.5Ti"),
+        ("512mb", "512M or 512Mi"),
+        ("64KB", "64k or 64Ki"),
+        ("64 Kibyte", "64Ki"),
+        ("4G iB", "for example 500m, 2 or 4Gi"),
+        ("4 cores", "for example 500m, 2 or 4Gi"),
+    ],
+)
+def test_a_size_in_bytes_is_answered_with_kubernetes_units(text: str, advice: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse_quantity(text)
+    assert str(caught.value).endswith(f"; write {advice}")
+    for each in advice.split(" or ") if "example" not in advice else ():
+        assert parse_quantity(each) > 0
+
+
 @pytest.mark.parametrize("text", ["9223372036854775808", "16Ei", "1e400", 1e300, 10**59])
 def test_a_quantity_beyond_64_bits_is_refused(text: object) -> None:
     with pytest.raises(QuantityError, match="beyond"):
