@@ -1,11 +1,15 @@
 """`module:pipeline`: a pipeline in Python, compiled on the spot; the one form that imports kfp."""
 
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import re
 import sys
+import sysconfig
+import traceback
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +18,9 @@ import click
 
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+
+_NAMED = 5
+"""Pipelines of a module that a message names."""
 
 _FORM = re.compile(r"(?P<module>[^:]+\.py|[A-Za-z_]\w*(?:\.\w+)*):(?P<name>[A-Za-z_]\w*(?:\.\w+)*)")
 
@@ -37,7 +44,10 @@ def compile_named(run: str) -> bytes:
         pipeline: Any = module
         for part in match["name"].split("."):
             if not hasattr(pipeline, part):
-                raise InputNotFoundError(f"{run}: module {match['module']} has no {part!r}")
+                holder = run.rpartition(f".{part}")[0] or f"module {match['module']}"
+                raise InputNotFoundError(
+                    f"{run}: {holder} has no {part!r}{_advice(part, _pipelines(pipeline))}"
+                )
             pipeline = getattr(pipeline, part)
         return _compiled(run, pipeline)
 
@@ -51,7 +61,26 @@ def _compiled(run: str, pipeline: Any) -> bytes:
     except PlacementError:
         raise
     except Exception as error:
-        raise InputError(f"{run}: KFP cannot compile it: {_described(error)}") from error
+        raise InputError(
+            f"{run}: KFP cannot compile it{_line_of(error)}: {_described(error)}"
+        ) from error
+
+
+def _pipelines(holder: Any) -> list[str]:
+    """Names under which a module or a class has pipelines."""
+    from kfp.dsl import graph_component
+
+    kind = graph_component.GraphComponent
+    return [name for name, value in vars(holder).items() if isinstance(value, kind)]
+
+
+def _advice(name: str, known: Iterable[str]) -> str:
+    """What may have been meant."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; its pipelines: {', '.join(names[:_NAMED])}" if names else ""
 
 
 def _imported(name: str) -> ModuleType:
@@ -64,15 +93,43 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if not is_file and error.name and f"{name}.".startswith(f"{error.name}."):
+            files = [path.stem for path in sorted(Path.cwd().glob("*.py"))]
+            close = difflib.get_close_matches(name, files, n=1)
             raise InputNotFoundError(
                 f"{name}: no such module here or among the installed packages"
+                f"{f'; did you mean {close[0]!r}?' if close else ''}"
             ) from error
-        raise InputError(f"{name}: importing it failed: {_described(error)}") from error
+        raise _failed(name, error) from error
     except (InputError, InputNotFoundError, KeyboardInterrupt):
         raise
     except BaseException as error:
         # Also SystemExit: a script without a main guard must not end us without a word.
-        raise InputError(f"{name}: importing it failed: {_described(error)}") from error
+        raise _failed(name, error) from error
+
+
+def _failed(name: str, error: BaseException) -> InputError:
+    return InputError(f"{name}: importing it failed{_line_of(error)}: {_described(error)}")
+
+
+def _line_of(error: BaseException) -> str:
+    """File and line of the author's code where it went wrong: ` at taxi.py:12`, or ""."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" at {_relative(error.filename)}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_of_the_author(frame.filename)]
+    return f" at {_relative(own[-1].filename)}:{own[-1].lineno}" if own else ""
+
+
+def _is_of_the_author(file: str) -> bool:
+    """Neither Python's, nor an installed library's, nor ours."""
+    others = {sysconfig.get_path(name) for name in ("stdlib", "platlib", "purelib")}
+    others.add(str(Path(__file__).parents[1]))
+    return Path(file).is_file() and not any(Path(file).is_relative_to(each) for each in others)
+
+
+def _relative(file: str) -> str:
+    path, here = Path(file), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -89,7 +146,8 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error) or 'no message'}"[:500]
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {message or 'no message'}"[:500]
 
 
 @contextlib.contextmanager

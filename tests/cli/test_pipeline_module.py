@@ -94,10 +94,10 @@ def test_loop_widths(run, planner, options, count, assumed):
         ("made_up_pipelines:gone", 3, "module made_up_pipelines has no 'gone'"),
         ("made_up_pipelines:number", 1, "is no pipeline made with @dsl.pipeline"),
         ("made_up_pipelines:plain", 1, "put @dsl.pipeline above it"),
-        ("broken_one:x", 1, "importing it failed: ZeroDivisionError"),
-        ("broken_two:x", 1, "importing it failed: ModuleNotFoundError"),
-        ("broken_three:x", 1, "importing it failed: SyntaxError"),
-        ("leaves:x", 1, "importing it failed: SystemExit"),
+        ("broken_one:x", 1, "importing it failed at broken_one.py:1: ZeroDivisionError"),
+        ("broken_two:x", 1, "importing it failed at broken_two.py:1: ModuleNotFoundError"),
+        ("broken_three:x", 1, "importing it failed at broken_three.py:1: SyntaxError"),
+        ("leaves:x", 1, "importing it failed at leaves.py:1: SystemExit"),
     ],
 )
 def test_refused(run, tmp_path, name, code, message):
@@ -113,6 +113,44 @@ def test_refused(run, tmp_path, name, code, message):
     assert result.exit_code == code, result.stderr
     assert message in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "made_up_pipelines:smal",
+        "made_up_pipelines:gone",
+        "made_up_pipelines:holder.iner",
+        "made_up_pipeline:small",
+        "broken_four:x",
+        "broken_five.py:x",
+        "broken_mark:x",
+        "broken_step:x",
+    ],
+)
+def test_near_names_and_the_author_s_line_are_named(run, tmp_path, golden, name):
+    sources = {
+        "broken_four": "import broken_within\n\nbroken_within.half(1)",
+        "broken_within": "def half(number):\n    return number / 0",
+        "broken_five": "x = 1\ny = (2\nz = 3",
+        "broken_mark": f"{MODULE}\nplaced(duration='soon')(train)",
+        "broken_step": f"{MODULE}\n@dsl.pipeline\ndef x():\n    train(row=1)",
+    }
+    for module, source in sources.items():
+        (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
+    result = run("check", name)
+    assert result.exit_code in (1, 3)
+    golden(result.stderr.splitlines()[-1])
+
+
+def test_a_file_elsewhere_is_named_in_full(run, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    file = elsewhere / "broken_six.py"
+    file.write_text("\n1 / 0", encoding="utf-8")
+    (tmp_path / "here").mkdir()
+    result = run("check", f"{file}:x")
+    assert "elsewhere/broken_six.py:2: ZeroDivisionError: division by zero" in result.stderr
 
 
 def test_a_file_with_a_colon_is_a_file(run, tmp_path):
