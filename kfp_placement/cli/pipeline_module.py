@@ -71,7 +71,9 @@ def _pipelines(holder: Any) -> list[str]:
     from kfp.dsl import graph_component
 
     kind = graph_component.GraphComponent
-    return [name for name, value in vars(holder).items() if isinstance(value, kind)]
+    return [
+        name for name, value in getattr(holder, "__dict__", {}).items() if isinstance(value, kind)
+    ]
 
 
 def _advice(name: str, known: Iterable[str]) -> str:
