@@ -60,3 +60,11 @@ def compiled(pipeline: object) -> bytes:
         path = Path(folder) / "pipeline.yaml"
         compiler.Compiler().compile(pipeline, str(path))
         return path.read_bytes()
+
+
+def pipeline_names(holder: object) -> list[str]:
+    """Names under which a module or a class has pipelines made with `kfp.dsl`."""
+    from kfp.dsl import graph_component
+
+    kind, values = graph_component.GraphComponent, getattr(holder, "__dict__", {})
+    return [name for name, value in values.items() if isinstance(value, kind)]

@@ -37,6 +37,8 @@ def compile_named(run: str) -> bytes:
         InputNotFoundError: no such module, or no such name in it.
         InputError: the module cannot be imported, or it is no pipeline.
     """
+    from kfp_placement._package import pipeline_names
+
     match = _FORM.fullmatch(run)
     assert match is not None
     with _quiet():
@@ -46,7 +48,7 @@ def compile_named(run: str) -> bytes:
             if not hasattr(pipeline, part):
                 holder = run.rpartition(f".{part}")[0] or f"module {match['module']}"
                 raise InputNotFoundError(
-                    f"{run}: {holder} has no {part!r}{_advice(part, _pipelines(pipeline))}"
+                    f"{run}: {holder} has no {part!r}{_advice(part, pipeline_names(pipeline))}"
                 )
             pipeline = getattr(pipeline, part)
         return _compiled(run, pipeline)
@@ -64,16 +66,6 @@ def _compiled(run: str, pipeline: Any) -> bytes:
         raise InputError(
             f"{run}: KFP cannot compile it{_line_of(error)}: {_described(error)}"
         ) from error
-
-
-def _pipelines(holder: Any) -> list[str]:
-    """Names under which a module or a class has pipelines."""
-    from kfp.dsl import graph_component
-
-    kind = graph_component.GraphComponent
-    return [
-        name for name, value in getattr(holder, "__dict__", {}).items() if isinstance(value, kind)
-    ]
 
 
 def _advice(name: str, known: Iterable[str]) -> str:
