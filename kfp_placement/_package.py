@@ -1,7 +1,6 @@
 """A pipeline as the bytes of its KFP package, whatever form it was given in."""
 
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +55,8 @@ def compiled(pipeline: object) -> bytes:
         name = getattr(pipeline, "__name__", repr(pipeline))
         hint = "put @dsl.pipeline above it" if callable(pipeline) else "give a pipeline or a path"
         raise UsageError(f"{name:.80} is no pipeline made with @dsl.pipeline; {hint}")
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="kfp-placement-") as folder:
         path = Path(folder) / "pipeline.yaml"
         compiler.Compiler().compile(pipeline, str(path))

@@ -1,7 +1,6 @@
 """Where results go: stdout, or a file that is written whole or not at all."""
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -93,6 +92,9 @@ def table_style(target: Path | None, *, wide: bool) -> TableStyle:
     """Width and colours of a terminal; neither for files and pipes."""
     if target is not None or not sys.stdout.isatty():
         return TableStyle(wide=wide)
+    # It brings archives and compression along, which only a terminal should pay for.
+    import shutil
+
     return TableStyle(
         wide=wide,
         columns=shutil.get_terminal_size().columns,

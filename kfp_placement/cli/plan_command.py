@@ -193,17 +193,17 @@ def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
 
 def rendered(made: "Plan", chosen: str, target: Path | None) -> str:
     """The plan in the format asked for."""
+    if chosen == "html":
+        from kfp_placement.report.html import plan_html
+
+        return plan_html(made)
+    if chosen in ("json", "yaml"):
+        from kfp_placement.report.document import plan_json, plan_yaml
+
+        return plan_json(made) if chosen == "json" else plan_yaml(made)
     from kfp_placement.cli.output import table_style
-    from kfp_placement.report.document import plan_json, plan_yaml
-    from kfp_placement.report.html import plan_html
     from kfp_placement.report.table import plan_table
 
-    if chosen == "json":
-        return plan_json(made)
-    if chosen == "yaml":
-        return plan_yaml(made)
-    if chosen == "html":
-        return plan_html(made)
     return plan_table(made, table_style(target, wide=chosen == "wide"))
 
 

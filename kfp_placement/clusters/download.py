@@ -17,7 +17,6 @@ from urllib.parse import SplitResult, urlsplit
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 
-_URL = re.compile(r"https?://", re.IGNORECASE)
 _NAME_CHARACTERS = 200
 _REASON_CHARACTERS = 200
 _CHUNK_BYTES = 64 * 2**10
@@ -50,11 +49,6 @@ class Download(NamedTuple):
 
     name: str
     data: bytes
-
-
-def is_url(text: str) -> bool:
-    """Whether this names something on a web server."""
-    return _URL.match(text) is not None
 
 
 def download(url: str, limits: DownloadLimits | None = None) -> Download:

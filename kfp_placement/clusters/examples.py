@@ -2,7 +2,6 @@
 
 import difflib
 from dataclasses import replace
-from importlib import resources
 
 import kfp_placement_engine.model.cluster as model
 from kfp_placement._reading import engine_errors
@@ -38,6 +37,8 @@ def example_cluster(name: str) -> Cluster:
     """
     with engine_errors():
         _check_name(name)
+    from importlib import resources
+
     file = resources.files(__package__).joinpath(f"{name}.yaml")
     (document,) = load_documents(file.read_bytes(), name=name, max_bytes=CLUSTER_MAX_BYTES)
     return cluster_from(document, f"example cluster {name!r}: {EXAMPLES[name]}")

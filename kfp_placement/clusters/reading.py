@@ -78,10 +78,10 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
     """
     if name.startswith(PREFIX):
         return example_cluster(name.removeprefix(PREFIX)).noun
-    # Here and not above: few clusters come from a web server.
-    from kfp_placement.clusters.download import download, is_url
-
     if is_url(name):
+        # Here and not above: few clusters come from a web server.
+        from kfp_placement.clusters.download import download
+
         progress(0.0, f"fetching {name}")
         source, data = download(name)
         return read_cluster(data, name=source, progress=progress)
@@ -90,6 +90,11 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
         raise InputNotFoundError(f"{name}: no such file; the example cluster is {PREFIX}{name}")
     data = read_file(Path(name), max_bytes=CLUSTER_MAX_BYTES)
     return read_cluster(data, name=name, progress=progress)
+
+
+def is_url(name: str) -> bool:
+    """Whether this names something on a web server."""
+    return name[:8].lower().startswith(("http://", "https://"))
 
 
 def _live() -> KnownCluster:

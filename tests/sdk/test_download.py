@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from kfp_placement import RunError, preview
-from kfp_placement.clusters.download import DownloadLimits, download, is_url
+from kfp_placement.clusters.download import DownloadLimits, download
+from kfp_placement.clusters.reading import is_url
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from tests.controlplane.certificates import CertificateAuthority
 from tests.support.samples import SAMPLES

@@ -152,7 +152,7 @@ def _windowed(shares: Floats, head: Floats, tail: Floats) -> float:
     """The largest of head + work + tail over the sets of activities with at least these."""
     by_tail = np.argsort(-tail, kind="stable")
     shares, head, tail = shares[by_tail], head[by_tail], tail[by_tail]
-    heads = np.unique(head)
+    heads = np.array(sorted(set(head.tolist())))
     if heads.size > MAX_HEADS:
         heads = heads[np.linspace(0, heads.size - 1, MAX_HEADS).astype(np.int64)]
     best = 0.0

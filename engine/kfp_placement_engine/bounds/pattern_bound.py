@@ -92,18 +92,16 @@ def step_groups(problem: PlacementProblem, usable: Booleans) -> StepGroups:
     """Group the steps that need time on a node."""
     arrays = problem.arrays
     steps = np.flatnonzero((arrays.gene >= 0) & (arrays.duration_seconds > 0) & arrays.scales)
-    # Whatever is alike within a class: one of its steps stands for all.
-    _, first, member = np.unique(arrays.class_of[steps], return_index=True, return_inverse=True)
-    number: dict[tuple[bytes, bytes], int] = {}
-    group_of_class = np.array(
-        [
-            number.setdefault((arrays.requests[s].tobytes(), usable[s].tobytes()), len(number))
-            for s in steps[first]
-        ],
-        np.int64,
-    )
-    leaders = steps[first][np.unique(group_of_class, return_index=True)[1]]
-    group = group_of_class[member.ravel()]
+    classes = arrays.class_of[steps].tolist()
+    # Whatever is alike within a class: its first step stands for all.
+    leader_of = dict(zip(reversed(classes), reversed(steps.tolist()), strict=True))
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for class_number, step in sorted(leader_of.items()):
+        alike = (arrays.requests[step].tobytes(), usable[step].tobytes())
+        groups.setdefault(alike, []).append(class_number)
+    number = {each: group for group, members in enumerate(groups.values()) for each in members}
+    leaders = [leader_of[members[0]] for members in groups.values()]
+    group = np.array([number[each] for each in classes], np.int64)
     return StepGroups(
         requests=arrays.requests[leaders],
         usable=usable[leaders],

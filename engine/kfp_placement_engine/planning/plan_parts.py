@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -77,8 +76,8 @@ def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> b
     users = np.repeat(np.arange(problem.activities), np.diff(problem.arrays.claims_start))
     nodes = schedule.node[users]
     placed = (nodes >= 0) & (problem.arrays.run[users] == run)
-    places = np.stack([problem.arrays.claims, nodes])[:, placed]
-    return bool(np.unique(places, axis=1).shape[1] > np.unique(places[0]).size)
+    claims = problem.arrays.claims[placed].tolist()
+    return len({*zip(claims, nodes[placed].tolist(), strict=True)}) > len({*claims})
 
 
 def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule], run: int = 0) -> Figures:
@@ -88,9 +87,9 @@ def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule], run: 
     same = max(ends) - min(ends) <= RELATIVE_MARGIN * max(ends)
     return Figures(
         unplaced=max(figures.unplaced for figures in each),
-        latency_excess_ms=fmean(figures.latency_excess_ms for figures in each),
-        latency_ms=fmean(figures.latency_ms for figures in each),
-        makespan_seconds=ends[0] if same else fmean(ends),
+        latency_excess_ms=_mean([figures.latency_excess_ms for figures in each]),
+        latency_ms=_mean([figures.latency_ms for figures in each]),
+        makespan_seconds=ends[0] if same else _mean(ends),
         fastest_seconds=None if same else min(ends),
         slowest_seconds=None if same else max(ends),
         tie_breaks=len(each),
@@ -109,7 +108,7 @@ def typical_schedule(
     ends = [figures_of(problem, schedule, run).makespan_seconds for schedule in schedules]
     if not ends:
         return ()
-    mean = fmean(ends)
+    mean = _mean(ends)
     schedule = schedules[min(range(len(ends)), key=lambda index: abs(ends[index] - mean))]
     activities = lowered.step_activities[run]
     placed = [(step.name, activities[step.name]) for step in graph.steps if step.name in activities]
@@ -123,6 +122,10 @@ def typical_schedule(
         for name, activity in placed
         if schedule.node[activity] >= 0 and schedule.finished[activity]
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def plan_of(run: int, parts: PlanParts) -> Plan:

@@ -8,7 +8,6 @@ kernel's (`engine/kernel/search.h`); this module seeds it, runs the islands and 
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -225,6 +224,9 @@ class GeneticSearch:
         best, held, generation = self._seed(stop, warm_start, report)
         parameters, trials = self._params.kernel_parameters(), trials_per_generation(self._problem)
         since = 0
+        # Small runs are planned without a search, and need not import it.
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(self._threads) as pool:
             while not stop(SearchProgress(generation, since)):
                 improved = list(
