@@ -24,7 +24,7 @@ def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
     Raises:
         ClusterMissingError: there is none; the message names what comes close.
     """
-    names = StepNames((step.name, task_of(step.name)) for step in run.steps)
+    names = StepNames((step.name, task_of(step.name), "") for step in run.steps)
     meant = set(names.meant(wanted))
     if not meant and _INDEX.search(wanted):
         pattern = re.compile(re.escape(wanted).replace(r"\[\*\]", r"\[[0-9]+\]"))

@@ -11,6 +11,7 @@ from kfp_placement.exceptions import MarkValueError, MissingLibraryError, Unknow
 from kfp_placement.report import summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
+from kfp_placement.report.labels import title
 from kfp_placement.report.verdict import headline, search_verdict
 from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
@@ -34,7 +35,7 @@ class StepMapping(Mapping[str, PlannedStep]):
     def __init__(self, plan: Plan) -> None:
         self._run_name = plan.run_name
         self._steps = {step.name: step for step in plan.steps}
-        self._names = StepNames((step.name, step.task) for step in plan.steps)
+        self._names = StepNames((step.name, step.task, step.display_name) for step in plan.steps)
 
     def __getitem__(self, name: str) -> PlannedStep:  # type: ignore[explicit-override]
         """The step of that name; an author's name will do where it means a single step.
@@ -204,7 +205,7 @@ def _summary(plan: Plan) -> str:
 
 
 def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:
-    name = visible(step.name)
+    name = visible(title(step))
     if step.node is None:
         return f"{name} goes nowhere: {visible(step.reason)}"
     start, end = values.duration(step.start_seconds), values.duration(step.finish_seconds)

@@ -143,6 +143,7 @@ def _step(step: PlannedStep) -> dict[str, Any]:
     return {
         "name": step.name,
         "task": step.task,
+        "displayName": step.display_name,
         "kind": str(step.kind),
         "iteration": list(step.iteration),
         "assumed": step.assumed,

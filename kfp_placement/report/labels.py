@@ -8,6 +8,7 @@ from kfp_placement_engine.model.plan import PlannedStep
 _CONTROL_FLOW = re.compile(
     r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[(?:\d+|\*)\])?"
 )
+_NUMBERED = re.compile(r"[-_](?:ID)?\d+")
 _LONGEST = 200
 
 # Shares of the font size, of the widest of the common sans-serif fonts (DejaVu Sans, Verdana).
@@ -18,13 +19,34 @@ _WIDE_SHARE = 1.0
 _BOLD = 1.08
 
 
+def display_name(step: PlannedStep) -> str:
+    """The name that its author gave the task, "" where that says no more than the task's id.
+
+    The ids of `train-2` and `train_ID0000002` are made from the name `train`.
+    """
+    own = step.task.rpartition(".")[2].removesuffix("[*]")
+    rest = own.removeprefix(step.display_name)
+    made_of_it = rest != own and (not rest or _NUMBERED.fullmatch(rest))
+    return "" if made_of_it else step.display_name
+
+
+def title(step: PlannedStep) -> str:
+    """The step's name behind the one that its author gave: `xgboost (train-7)`."""
+    shown_name = display_name(step)
+    return f"{shown_name} ({step.name})" if shown_name else step.name
+
+
 def short_name(step: PlannedStep) -> str:
-    """The step's name without the names of conditions and loops: `work-2 [0,1]`.
+    """The author's name for the step, else its name without conditions and loops: `work-2 [0,1]`.
 
     KFP names those itself (`condition-4`, `for-loop-1`); nested, they fill any bar with words that
     say nothing, and the indexes that tell iterations apart would be cut out.
     """
-    return _short(step.name, step.iteration)
+    shown_name = display_name(step)
+    if not shown_name:
+        return _short(step.name, step.iteration)
+    indexes = ",".join(map(str, step.iteration))
+    return f"{shown_name} [{indexes}]" if indexes else shown_name
 
 
 def short_task(task: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kfp_placement.report import summary
+from kfp_placement.report.labels import display_name
 from kfp_placement.report.values import counted, duration, latency
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
@@ -77,6 +78,11 @@ def name_text(group: StepGroup) -> str:
     """The step's name; of a loop's items their task and number: `for-loop-1[*].work x 12`."""
     times = f" x {len(group.steps):,}" if group.is_folded else ""
     return visible(group.task) + times
+
+
+def display_text(group: StepGroup) -> str:
+    """The name that its author gave the task, or ""."""
+    return visible(display_name(group.steps[0]))
 
 
 def node_text(group: StepGroup) -> str:

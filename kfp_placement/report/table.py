@@ -9,6 +9,7 @@ from kfp_placement.report.columns import Column, layout, natural_width
 from kfp_placement.report.critical_path import limits_lines
 from kfp_placement.report.steps_rows import (
     StepGroup,
+    display_text,
     grouped,
     latency_text,
     name_text,
@@ -187,6 +188,7 @@ def _step_columns(
         notes = (", ".join(summary.remarks(step, waiting.get(step.name))) for step in steps)
     candidates: list[tuple[Column, Iterable[str], bool]] = [
         (Column("STEP", shrink_to=_MIN_NAME, is_path=True), map(name_text, groups), True),
+        (Column("NAME", shrink_to=_MIN_NAME), map(display_text, groups), True),
         (Column("TYPE", shrink_to=_MIN_WORD), map(summary.type_text, steps), wide),
         (Column("LOCATION", shrink_to=_MIN_WORD), map(summary.location, steps), wide),
         (Column("NODE", shrink_to=_MIN_NAME), map(node_text, groups), True),

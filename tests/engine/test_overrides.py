@@ -47,6 +47,14 @@ def test_the_author_s_name_means_all_iterations_where_no_other_step_has_it() -> 
         with_durations(twice, {"work": 7})
 
 
+def test_a_display_name_will_do_where_one_task_has_it() -> None:
+    train, *others = GRAPH.steps
+    named = replace(GRAPH, steps=(replace(train, display_name="xgboost"), *others))
+    assert seconds(with_durations(named, {"xgboost": "20m"})) == [1200, None, None, None]
+    assert seconds(with_durations(named, {"xgboost": 1, "train": 2})) == [2, None, None, None]
+    assert with_cached(named, ["xgboost"]).steps[0].assumed_cached
+
+
 def test_given_durations_say_where_they_come_from() -> None:
     step = with_durations(GRAPH, {"train": "20m"}).steps[0]
     assert step.duration_source is DurationSource.GIVEN

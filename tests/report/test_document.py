@@ -86,6 +86,7 @@ def test_no_number_that_json_lacks(plan):
 def test_the_whole_document():
     step = a_step(
         "train",
+        display_name="xgboost",
         iteration=(0, 2),
         requests={"cpu": 1500, "memory": 2 * 2**30, "nvidia.com/gpu": 1},
         duration_source=DurationSource.ASSUMED,
@@ -139,6 +140,7 @@ def test_the_whole_document():
             {
                 "name": "train",
                 "task": "train",
+                "displayName": "xgboost",
                 "kind": "container",
                 "iteration": [0, 2],
                 "assumed": False,

@@ -1,8 +1,17 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement.report.labels import fit, short_name, short_task, text_width
+from kfp_placement.report.labels import (
+    display_name,
+    fit,
+    short_name,
+    short_task,
+    text_width,
+    title,
+)
 from tests.support.plans import a_step
 
 
@@ -26,6 +35,31 @@ def test_short_names(name, iteration, short):
 def test_short_names_of_steps_as_a_whole():
     assert short_task("for-loop-1[*].for-loop-2[*].work") == "work [*,*]"
     assert short_task("inner.work") == "inner.work"
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "shown"),
+    [
+        ("train-7", "xgboost", "xgboost"),
+        ("train-7", "train", ""),
+        ("train_ID0000007", "train", ""),
+        ("train", "train", ""),
+        ("for-loop-1[*].train-2", "train", ""),
+        ("training", "train", "train"),
+        ("train-model", "train", "train"),
+        ("train", "", ""),
+    ],
+)
+def test_a_name_is_shown_where_it_says_more_than_the_id(task, given, shown):
+    assert display_name(a_step(task, display_name=given)) == shown
+
+
+def test_a_step_goes_by_the_name_that_its_author_gave():
+    step = a_step("for-loop-1[2].train-7", task="for-loop-1[*].train-7", iteration=(2,))
+    step = replace(step, display_name="xgboost")
+    assert short_name(step) == "xgboost [2]"
+    assert title(step) == "xgboost (for-loop-1[2].train-7)"
+    assert title(a_step()) == "train"
 
 
 @given(st.text(max_size=80), st.floats(10, 400), st.sampled_from([11.0, 12.5]), st.booleans())

@@ -59,6 +59,15 @@ def test_wide_shows_the_reason_of_every_step(golden):
     assert plan.steps[0].reason not in plan_table(plan)
 
 
+def test_the_names_that_authors_gave_stand_beside_the_ids(golden):
+    names = {"train": "bayes", "train-2": "xgboost", "score": "score"}
+    steps = [a_step(name, display_name=given) for name, given in names.items()]
+    table = plan_table(a_plan(*steps)).split("\n\n")[2]
+    golden(table)
+    assert table.splitlines()[2].startswith("train-2   xgboost ")
+    assert "NAME" not in plan_table(a_plan())
+
+
 def test_requests_that_nobody_made_are_marked():
     plan = a_plan(a_step(requests_nothing=True), a_step("b"))
     text = plan_table(plan, TableStyle(wide=True))

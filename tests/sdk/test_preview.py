@@ -279,6 +279,29 @@ def test_the_author_s_name_is_enough(golden):
         golden(str(unclear.value), "same")
 
 
+def test_steps_go_by_the_names_that_their_authors_gave(golden):
+    made = Preview(a_plan(a_step("train"), a_step("train-2", display_name="xgboost")))
+    assert made.steps["xgboost"].name == "train-2"
+    golden(made.explain("xgboost"))
+    assert made.explain("xgboost") == made.explain("train-2")
+    assert "xgboost" not in made.explain("train")
+
+
+def test_a_display_name_is_there_from_the_pipeline_on():
+    @dsl.component
+    def step() -> None:
+        pass
+
+    @dsl.pipeline
+    def named():
+        step().set_display_name("Look at it")
+        step()
+
+    steps = preview(named, CLUSTER, durations={"Look at it": "7m"}, **QUICK).steps
+    assert [each.display_name for each in steps.values()] == ["Look at it", ""]
+    assert steps["step"].duration_seconds == 420.0
+
+
 def test_steps_are_a_mapping():
     steps = Preview(a_plan(a_step("a"), a_step("b"))).steps
     assert list(steps) == ["a", "b"]

@@ -22,22 +22,26 @@ class StepNames:
 
     A step is called by its name (`for-loop-1[0].work`); all iterations together by their task's
     (`for-loop-1[*].work`), that without indexes (`for-loop-1.work`), or the author's own (`work`)
-    where no other task has it.
+    or its display name (`Work hard`) where no other task has it. A name that is also a more precise
+    one means that.
     """
 
-    def __init__(self, steps: Iterable[tuple[str, str]], noun: str = "step") -> None:
+    def __init__(self, steps: Iterable[tuple[str, str, str]], noun: str = "step") -> None:
         """Index them.
 
         Args:
-            steps: name and task of each step, in the order in which they are to be shown.
+            steps: name, task and display name ("" = none) of each step, in the order in which they
+                are to be shown.
             noun: what they are, for messages.
         """
         self._noun = noun
         self._names: set[str] = set()
         self._of_task: dict[str, list[str]] = {}
-        for name, task in steps:
+        self._display: dict[str, str] = {}
+        for name, task, display_name in steps:
             self._names.add(name)
             self._of_task.setdefault(task, []).append(name)
+            self._display[task] = display_name
         self._tasks: dict[str, dict[str, None]] = {}
         for task in self._of_task:
             for called in (task, _INDEX.sub("", task)):
@@ -45,12 +49,16 @@ class StepNames:
         self._own: dict[str, dict[str, None]] = {}
         for task in self._of_task:
             self._own.setdefault(_own_name(task), {})[task] = None
+        self._displayed: dict[str, dict[str, None]] = {}
+        for task, display_name in self._display.items():
+            if display_name:
+                self._displayed.setdefault(display_name, {})[task] = None
 
     def called(self, name: str, task: str) -> tuple[str, ...]:
         """All that one of the steps may be called, the most precise first."""
-        own = _own_name(task)
-        short = own not in self._names and own not in self._tasks and len(self._own[own]) == 1
-        return (name, task, _INDEX.sub("", task), *([own] if short else []))
+        short = dict.fromkeys((_own_name(task), self._display[task]))
+        clear = [each for each in short if self._is_clear(each) and task in self._short(each)]
+        return (name, task, _INDEX.sub("", task), *clear)
 
     def meant(self, wanted: str) -> tuple[str, ...]:
         """The names of the steps that are meant; none if there is none, or it is unclear."""
@@ -58,7 +66,7 @@ class StepNames:
             return (wanted,)
         tasks = self._tasks.get(wanted)
         if tasks is None:
-            tasks = self._own.get(wanted, {})
+            tasks = self._short(wanted)
             if len(tasks) > 1:
                 return ()
         return tuple(name for task in tasks for name in self._of_task[task])
@@ -66,23 +74,36 @@ class StepNames:
     def problem(self, wanted: object) -> str:
         """Why a name means no step, and which ones may be meant, steps as a whole first."""
         text = wanted if isinstance(wanted, str) else repr(wanted)
-        several = list(self._own.get(text, ()))
+        several = list(self._short(text))
         if len(several) > 1:
             count = f"{len(several)} {self._noun}s are"
             return f"{count} called {text!r:.120}; name one of {listed(several)}"
         close = self._close(text)
         if close:
-            near = " or ".join(map(repr, close))
-            return f"there is no {self._noun} {text!r:.120}; did you mean {near}?"
+            return f"there is no {self._noun} {text!r:.120}; did you mean {_either(close)}?"
         known = f"{self._noun}s: {listed(list(self._of_task))}" if self._of_task else "it has none"
         return f"there is no {self._noun} {text!r:.120}; {known}"
+
+    def _short(self, wanted: str) -> dict[str, None]:
+        """Tasks whose last part is that; if there are none, those with that display name."""
+        return self._own.get(wanted) or self._displayed.get(wanted, {})
+
+    def _is_clear(self, wanted: str) -> bool:
+        """Whether a short name means a single task, and is no more precise name of another."""
+        return (
+            wanted not in self._names
+            and wanted not in self._tasks
+            and len(self._short(wanted)) == 1
+        )
 
     def _close(self, text: str) -> list[str]:
         tasks = list(self._of_task)[:_COMPARED]
         similar = difflib.get_close_matches(text, tasks, 3, 0.7)
         if not similar:
             own = {_own_name(task): task for task in reversed(tasks)}
-            similar = [own[each] for each in difflib.get_close_matches(_own_name(text), own, n=1)]
+            displayed = {self._display[task] for task in tasks}
+            short = {name: name for name in displayed if self._is_clear(name)} | own
+            similar = [short[each] for each in difflib.get_close_matches(_own_name(text), short, 1)]
         return similar
 
 
@@ -90,6 +111,10 @@ def listed(names: Sequence[str], most: int = _SHOWN) -> str:
     """Some names, and whether there are more."""
     shown = ", ".join(name[:_LONGEST] for name in names[:most])
     return shown + (", ..." if len(names) > most else "")
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(f"{name!r:.{_LONGEST}}" for name in names)
 
 
 def _own_name(task: str) -> str:

@@ -197,7 +197,7 @@ def _with_image(graph: RunGraph, cluster: Cluster, change: HoldImage) -> Cluster
 
 def _with_loop_limit(graph: RunGraph, change: LoopLimit) -> RunGraph:
     loops = [group.name for group in graph.groups if group.kind is GroupKind.LOOP]
-    names = StepNames(((name, task_of(name)) for name in loops), noun="loop")
+    names = StepNames(((name, task_of(name), "") for name in loops), noun="loop")
     meant = names.meant(change.loop)
     if not meant:
         raise UnknownLoopError(f"{graph.name:.80}: {names.problem(change.loop)}")
@@ -209,7 +209,7 @@ def _with_loop_limit(graph: RunGraph, change: LoopLimit) -> RunGraph:
 
 
 def _with_latency_limit(graph: RunGraph, change: LatencyLimit) -> RunGraph:
-    names = StepNames((step.name, step.task) for step in graph.steps)
+    names = StepNames((step.name, step.task, step.display_name) for step in graph.steps)
     meant = set(names.meant(change.step))
     if not meant:
         raise UnknownStepError(f"{graph.name:.80}: {names.problem(change.step)}")

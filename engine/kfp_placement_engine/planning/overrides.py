@@ -19,8 +19,8 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
         graph: the run.
         durations: run time on the reference node by name: "20m", or seconds. The name is a step's
             (`for-loop-1[0].work`), or that of the step as a whole, for all its iterations
-            (`for-loop-1[*].work`, `for-loop-1.work`, or `work` if no other step is called so); the
-            more precise one wins.
+            (`for-loop-1[*].work`, `for-loop-1.work`, or `work` or its display name if no other step
+            is called so); the more precise one wins.
 
     Raises:
         UnknownStepError: there is no such step, or several.
@@ -105,7 +105,7 @@ def check_namespace(name: str) -> str:
 
 
 def _known_names(graph: RunGraph) -> StepNames:
-    return StepNames((step.name, step.task) for step in graph.steps)
+    return StepNames((step.name, step.task, step.display_name) for step in graph.steps)
 
 
 def _check(graph: RunGraph, names: StepNames, wanted: str) -> None:

@@ -73,6 +73,7 @@ def _common_fields(run: int, lowered: Lowered, step: Step) -> dict[str, Any]:
         "attempt_limit": step.attempt_limit,
         "depends_on": step.depends_on,
         "type_guessed": step.type_guessed,
+        "display_name": step.display_name,
         "is_latency_ruled": is_ruled(step.type, ruled_types),
         "requests_nothing": step.kind is StepKind.CONTAINER and not step.requests,
     }

@@ -14,6 +14,7 @@ from kfp_placement_engine.model.run_graph import (
     Requirement,
     Toleration,
 )
+from kfp_placement_engine.readers.kfp.tasks import MAX_DISPLAY_NAME
 from tests.support.packages import (
     a_dag,
     a_loop,
@@ -420,6 +421,12 @@ def test_names_with_markup_are_kept_as_they_are(read) -> None:
     name = "<script>alert(1)</script> $(rm -rf) `id` ; & \" ' é"
     graph = read(a_package({"work": a_task(taskInfo={"name": name})}))
     assert graph.step("work").display_name == name
+
+
+@READERS
+def test_a_display_name_is_bounded(read) -> None:
+    graph = read(a_package({"work": a_task(taskInfo={"name": "x" * 60_000})}))
+    assert graph.step("work").display_name == "x" * MAX_DISPLAY_NAME
 
 
 @READERS

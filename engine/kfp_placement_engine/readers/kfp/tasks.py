@@ -21,6 +21,9 @@ from kfp_placement_engine.readers.tree.tasks import Dag, Leaf, Loop, OutputSourc
 EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
+MAX_DISPLAY_NAME = 256
+"""Characters kept of a display name, which may hold any text: people could not read more."""
+
 _INPUT = ": input {:.80}"
 _OUTPUT = ": output {:.80}"
 
@@ -76,7 +79,7 @@ def read_task(
     inputs.update(extra_inputs or {})
     loop = _loop(spec, inputs)
     trigger = spec.flat("triggerPolicy")
-    shown = spec.fields("taskInfo").text("name")
+    shown = spec.fields("taskInfo").text("name")[:MAX_DISPLAY_NAME]
     return Task(
         name=name,
         body=body,
