@@ -157,6 +157,7 @@ def _step(step: PlannedStep) -> dict[str, Any]:
         "transferSeconds": number(step.transfer_seconds),
         "durationSeconds": number(step.duration_seconds),
         "durationSource": str(step.duration_source),
+        "nodeSpeed": number(step.node_speed),
         "latencyMs": number(step.latency_ms),
         "requests": format_resources(step.requests),
         "image": step.image,

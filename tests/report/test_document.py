@@ -154,6 +154,7 @@ def test_the_whole_document():
                 "transferSeconds": 0.0,
                 "durationSeconds": 60.0,
                 "durationSource": "assumed",
+                "nodeSpeed": 1.0,
                 "latencyMs": 9.8,
                 "requests": {"cpu": "1500m", "memory": "2Gi", "nvidia.com/gpu": "1"},
                 "image": "python:3.12",
