@@ -4,34 +4,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from kfp_placement.report import summary, values
+from kfp_placement.report.axis import Scale
+from kfp_placement.report.drawing import Pen
 from kfp_placement.report.labels import fit, short_name, text_width
-from kfp_placement.report.markup import Markup, tag, text
+from kfp_placement.report.markup import Markup, plain, tag
 from kfp_placement.report.timeline import Interval
 from kfp_placement_engine.model.plan import PlannedStep
 
-WIDTH = 1100.0
-LEFT = 176.0
-RIGHT = WIDTH - 14.0
 _LABEL_GAP = 5.0
 _LABEL_SIZE = 11.0
 _LABEL_PIXELS = 220.0
 _WIDE_ENOUGH = 90.0
 """A run phase of so many pixels holds a shortened label."""
-
-
-class Scale:
-    """Seconds to pixels: `end` is at the right edge."""
-
-    def __init__(self, end: float) -> None:
-        self.end = end if end > 0 else 1.0
-
-    def x(self, seconds: float) -> float:
-        """The coordinate of a time."""
-        return LEFT + self.pixels(min(max(seconds, 0.0), self.end))
-
-    def pixels(self, seconds: float) -> float:
-        """The length of a time."""
-        return (RIGHT - LEFT) * seconds / self.end
 
 
 @dataclass(frozen=True)
@@ -63,19 +47,20 @@ def bar_of(step: PlannedStep, scale: Scale, *, labelled: bool) -> Bar:
     if not labelled or inside > _WIDE_ENOUGH:
         fitting = fit(label, inside - 2 * _LABEL_GAP, _LABEL_SIZE)
         return place(fitting, "inside", Interval(left, right))
-    if right + needed <= RIGHT:
+    if right + needed <= scale.right:
         return place(label, "after", Interval(left, right + needed))
     return place(label, "before", Interval(left - needed, right))
 
 
-def draw_bar(bar: Bar, y: float, height: float, prefix: str) -> Markup:
-    """The bar with its phases, hatches, label and tooltip."""
+def draw_bar(bar: Bar, y: float, height: float, pen: Pen, *, critical: bool) -> Markup:
+    """The bar with its phases, hatches, label and tooltip; what the run's end waits for is bold."""
     step = bar.step
-    parts = [tag("title", text(_bar_title(step))), *_phases(bar, y, height)]
+    parts = [pen.tooltip(_bar_title(step)), *_phases(bar, y, height)]
     for flag, kind in ((step.conditional, "conditional"), (step.assumed, "assumed")):
         if flag:
-            parts.append(_rect(bar.left, bar.right, y, height, fill=f"url(#{prefix}-{kind})"))
-    parts.append(_rect(bar.left, bar.right, y, height, class_="outline"))
+            parts.append(_rect(bar.left, bar.right, y, height, fill=pen.hatch(kind)))
+    outline = "outline critical" if critical else "outline"
+    parts.append(_rect(bar.left, bar.right, y, height, class_=outline))
     if bar.label and height >= 11:
         x, anchor = {
             "inside": (bar.run + _LABEL_GAP, "start"),
@@ -84,7 +69,9 @@ def draw_bar(bar: Bar, y: float, height: float, prefix: str) -> Markup:
         }[bar.anchor]
         kind = "label-in" if bar.anchor == "inside" else "label-out"
         parts.append(
-            tag("text", text(bar.label), x=x, y=y + height / 2 + 4, text_anchor=anchor, class_=kind)
+            tag(
+                "text", plain(bar.label), x=x, y=y + height / 2 + 4, text_anchor=anchor, class_=kind
+            )
         )
     return tag("g", *parts)
 

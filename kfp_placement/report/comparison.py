@@ -1,29 +1,32 @@
 """The plan beside the baselines and the bound: a table with bars."""
 
 from kfp_placement.report import summary, values
-from kfp_placement.report.markup import NOTHING, Markup, name, number, tag, text
+from kfp_placement.report.markup import BREAK, NOTHING, Markup, name, tag, text
+from kfp_placement.report.palette import FILLS, NEUTRAL
 from kfp_placement.report.summary import ScheduleSummary
 from kfp_placement_engine.model.plan import Plan
 
-_BAR_WIDTH = 100.0
+_LEFT = "text-align:left"
+"""In every cell: what notebooks set for cells is stronger than what a row says."""
 
 
 def comparison(plan: Plan) -> Markup:
-    """A table: a row for each schedule, its makespan as a bar, the bound as a line across."""
+    """A table: a row for each schedule, its makespan as a bar."""
     rows = summary.schedules(plan)
     longest = max([row.makespan_seconds or 0.0 for row in rows] + [plan.lower_bound.seconds, 1e-9])
     latency = summary.shows_latency(plan)
-    heads = ["schedule", "makespan", "", "the plan is", "unplaced"]
-    if latency:
-        heads.append("latency to users")
-    body = [_row(plan, row, longest, latency=latency) for row in rows]
-    body.append(_bound_row(plan, longest, latency=latency))
+    heads = [("schedule", 23), ("makespan", 21), ("", 15), ("the plan is", 23)]
+    heads += [("latency to users", 20)] if latency else []
+    whole = sum(share for _, share in heads)
+    body = [_row(row, longest, latency=latency) for row in rows]
+    body.append(_bound_row(plan, longest, len(heads)))
     return tag(
         "table",
-        tag("caption", text(caption(plan))),
-        tag("thead", tag("tr", *(_head(title) for title in heads))),
+        tag("caption", text(caption(plan)), style=_LEFT),
+        tag("thead", tag("tr", *(_head(title, share / whole) for title, share in heads))),
         tag("tbody", *body),
-        class_="comparison",
+        class_="kp-comparison",
+        style="table-layout:fixed;width:100%;min-width:420px",
     )
 
 
@@ -37,66 +40,62 @@ def caption(plan: Plan) -> str:
     return by
 
 
-def bar(seconds: float | None, bound: float, longest: float, css_class: str) -> Markup:
-    """One makespan as a bar and the bound as a line; decorative, a cell has the number."""
-    parts = []
-    if seconds is not None:
-        width = max(_BAR_WIDTH * seconds / longest, 0.5)
-        parts.append(tag("rect", x="0", y="2", width=width, height="12", rx="1", class_=css_class))
-    if 0 < bound <= longest:
-        at = number(_BAR_WIDTH * bound / longest)
-        parts.append(
-            tag("path", d=f"M{at} 0V16", class_="bound", vector_effect="non-scaling-stroke")
-        )
-    return tag(
-        "svg",
-        *parts,
-        class_="meter",
-        viewBox=f"0 0 {number(_BAR_WIDTH)} 16",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
+def bar(seconds: float | None, longest: float, colour: str) -> Markup:
+    """One makespan as a bar; decorative, a cell has the number."""
+    if seconds is None:
+        return NOTHING
+    share = max(100.0 * seconds / longest, 0.5)
+    return tag("div", style=f"background:{colour};height:12px;width:{share:.1f}%")
 
 
-def _head(title: str) -> Markup:
-    if not title:
-        return tag("td")
-    return tag("th", text(title), scope="col", class_="num" if title == "makespan" else None)
+def _head(title: str, share: float) -> Markup:
+    style = f"{_LEFT};width:{share:.0%}"
+    return tag("th", text(title), scope="col", style=style) if title else tag("td", style=style)
 
 
-def _row(plan: Plan, row: ScheduleSummary, longest: float, *, latency: bool) -> Markup:
-    css = "mine" if row.is_plan else "other"
+def _row(row: ScheduleSummary, longest: float, *, latency: bool) -> Markup:
+    colour = FILLS[0][0] if row.is_plan else NEUTRAL
     cells = [
-        tag("th", name(row.name), scope="row"),
-        tag("td", Markup(row.makespan), *_small(row.spread), class_="num"),
-        tag("td", bar(row.makespan_seconds, plan.lower_bound.seconds, longest, css), class_="bar"),
-        tag("td", text(row.verdict), *_small(row.caveat), class_=_verdict_class(row)),
-        tag("td", Markup(f"{row.unplaced:,}"), class_="bad" if row.unplaced else None),
+        tag("th", name(row.name), scope="row", style=_LEFT),
+        _cell(Markup(row.makespan), *_small(row.spread), *_small(_unplaced(row), "kp-bad")),
+        _cell(bar(row.makespan_seconds, longest, colour)),
+        _cell(text(row.verdict), *_small(row.caveat), css_class=_verdict_class(row)),
     ]
     if latency:
-        css_class = "bad" if row.latency_excess_ms > 0 else None
-        cells.append(tag("td", text(summary.schedule_latency(row)), class_=css_class))
-    return tag("tr", *cells, class_="plan" if row.is_plan else None)
+        css_class = "kp-bad" if row.latency_excess_ms > 0 else None
+        cells.append(_cell(text(summary.schedule_latency(row)), css_class=css_class))
+    return tag("tr", *cells, class_="kp-plan" if row.is_plan else None)
 
 
-def _small(remark: str) -> list[Markup]:
-    return [tag("small", text(remark))] if remark else []
+def _cell(*children: Markup, css_class: str | None = None) -> Markup:
+    return tag("td", *children, class_=css_class, style=_LEFT)
+
+
+def _small(remark: str, css_class: str | None = None) -> list[Markup]:
+    return [BREAK, tag("small", text(remark), class_=css_class)] if remark else []
+
+
+def _unplaced(row: ScheduleSummary) -> str:
+    return f"{values.counted(row.unplaced, 'step')} unplaced" if row.unplaced else ""
 
 
 def _verdict_class(row: ScheduleSummary) -> str | None:
-    return "good" if row.verdict.endswith(("shorter", "more")) else None
+    return "kp-good" if row.verdict.endswith(("shorter", "more")) else None
 
 
-def _bound_row(plan: Plan, longest: float, *, latency: bool) -> Markup:
+def _bound_row(plan: Plan, longest: float, columns: int) -> Markup:
     seconds = plan.lower_bound.seconds
-    kind = tag("small", text(f" ({plan.lower_bound.kind})"))
     cells = [
-        tag("th", Markup("lower bound"), kind, scope="row"),
-        tag("td", Markup(values.duration(seconds)), class_="num"),
-        tag("td", bar(None, seconds, longest, "other"), class_="bar"),
-        tag("td", NOTHING),
-        tag("td", NOTHING),
+        tag(
+            "th",
+            Markup("lower bound"),
+            BREAK,
+            tag("small", text(f"({plan.lower_bound.kind})")),
+            scope="row",
+            style=_LEFT,
+        ),
+        _cell(Markup(values.duration(seconds))),
+        _cell(bar(seconds, longest, NEUTRAL)),
     ]
-    if latency:
-        cells.append(tag("td", NOTHING))
-    return tag("tr", *cells, class_="bound-row")
+    cells += [_cell() for _ in range(columns - len(cells))]
+    return tag("tr", *cells, class_="kp-bound-row")

@@ -13,6 +13,7 @@ class Limits:
         nodes: nodes on the time line and in legends, those with most work first.
         boxes: steps in the graph; beyond, steps of one task share a box; beyond that, levels.
         lines: warnings, unschedulable steps and assumptions.
+        width: of the time line, in pixels.
     """
 
     rows: int
@@ -20,10 +21,14 @@ class Limits:
     nodes: int
     boxes: int
     lines: int
+    width: float
 
 
-REPORT = Limits(rows=5_000, bars=1_500, nodes=80, boxes=300, lines=500)
+REPORT = Limits(rows=5_000, bars=1_500, nodes=80, boxes=300, lines=500, width=1100.0)
 """A file of its own: large, but still light for a browser."""
 
-NOTEBOOK = Limits(rows=200, bars=250, nodes=40, boxes=120, lines=50)
+NOTEBOOK = Limits(rows=200, bars=250, nodes=40, boxes=120, lines=50, width=690.0)
 """Kept in the notebook with every saved cell: some 200 kB, below 1 MB whatever the names."""
+
+FOLDED = 8
+"""Items of a loop that are shown one by one; more of them are folded."""

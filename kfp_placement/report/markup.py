@@ -1,6 +1,7 @@
 """HTML and SVG without unescaped text: mypy tells `Markup` from `str`."""
 
 import html
+import re
 from collections.abc import Iterable
 from typing import NewType
 
@@ -17,17 +18,49 @@ NAME_LIMIT = 120
 TEXT_LIMIT = 600
 """Characters shown of a sentence."""
 
-_VOID = frozenset({"meta", "br", "hr", "wbr"})
+BREAK = Markup("<br>\n")
+"""A new line, also in the text of a document whose styles and elements were taken away."""
+
+_VOID = frozenset({"meta", "br", "hr", "wbr", "img"})
+_SHAPES = frozenset({"rect", "path"})
+_BLOCKS = frozenset(
+    {"h1", "h2", "h3", "h4", "p", "li", "caption", "th", "td", "section", "header", "summary"}
+)
+"""Followed by a line break: where elements are taken away, words must not run into each other."""
+
+_LONG_WORD = re.compile(r"[^\s-]{21,}")
+_LONG_IN_NAME = re.compile(r"[^\s-]{11,}")
+"""What a browser breaks nowhere by itself, and what may be too long for a narrow cell."""
+
+_PIECE = re.compile(r"[^._:/]{1,5}[._:/]?|[._:/]")
 
 
-def text(value: str, limit: int = TEXT_LIMIT) -> Markup:
+def plain(value: str, limit: int = TEXT_LIMIT) -> Markup:
     """Anybody's text: shortened, control characters made visible, HTML characters escaped."""
     return Markup(html.escape(shown(value, limit), quote=True))
 
 
+def text(value: str, limit: int = TEXT_LIMIT) -> Markup:
+    """`plain` text for HTML: where a word is too long for its place, it may break.
+
+    Places to break are in the text: notebooks that are not trusted drop the style for it.
+    """
+    return _breakable(shown(value, limit), _LONG_WORD)
+
+
 def name(value: str) -> Markup:
-    """Anybody's name."""
-    return text(value, NAME_LIMIT)
+    """Anybody's name in HTML: one that is written from right to left leaves the rest in order."""
+    breakable = _breakable(shown(value, NAME_LIMIT), _LONG_IN_NAME)
+    return breakable if value.isascii() else tag("bdi", breakable)
+
+
+def _breakable(words: str, long: re.Pattern[str]) -> Markup:
+    pieces, end = [], 0
+    for run in long.finditer(words):
+        pieces.append(html.escape(words[end : run.start()]))
+        pieces.append("<wbr>".join(map(html.escape, _PIECE.findall(run[0]))))
+        end = run.end()
+    return Markup("".join([*pieces, html.escape(words[end:])]))
 
 
 def tag(kind: str, *children: Markup, **attributes: str | float | None) -> Markup:
@@ -39,7 +72,10 @@ def tag(kind: str, *children: Markup, **attributes: str | float | None) -> Marku
     )
     if kind in _VOID:
         return Markup(f"<{kind}{written}>")
-    return Markup(f"<{kind}{written}>{''.join(children)}</{kind}>")
+    if kind in _SHAPES and not any(children):
+        return Markup(f"<{kind}{written}/>")
+    end = "\n" if kind in _BLOCKS else ""
+    return Markup(f"<{kind}{written}>{''.join(children)}</{kind}>{end}")
 
 
 def join(parts: Iterable[Markup], separator: str = "") -> Markup:

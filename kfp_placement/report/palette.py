@@ -19,6 +19,9 @@ FILLS: tuple[tuple[str, str], ...] = (
 )
 """Fill and the colour of text on it."""
 
+NEUTRAL = "#7d8796"
+"""Neither a node's colour nor lost on light or dark ground."""
+
 LIGHT: dict[str, str] = {
     "page": "#f5f6f8",
     "card": "#ffffff",
@@ -71,24 +74,40 @@ class NodeColours:
             return "n-none"
         return f"n{self._index[node] % len(FILLS)}"
 
+    def fill(self, node: str | None) -> str:
+        """The fill itself; of nodes that are not known a grey."""
+        if node is None or node not in self._index:
+            return NEUTRAL
+        return FILLS[self._index[node] % len(FILLS)][0]
+
 
 def colour_rules(scope: str) -> str:
-    """The style sheet's variables: light, dark where the reader's system asks for it, node fills.
+    """The style sheet's variables: light, and dark where the reader's system asks for it.
 
-    JupyterLab and VS Code have themes of their own, whatever the system says.
+    An image in a page asks for what the page around it says, as `color-scheme`.
     """
     light, dark = _variables(LIGHT), _variables(DARK)
-    fills = "".join(
-        f"{scope} .n{index}{{--fill:{fill};--on:{on}}}" for index, (fill, on) in enumerate(FILLS)
-    )
     return (
         f"{scope}{{{light}color-scheme:light}}"
         f"@media (prefers-color-scheme:dark){{{scope}{{{dark}color-scheme:dark}}}}"
+    )
+
+
+def theme_rules(scope: str) -> str:
+    """The same where JupyterLab's or VS Code's theme decides, whatever the system says."""
+    light, dark = _variables(LIGHT), _variables(DARK)
+    return (
         f'body[data-jp-theme-light="true"] {scope},body.vscode-light {scope}'
         f"{{{light}color-scheme:light}}"
         f'body[data-jp-theme-light="false"] {scope},body.vscode-dark {scope}'
         f"{{{dark}color-scheme:dark}}"
-        f"{fills}"
+    )
+
+
+def fill_rules(scope: str) -> str:
+    """The classes of nodes within a drawing."""
+    return "".join(
+        f"{scope} .n{index}{{--fill:{fill};--on:{on}}}" for index, (fill, on) in enumerate(FILLS)
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from kfp_placement.report import summary, values
 from kfp_placement.report.comparison import comparison
 from kfp_placement.report.dag import dag
-from kfp_placement.report.gantt import gantt, is_summed_up, legend_items, nodes_busy, nodes_shown
+from kfp_placement.report.drawing import Drawing, Pen, image, inline
+from kfp_placement.report.gantt import gantt, is_summed_up, nodes_busy, nodes_shown
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
@@ -20,11 +21,13 @@ _SOURCES = {
     "wfformat": "a workflow in wfformat",
 }
 
-_SMALLEST = 0.6
-"""Share of its natural size to which the graph shrinks: its names are 7.5 pixels high then."""
-
 _PAGE_ROOM, _NOTEBOOK_ROOM = 1198.0, 760.0
 """Room for the graph on a wide screen, in pixels."""
+
+_HEADING = "line-height:1.25"
+"""Notebooks set lines of a heading so close that they touch."""
+
+_SPACE = Markup(" ")
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,14 @@ class Context:
         plan: the plan.
         limits: how much is drawn one by one.
         colours: colours of nodes.
-        prefix: start of all ids.
+        pen: how drawings are written.
         top: level of the main heading (1 to 5).
     """
 
     plan: Plan
     limits: Limits
     colours: NodeColours
-    prefix: str
+    pen: Pen
     top: int
 
 
@@ -55,11 +58,11 @@ def header(context: Context) -> Markup:
     source_words = _SOURCES.get(plan.run_source, plan.run_source)
     return tag(
         "header",
-        tag("p", Markup("Placement plan"), class_="eyebrow"),
-        tag(f"h{context.top}", name(plan.run_name)),
-        tag("p", text(f"{count} on {nodes}{source}, read from {source_words}"), class_="lead"),
-        tag("p", text(headline(plan)), class_="headline"),
-        tag("dl", *_tiles(plan), class_="tiles"),
+        tag("p", Markup("Placement plan"), class_="kp-eyebrow"),
+        tag(f"h{context.top}", name(plan.run_name), style=_HEADING),
+        tag("p", text(f"{count} on {nodes}{source}, read from {source_words}"), class_="kp-lead"),
+        tag("p", text(headline(plan)), class_="kp-verdict"),
+        tag("ul", *_tiles(plan), class_="kp-tiles"),
     )
 
 
@@ -72,7 +75,7 @@ def _tiles(plan: Plan) -> list[Markup]:
             "Makespan",
             summary.makespan(plan.figures),
             "from submission to end" if ends else "while a step fits no node",
-            "" if ends else "bad",
+            "" if ends else "kp-bad",
         ),
         _tile(
             "Steps placed",
@@ -80,7 +83,7 @@ def _tiles(plan: Plan) -> list[Markup]:
             f"{missing:,} {'fits' if missing == 1 else 'fit'} no node"
             if missing
             else f"on {values.counted(len(summary.steps_by_node(plan)), 'node')}",
-            "bad" if missing else "",
+            "kp-bad" if missing else "",
         ),
     ]
     compared = summary.schedules(plan)[1:]
@@ -90,7 +93,7 @@ def _tiles(plan: Plan) -> list[Markup]:
         against = f"{word} {first.name} ({first.makespan})"
         if first.latency_excess_ms > plan.figures.latency_excess_ms:
             against += ", which breaks a latency rule"
-        good = "good" if first.verdict.endswith("shorter") else ""
+        good = "kp-good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
     if ends:
         words, _, gates = search_verdict(plan).partition("; ")
@@ -101,16 +104,19 @@ def _tiles(plan: Plan) -> list[Markup]:
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"
         unknown = summary.is_latency_unknown(plan.figures)
         value = "unknown" if unknown else values.latency(plan.figures.latency_ms)
-        tiles.append(_tile("Latency to users", value, note, "bad" if excess > 0 else ""))
+        tiles.append(_tile("Latency to users", value, note, "kp-bad" if excess > 0 else ""))
     return tiles
 
 
 def _tile(title: str, value: str, note: str, css_class: str = "") -> Markup:
+    """A figure; without any style it reads as a sentence."""
     return tag(
-        "div",
-        tag("dt", text(title)),
-        tag("dd", text(value), class_=f"value {css_class}".strip()),
-        tag("dd", text(note), class_="note"),
+        "li",
+        tag("span", text(title), class_="kp-label"),
+        _SPACE,
+        tag("b", text(value), class_=f"kp-value {css_class}".strip()),
+        _SPACE,
+        tag("span", text(note), class_="kp-note"),
     )
 
 
@@ -127,82 +133,45 @@ def problems(context: Context) -> Markup:
         _heading(context, heading),
         tag("ul", *items, *_rest(len(missing) - len(shown))),
         *_note(summary.unending(context.plan)),
-        class_="alert bad",
+        class_="kp-alert kp-bad",
     )
 
 
 def timeline(context: Context) -> Markup:
-    """The Gantt chart with its legend."""
+    """The Gantt chart."""
     plan, limits = context.plan, context.limits
-    drawing = gantt(plan, context.colours, limits, context.prefix)
+    drawing = gantt(plan, context.colours, limits, context.pen)
     shown = len(nodes_shown(plan, limits))
     notes = []
     if is_summed_up(plan, limits):
         notes.append(f"{len(plan.steps):,} steps are too many to draw one by one.")
-    busy = len(nodes_busy(plan))
+    busy = len(nodes_busy(plan.steps, plan.drivers))
     if busy > shown:
         notes.append(f"The {shown:,} nodes with most work of {busy:,} that carry pods of the run.")
     # Nodes with nothing but driver pods are drawn too.
     idle = len(plan.cluster_nodes) - busy
     if idle > 0:
         notes.append(f"{values.counted(idle, 'node')} without pods of the run not shown.")
-    legend = [_legend_item(context, css, words) for css, words in legend_items(plan, limits)]
-    return _figure(
-        context,
-        "Time line",
-        tag("ul", *legend, class_="legend", aria_label="Legend"),
-        _scroll("Time line by node", drawing, "wide"),
-        *_note(" ".join(notes)),
-    )
-
-
-def _legend_item(context: Context, css_class: str, words: str) -> Markup:
-    parts = []
-    if css_class in ("conditional", "assumed"):
-        parts.append(tag("rect", width="22", height="12", rx="2", class_="run"))
-        fill = f"url(#{context.prefix}-{css_class})"
-        parts.append(tag("rect", width="22", height="12", rx="2", fill=fill))
-    elif css_class == "driver":
-        parts.append(tag("rect", y="4", width="22", height="5", class_="driver"))
-    else:
-        parts.append(tag("rect", width="22", height="12", rx="2", class_=css_class))
-    if css_class not in ("driver", "load"):
-        parts.append(tag("rect", width="22", height="12", rx="2", class_="outline"))
-    swatch = tag("svg", *parts, viewBox="-1 -1 24 14", class_="swatch n-key", aria_hidden="true")
-    return tag("li", swatch, text(words))
+    picture = _scroll("Time line by node", _picture(context, drawing), "")
+    return _figure(context, "Time line", picture, *_note(" ".join(notes)))
 
 
 def graph(context: Context) -> Markup:
-    """The DAG, with the nodes' colours as its legend."""
-    drawing = dag(context.plan, context.colours, context.limits, context.prefix)
+    """The DAG."""
+    drawing = dag(context.plan, context.colours, context.limits, context.pen)
     pictures = []
-    if drawing.svg:
+    if drawing.parts:
         # Large graphs shrink while they can be read, then scroll; small ones are not blown up.
-        least = drawing.width * _SMALLEST
-        box = tag("div", drawing.svg, style=f"min-width:{least:.0f}px", class_="natural")
-        if least > (_PAGE_ROOM if context.top == 1 else _NOTEBOOK_ROOM):
+        if drawing.least > (_PAGE_ROOM if context.top == 1 else _NOTEBOOK_ROOM):
             hint = "The graph is wider than the page; scroll it sideways to see its end →"
-            pictures.append(tag("p", text(hint), class_="hint"))
-        pictures.append(_scroll("Graph of steps", box, "shaded"))
-    return _figure(context, "Graph", _nodes_legend(context), *pictures, *_note(drawing.note))
+            pictures.append(tag("p", text(hint), class_="kp-hint"))
+        pictures.append(_scroll("Graph of steps", _picture(context, drawing), "kp-shaded"))
+    return _figure(context, "Graph", *pictures, *_note(drawing.note))
 
 
-def _nodes_legend(context: Context) -> Markup:
-    counts = summary.steps_by_node(context.plan)
-    nodes = [node for node in nodes_shown(context.plan, context.limits) if counts[node]]
-    items = []
-    for node in nodes[:24]:
-        rect = tag("rect", width="12", height="12", rx="3", class_="run")
-        css = f"swatch small {context.colours.css_class(node)}"
-        swatch = tag("svg", rect, viewBox="0 0 12 12", class_=css, aria_hidden="true")
-        count = tag("small", Markup(f" {values.counted(counts[node], 'step')}"))
-        items.append(tag("li", swatch, name(node), count))
-    more = len(counts) - len(items)
-    if more > 0:
-        items.append(tag("li", text(f"and {values.counted(more, 'node')} more; colours repeat")))
-    elif context.colours.repeat:
-        items.append(tag("li", Markup("colours repeat")))
-    return tag("ul", *items, class_="legend", aria_label="Nodes")
+def _picture(context: Context, drawing: Drawing) -> Markup:
+    # Where nobody can point at a part of a drawing, it is an image.
+    return inline(drawing, context.pen) if context.pen.tooltips else image(drawing)
 
 
 def compared(context: Context) -> Markup:
@@ -235,10 +204,15 @@ def notes(context: Context) -> Markup:
         for notice in shown:
             step = [tag("b", name(notice.step)), Markup(": ")] if notice.step else []
             code = tag("code", name(notice.code))
-            items.append(tag("li", *step, text(notice.message), Markup(" "), code))
+            items.append(tag("li", *step, text(notice.message), _SPACE, code))
         items += _rest(len(plan.notices) - len(shown))
         parts.append(
-            tag("section", _heading(context, "Warnings"), tag("ul", *items), class_="alert warn")
+            tag(
+                "section",
+                _heading(context, "Warnings"),
+                tag("ul", *items),
+                class_="kp-alert kp-warn",
+            )
         )
     parts.append(_list(context, "From the cluster's policy", plan.policy))
     parts.append(_list(context, "Assumed", summary.assumption_lines(plan)))
@@ -251,7 +225,7 @@ def _list(context: Context, title: str, lines: Sequence[str]) -> Markup:
     limit = context.limits.lines
     items = [tag("li", text(line)) for line in lines[:limit]]
     body = tag("ul", *items, *_rest(len(lines) - limit))
-    return tag("section", _heading(context, title), body, class_="card")
+    return tag("section", _heading(context, title), body, class_="kp-card")
 
 
 def footer(context: Context) -> Markup:
@@ -266,11 +240,11 @@ def footer(context: Context) -> Markup:
 
 
 def _figure(context: Context, title: str, *children: Markup) -> Markup:
-    return tag("section", _heading(context, title), *children, class_="card")
+    return tag("section", _heading(context, title), *children, class_="kp-card")
 
 
 def _heading(context: Context, title: str) -> Markup:
-    return tag(f"h{context.top + 1}", text(title))
+    return tag(f"h{context.top + 1}", text(title), style=_HEADING)
 
 
 def _scroll(label: str, child: Markup, css_class: str) -> Markup:
@@ -278,7 +252,8 @@ def _scroll(label: str, child: Markup, css_class: str) -> Markup:
     return tag(
         "div",
         child,
-        class_=f"scroll {css_class}".strip(),
+        class_=f"kp-scroll {css_class}".strip(),
+        style="overflow-x:auto",
         tabindex="0",
         role="region",
         aria_label=label,
@@ -286,7 +261,7 @@ def _scroll(label: str, child: Markup, css_class: str) -> Markup:
 
 
 def _note(words: str) -> list[Markup]:
-    return [tag("p", text(words), class_="remark")] if words else []
+    return [tag("p", text(words), class_="kp-remark")] if words else []
 
 
 def _rest(count: int) -> list[Markup]:

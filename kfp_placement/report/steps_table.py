@@ -1,91 +1,137 @@
-"""The step table of a report."""
+"""The step table of a report; loops of many items are one row that opens."""
+
+import re
+from collections.abc import Sequence
 
 from kfp_placement.report import summary, values
-from kfp_placement.report.limits import Limits
-from kfp_placement.report.markup import NOTHING, Markup, name, tag, text
+from kfp_placement.report.limits import FOLDED, Limits
+from kfp_placement.report.markup import BREAK, NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
+from kfp_placement.report.steps_rows import StepGroup, grouped, name_text, node_text, run_text
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
+
+_CELL = "text-align:left"
+"""In every cell: what notebooks set for cells is stronger than what a row says."""
+
+_TABLE = "table-layout:fixed;width:100%;min-width:420px"
+"""Columns of fixed shares: no name, however long, makes the table wider than its place."""
+
+_COLUMNS = (("step", 23), ("node", 19), ("when", 16), ("run", 16), ("why there", 26))
+"""Titles, and shares of the width in per cent."""
+
+_BETWEEN_UNITS = re.compile(r"(?<=[dhm])(?=\d)")
 
 
 def steps_table(plan: Plan, colours: NodeColours, limits: Limits) -> Markup:
     """A row for each step, up to the limit, with the reason for its node."""
-    shown = plan.steps[: limits.rows]
-    latency = any(step.latency_ms is not None for step in plan.steps)
-    heads = [("step", ""), ("node", ""), ("start", "num"), ("end", "num"), ("run", "num")]
-    if latency:
-        heads.append(("latency", "num"))
-    heads += [("requests", ""), ("why there", "")]
     waiting = summary.waiting_for(plan)
-    rows = [_row(step, colours, waiting.get(step.name), latency=latency) for step in shown]
-    count = f"{len(shown):,} of {values.counted(len(plan.steps), 'step')}"
-    words = f"{count if len(shown) < len(plan.steps) else values.counted(len(shown), 'step')}"
+    rows, shown = [], 0
+    for group in grouped(plan, most=FOLDED):
+        steps = group.steps[: limits.rows - shown]
+        shown += len(steps)
+        lines = [_row(step, colours, waiting.get(step.name)) for step in steps]
+        rows += [_folded(group, lines)] if group.is_folded and lines else lines
+    return tag(
+        "table",
+        tag("caption", text(_caption(plan, shown)), style=_CELL),
+        tag("thead", tag("tr", *(_head(title, share) for title, share in _COLUMNS))),
+        tag("tbody", *rows),
+        class_="kp-steps",
+        style=_TABLE,
+    )
+
+
+def _caption(plan: Plan, shown: int) -> str:
+    whole = values.counted(len(plan.steps), "step")
+    words = f"{shown:,} of {whole}" if shown < len(plan.steps) else whole
     marked = ["a run time that was assumed"] if _any_assumed(plan) else []
     if any(step.requests_nothing for step in plan.steps):
         marked.append("requests that nobody made")
     assumed = f"; ~ marks {' and '.join(marked)}" if marked else ""
-    return tag(
-        "table",
-        tag("caption", text(f"{words}, dependencies first{assumed}.")),
-        tag(
-            "thead",
-            tag("tr", *(tag("th", text(t), scope="col", class_=c or None) for t, c in heads)),
-        ),
-        tag("tbody", *rows),
-        class_="steps",
-    )
+    return f"{words}, dependencies first{assumed}."
 
 
 def _any_assumed(plan: Plan) -> bool:
     return any(summary.run_time(step).startswith("~") for step in plan.steps)
 
 
-def _row(
-    step: PlannedStep, colours: NodeColours, cause: PlannedStep | None, *, latency: bool
-) -> Markup:
-    waits = [tag("small", text(summary.waits(cause)), class_="bad")] if cause is not None else []
+def _head(title: str, share: int) -> Markup:
+    return tag("th", text(title), scope="col", style=f"{_CELL};width:{share}%")
+
+
+def _folded(group: StepGroup, rows: Sequence[Markup]) -> Markup:
+    """A row for the items of a loop: what is true of all, and the items when it is opened."""
+    known = group.start_seconds, group.finish_seconds
+    times = "" if None in known else f"; {' to '.join(map(values.duration, known))}"
+    words = f" on {node_text(group)}{times}; run {run_text(group)}"
+    inner = tag("table", tag("tbody", *rows), class_="kp-steps", style=_TABLE)
+    details = tag(
+        "details",
+        tag("summary", tag("b", name(name_text(group))), text(words)),
+        tag("div", inner, style="overflow-x:auto"),
+    )
+    return tag("tr", tag("td", details, colspan=len(_COLUMNS), style=_CELL))
+
+
+def _row(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None) -> Markup:
+    waits = [tag("small", text(summary.waits(cause)), class_="kp-bad")] if cause is not None else []
     cells = [
-        tag("th", name(step.name), _remarks(step), *waits, scope="row"),
+        tag("th", _lines([name(step.name), *_remarks(step), *waits]), scope="row", style=_CELL),
         _node_cell(step, colours),
-        _amount(values.duration(step.start_seconds)),
-        _amount(values.duration(step.finish_seconds)),
-        _amount(summary.run_time(step), _phases(step)),
+        _cell([_when(step)]),
+        _cell([_time(summary.run_time(step)), *_phases(step)]),
     ]
-    if latency:
-        cells.append(_amount("" if step.latency_ms is None else values.latency(step.latency_ms)))
-    requests = summary.requests(step)
-    lines = [tag("small", text(f"{resource} {amount}")) for resource, amount in requests]
-    cells.append(tag("td", *lines, class_="requests"))
-    cells.append(tag("td", text(step.reason), class_="why"))
-    return tag("tr", *cells, class_="missing" if step.node is None and not step.cached else None)
+    requests = ", ".join(f"{resource} {amount}" for resource, amount in summary.requests(step))
+    small = [tag("small", text(f"requests {requests}"))] if requests else []
+    cells.append(_cell([text(summary.why(step)), *small], "kp-why"))
+    return tag("tr", *cells, class_="kp-missing" if step.node is None and not step.cached else None)
 
 
-def _remarks(step: PlannedStep) -> Markup:
+def _cell(lines: Sequence[Markup], css_class: str | None = None) -> Markup:
+    return tag("td", _lines(lines), class_=css_class, style=_CELL)
+
+
+def _lines(lines: Sequence[Markup]) -> Markup:
+    return Markup(BREAK.join(lines))
+
+
+def _remarks(step: PlannedStep) -> list[Markup]:
     words = [summary.type_text(step), summary.remark(step)]
     if step.latency_ms is not None:
         words.append(f"near {visible(step.location)}")
     elif summary.location(step):
         words.append(f"location {summary.location(step)}")
     line = " · ".join(word for word in words if word)
-    return tag("small", text(line)) if line else NOTHING
+    return [tag("small", text(line))] if line else []
 
 
 def _node_cell(step: PlannedStep, colours: NodeColours) -> Markup:
     if step.node is None:
-        return tag("td", text(summary.where(step)), class_=None if step.cached else "bad")
-    dot = tag("i", class_=f"dot {colours.css_class(step.node)}", aria_hidden="true")
-    return tag("td", dot, name(step.node), class_="node")
+        where = text(summary.where(step))
+        return tag("td", where, class_=None if step.cached else "kp-bad", style=_CELL)
+    edge = f"border-left:4px solid {colours.fill(step.node)}"
+    latency = [] if step.latency_ms is None else [values.latency(step.latency_ms)]
+    lines = [name(step.node), *(tag("small", text(f"{words} round trip")) for words in latency)]
+    return tag("td", _lines(lines), class_="kp-node", style=f"{_CELL};{edge}")
 
 
-def _phases(step: PlannedStep) -> str:
+def _when(step: PlannedStep) -> Markup:
+    if step.start_seconds is None or step.finish_seconds is None:
+        return NOTHING
+    start, end = _time(values.duration(step.start_seconds)), values.duration(step.finish_seconds)
+    return join([start, _time(end)], " to ")
+
+
+def _time(words: str) -> Markup:
+    """A duration that may break between its units."""
+    return Markup("<wbr>".join(map(text, _BETWEEN_UNITS.split(words))))
+
+
+def _phases(step: PlannedStep) -> list[Markup]:
     phases = []
     if values.noticeable(step.image_pull_seconds):
         phases.append(f"pull {values.duration(step.image_pull_seconds)}")
     if values.noticeable(step.transfer_seconds):
         phases.append(f"transfers {values.duration(step.transfer_seconds)}")
-    return " · ".join(phases)
-
-
-def _amount(words: str, below: str = "") -> Markup:
-    small = tag("small", text(below)) if below else NOTHING
-    return tag("td", text(words), small, class_="num")
+    return [tag("small", text(phase)) for phase in phases]

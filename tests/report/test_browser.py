@@ -24,7 +24,7 @@ PAGES = {
 CUT_OFF = """
 [...document.querySelectorAll('main *')].filter(
   e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible'
-    && !e.classList.contains('scroll')).map(e => e.outerHTML.slice(0, 200))
+    && !e.classList.contains('kp-scroll')).map(e => e.outerHTML.slice(0, 200))
 """
 TEXT_OUTSIDE_PICTURES = """
 [...document.querySelectorAll('svg.gantt text, svg.dag text')].filter(t => {
@@ -91,8 +91,8 @@ def chain(count):
 
 
 GRAPH_WIDTH = "document.querySelector('svg.dag').getBoundingClientRect().width"
-ROOM = "document.querySelector('svg.dag').closest('.scroll').clientWidth"
-HINTS = "[...document.querySelectorAll('.hint')].filter(e => e.offsetHeight > 0).length"
+ROOM = "document.querySelector('svg.dag').closest('.kp-scroll').clientWidth"
+HINTS = "[...document.querySelectorAll('.kp-hint')].filter(e => e.offsetHeight > 0).length"
 
 
 def test_a_graph_shrinks_to_its_card_before_it_scrolls(browser_page, tmp_path):

@@ -41,7 +41,19 @@ class Page:
         printed: bool = False,
     ) -> None:
         """Load the file in a window of that size, in a light or dark system, or as if printed."""
+        self.resize(width=width, height=height, dark=dark, printed=printed)
+        self.open(file.resolve().as_uri())
+
+    def open(self, address: str) -> None:
+        """Load what is at the address, and forget what was heard before."""
         self._events.clear()
+        self._call("Page.navigate", url=address)
+        self._wait_for("Page.loadEventFired")
+
+    def resize(
+        self, *, width: int, height: int = 900, dark: bool = False, printed: bool = False
+    ) -> None:
+        """Change the window's size, and whether the system is light or dark, or prints."""
         self._call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -52,15 +64,42 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         medium = "print" if printed else ""
         self._call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
-        self._call("Page.navigate", url=file.resolve().as_uri())
-        self._wait_for("Page.loadEventFired")
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page."""
-        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The value of a JavaScript expression in the page; a promise is waited for."""
+        answer = self._call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
+
+    def wait_for(self, condition: str, *, seconds: float = _TIMEOUT_SECONDS) -> None:
+        """Look again and again whether a JavaScript expression has become true."""
+        waited = self.evaluate(
+            "new Promise(done => {"
+            f" const end = performance.now() + {seconds * 1000};"
+            " const look = () => {"
+            f"  if ({condition}) done(true);"
+            "  else if (performance.now() > end) done(false);"
+            "  else setTimeout(look, 30);"
+            " }; look(); })"
+        )
+        if not waited:
+            raise AssertionError(f"not so within {seconds:g} s: {condition}")
+
+    def double_click(self, x: float, y: float) -> None:
+        """Press the left button twice at a point of the window."""
+        for count in (1, 2):
+            for kind in ("mousePressed", "mouseReleased"):
+                self._call(
+                    "Input.dispatchMouseEvent",
+                    type=kind,
+                    x=x,
+                    y=y,
+                    button="left",
+                    clickCount=count,
+                )
 
     def screenshot(self, file: Path) -> None:
         """Write the page as PNG, down to 3,000 pixels: a picture of all would take seconds."""
@@ -144,7 +183,10 @@ def headless_page(chromium: Path, profile: Path) -> Iterator[Page]:
             *("--headless=new", "--remote-debugging-pipe", f"--user-data-dir={profile}"),
             *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
             *("--no-first-run", "--disable-background-networking", "--disable-extensions"),
-            *("--disable-component-update", "--disable-sync", "about:blank"),
+            *("--disable-component-update", "--disable-sync"),
+            # Whatever a page asks of other hosts fails at once.
+            "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
+            "about:blank",
         ],
         preexec_fn=put_in_place,
         close_fds=False,

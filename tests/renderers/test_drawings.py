@@ -1,0 +1,45 @@
+"""The drawings by themselves: what an image shows cannot be asked where it is shown."""
+
+import base64
+
+import pytest
+
+from kfp_placement.report.html import notebook_html, plan_html
+from tests.renderers.layout import WIDTHS, layout_problems
+from tests.renderers.notebooks import PLANS
+from tests.support.devtools import headless_page
+from tests.support.html_pages import parse_page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_drawings_are_laid_out(tmp_path, chromium, dark):
+    problems: dict[str, list[str]] = {}
+    grounds = set()
+    with headless_page(chromium, tmp_path) as page:
+        for name, plan in PLANS.items():
+            for index, image in enumerate(parse_page(notebook_html(plan)).all("img")):
+                file = tmp_path / f"{name}-{index}.svg"
+                file.write_bytes(base64.b64decode(image["src"].partition(",")[2]))
+                page.load(file, dark=dark)
+                problems[file.stem] = layout_problems(page, "document.documentElement")
+                grounds.add(
+                    page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+                )
+    assert {key: found for key, found in problems.items() if found} == {}
+    assert grounds == {"rgb(18, 23, 29)" if dark else "rgb(255, 255, 255)"}
+
+
+def test_reports_are_laid_out(tmp_path, chromium):
+    problems: dict[str, list[str]] = {}
+    with headless_page(chromium, tmp_path) as page:
+        for name, plan in PLANS.items():
+            file = tmp_path / f"{name}.html"
+            file.write_text(plan_html(plan), encoding="utf-8")
+            page.load(file)
+            for width in WIDTHS:
+                page.resize(width=width)
+                found = layout_problems(page, "document.querySelector('main')", steady=True)
+                problems[f"{name}, {width}"] = found
+    assert {key: found for key, found in problems.items() if found} == {}

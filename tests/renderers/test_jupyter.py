@@ -1,0 +1,76 @@
+"""The notebook view in JupyterLab and Notebook 7, trusted and not."""
+
+from pathlib import Path
+
+import pytest
+
+from kfp_placement.report import summary
+from kfp_placement.report.html import notebook_html
+from kfp_placement.report.visible import visible
+from kfp_placement_engine.model.plan import Plan
+from tests.renderers.jupyter import OUTPUT, JupyterServer, jupyter_server, notebook_of
+from tests.renderers.layout import STEADY, WIDTHS, layout_problems
+from tests.renderers.notebooks import PLANS
+from tests.support.devtools import Page, headless_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+BEFORE = Path(__file__).parent / "data/view_before.html"
+"""The view before it was mended: JupyterLab's styles won."""
+
+NOTEBOOKS = {name: notebook_of(notebook_html(plan)) for name, plan in PLANS.items()}
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize("classic", [False, True], ids=["lab", "notebook"])
+def test_the_view_is_laid_out(tmp_path, chromium, classic, trusted):
+    folder = tmp_path / "jupyter"
+    problems: dict[str, list[str]] = {}
+    with (
+        jupyter_server(folder, NOTEBOOKS, trusted=trusted) as server,
+        headless_page(chromium, tmp_path) as page,
+    ):
+        for name in NOTEBOOKS:
+            page.resize(width=WIDTHS[-1])
+            server.show(page, name, classic=classic)
+            assert page.evaluate(f"{OUTPUT}.querySelector('style') !== null") is trusted
+            assert missing_words(page.evaluate(f"{OUTPUT}.textContent"), PLANS[name]) == []
+            for key, found in looked_at(server, page).items():
+                problems[f"{name}, {key}"] = found
+            assert not [url for url in page.requests if "attack" in url]
+    assert {key: found for key, found in problems.items() if found} == {}
+
+
+def looked_at(server: JupyterServer, page: Page) -> dict[str, list[str]]:
+    """What is wrong with the open notebook, at each width in each theme."""
+    found = {}
+    for dark in (False, True):
+        server.set_theme(page, dark=dark)
+        for width in WIDTHS:
+            page.resize(width=width)
+            key = f"{width} {'dark' if dark else 'light'}"
+            found[key] = layout_problems(page, OUTPUT, steady=width >= STEADY)
+    return found
+
+
+def missing_words(text: str, plan: Plan) -> list[str]:
+    """What a reader of the bare text would not find: the result, and each step with its node."""
+    verdicts = [row.verdict for row in summary.schedules(plan)[1:2]]
+    names = [name for step in plan.steps for name in (step.name, step.node or "")]
+    # Longer names are shortened.
+    shown = [visible(name) for name in names if len(name) < 100]
+    wanted = " ".join([summary.makespan(plan.figures), *verdicts, *shown]).split()
+    return sorted(set(wanted) - set(text.split()))
+
+
+def test_the_view_of_before_is_found_to_be_broken(tmp_path, chromium):
+    before = {"before": notebook_of(BEFORE.read_text("utf-8"))}
+    with (
+        jupyter_server(tmp_path / "jupyter", before, trusted=True) as server,
+        headless_page(chromium, tmp_path) as page,
+    ):
+        server.show(page, "before")
+        for width in WIDTHS:
+            page.resize(width=width)
+            found = layout_problems(page, OUTPUT)
+            assert len([each for each in found if each.startswith("overlap")]) >= 3
