@@ -189,14 +189,9 @@ def _busiest(plan: Plan, busy: dict[str, float], limits: Limits) -> list[str]:
 
 
 def _end(schedules: Sequence[_Schedule]) -> float:
-    return max(
-        (
-            ends.finish_seconds or 0.0
-            for schedule in schedules
-            for ends in (*schedule.steps, *schedule.drivers)
-        ),
-        default=0.0,
-    )
+    steps = [step.finish_seconds or 0.0 for each in schedules for step in each.steps]
+    drivers = [driver.finish_seconds for each in schedules for driver in each.drivers]
+    return max([*steps, *drivers], default=0.0)
 
 
 def _description(plan: Plan) -> str:

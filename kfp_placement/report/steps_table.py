@@ -97,7 +97,7 @@ def _lines(lines: Sequence[Markup]) -> Markup:
 
 
 def _remarks(step: PlannedStep) -> list[Markup]:
-    words = [summary.type_text(step), summary.remark(step)]
+    words = [summary.type_text(step), ", ".join(summary.remarks(step))]
     if step.latency_ms is not None:
         words.append(f"near {visible(step.location)}")
     elif summary.location(step):
