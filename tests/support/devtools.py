@@ -75,7 +75,7 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, condition: str, *, seconds: float = _TIMEOUT_SECONDS) -> None:
-        """Look again and again whether a JavaScript expression has become true."""
+        """Wait until a JavaScript expression is true."""
         waited = self.evaluate(
             "new Promise(done => {"
             f" const end = performance.now() + {seconds * 1000};"
