@@ -24,7 +24,7 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo format lint typecheck imports compare regenerate test fuzz test-cluster controlplane \
+.PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster controlplane \
 	demo-cluster verify bench bench-cluster bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
@@ -41,6 +41,9 @@ setup: .venv/.complete ## make .venv with everything (finds or fetches uv)
 # After .venv, which brings the library along: only then make sees whether it is up to date.
 $(KERNEL): $(KERNEL_SOURCES)
 	@$(COMPILE)
+
+taxi: setup ## train the taxi sample's model for longer and longer: errors, times, sizes (minutes)
+	@$(BIN)/python -m benchmarks.taxi
 
 kernel: .venv/.complete ## compile the engine's C kernel in place (CC and CFLAGS are respected)
 	@$(COMPILE)

@@ -81,7 +81,7 @@ _ON_TAXI = {
     "wide": ["-o", "wide"],
     "brute-force": ["--compare", "brute-force"],
     "brute-force.json": ["--compare", "brute-force,kube-default", "-o", "json"],
-    "argument": ["--arg", "rows=5000", "--arg", "iterations=7"],
+    "argument": ["--arg", "rows=5000", "--arg", "rounds=7"],
     "argument-unknown": ["--arg", "rwos=5"],
     "argument-wrong": ["--arg", "rows=many"],
     "argument-without-value": ["--arg", "rows"],

@@ -1,4 +1,4 @@
-"""Every sample compiles to the package beside it; `make regenerate` writes the packages anew."""
+"""Samples and components compile to the packages beside them; `make regenerate` writes those."""
 
 from importlib import resources
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from kfp import compiler
 
 from tests.support.golden import recording
-from tests.support.samples import SAMPLES, load_sample
+from tests.support.samples import COMPONENTS, SAMPLES, load_component, load_sample
 
 pytestmark = pytest.mark.golden
 
@@ -16,7 +16,10 @@ DEMO = Path(str(resources.files("kfp_placement"))) / "demo"
 LOCATIONS = ("HOME-EDGE", "NITLAB-EDGE", "NITOS-CLOUD")
 PIPELINES = {
     "01_first_hints": "first_hints",
+    "02_data_locality": "data_locality",
+    "03_gpu_and_images": "gpu_and_images",
     "04_unequal_steps": "unequal_steps",
+    "05_shared_workspace": "shared_workspace",
     "06_taxi": "taxi",
 }
 
@@ -31,7 +34,7 @@ def compare(pipeline, golden, folder):
     version = f"sdkVersion: kfp-{kfp.__version__}\n"
     if version not in expected:
         pytest.skip(f"the golden packages are not made with kfp {kfp.__version__}")
-    assert compiled.read_text() == expected, f"`make regenerate` writes {golden.name} anew"
+    assert compiled.read_text() == expected, f"`make regenerate` writes {golden.name} again"
 
 
 def test_every_sample_is_known_here():
@@ -43,6 +46,11 @@ def test_every_sample_is_known_here():
 def test_a_sample_compiles_to_the_package_beside_it(name, tmp_path):
     pipeline = getattr(load_sample(name), PIPELINES[name])
     compare(pipeline, SAMPLES / name / "pipeline.yaml", tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in COMPONENTS.glob("*/*.py")))
+def test_a_component_compiles_to_the_file_beside_it(name, tmp_path):
+    compare(load_component(name), COMPONENTS / name / "component.yaml", tmp_path)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)

@@ -61,7 +61,12 @@ def test_one_value_from_the_notebook_to_the_plan(taxi, tmp_path):
     metadata = executors["exec-predict"]["podMetadata"]
     assert metadata["labels"]["OurLocation"] == "HOME-EDGE"
     hints = json.loads(metadata["annotations"]["kfp-placement.dev/hints"])
-    assert hints == {"v": 1, "duration": "1m", "maxLatency": "20ms", "outputs": {"tips": "5Mi"}}
+    assert hints == {
+        "v": 1,
+        "duration": "1m",
+        "maxLatency": "20ms",
+        "outputs": {"predictions": "5Mi"},
+    }
 
     graph = read_run((tmp_path / "package.yaml").read_bytes(), name="package.yaml")
     step = graph.step("predict")

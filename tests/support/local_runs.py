@@ -29,7 +29,7 @@ def local_runner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     network, so a `pip` that installs nothing stands before the real one.
     """
     stand_in = folder / "stand-in"
-    stand_in.mkdir()
+    stand_in.mkdir(parents=True)
     (stand_in / "pip.py").write_text(_PIP)
     program = stand_in / "pip"
     program.write_text("#!/bin/sh\nexit 0\n")
@@ -38,7 +38,9 @@ def local_runner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     monkeypatch.setenv("PATH", f"{stand_in}{os.pathsep}{os.environ['PATH']}")
     before = config.LocalExecutionConfig.instance
     local.init(
-        runner=local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "artifacts")
+        runner=local.SubprocessRunner(use_venv=False),
+        pipeline_root=str(folder / "artifacts"),
+        workspace_root=str(folder / "workspace"),
     )
     try:
         yield
