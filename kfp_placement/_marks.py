@@ -40,6 +40,7 @@ class Marks:
         type, location, scheduler: label values.
         duration_seconds: run time on the reference node.
         output_bytes, input_bytes: sizes by name.
+        image_bytes: size of the image.
         max_latency_ms: hard limit of the round trip to the location.
         priority: importance of the run among others.
         cpu, memory: requests as KFP takes them, or a KFP channel.
@@ -53,6 +54,7 @@ class Marks:
     duration_seconds: float | None = None
     output_bytes: Mapping[str, int] = field(default_factory=dict)
     input_bytes: Mapping[str, int] = field(default_factory=dict)
+    image_bytes: int | None = None
     max_latency_ms: float | None = None
     priority: int | None = None
     cpu: Any = None
@@ -110,7 +112,7 @@ class Marks:
     def refine_hints(self, hints: StepHints) -> StepHints:
         """The hints with everything that these marks give instead; sizes are merged by name."""
         changes: dict[str, Any] = {}
-        for name in ("duration_seconds", "max_latency_ms", "priority"):
+        for name in ("duration_seconds", "image_bytes", "max_latency_ms", "priority"):
             if getattr(self, name) is not None:
                 changes[name] = getattr(self, name)
         for name in ("output_bytes", "input_bytes"):
@@ -249,6 +251,7 @@ _OPTIONS: dict[str, tuple[str, _Check, bool]] = {
     "duration": ("duration_seconds", _number(parse_duration), False),
     "outputs": ("output_bytes", _sizes, False),
     "inputs": ("input_bytes", _sizes, False),
+    "image_size": ("image_bytes", _number(parse_quantity), False),
     "max_latency": ("max_latency_ms", _number(parse_latency_ms), False),
     "priority": ("priority", _priority, False),
     "scheduler": ("scheduler", _label, False),

@@ -31,7 +31,12 @@ def placed(
     duration: str | float | timedelta | None = None,
     outputs: Mapping[str, str | int] | None = None,
     inputs: Mapping[str, str | int] | None = None,
+<<<<<<< HEAD
     max_latency: str | float | timedelta | None = None,
+=======
+    image_size: str | int | None = None,
+    max_latency: str | float | None = None,
+>>>>>>> 7846a9f (Count an image that no node reports as unknown: stated, usual or 400Mi; not 0 B)
     priority: int | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,
@@ -53,6 +58,7 @@ def placed(
         duration: as for `place`.
         outputs: as for `place`.
         inputs: as for `place`.
+        image_size: as for `place`.
         max_latency: as for `place`.
         priority: as for `place`.
         scheduler: as for `place`.
@@ -74,6 +80,7 @@ def placed(
         "duration": duration,
         "outputs": outputs,
         "inputs": inputs,
+        "image_size": image_size,
         "max_latency": max_latency,
         "priority": priority,
         "scheduler": scheduler,
@@ -94,6 +101,7 @@ def placed_pipeline(
     *,
     type: str | None = None,
     location: str | None = None,
+    image_size: str | int | None = None,
     priority: int | None = None,
     scheduler: str | None = None,
     guess_types: bool = True,
@@ -110,6 +118,7 @@ def placed_pipeline(
         type: type of all steps; otherwise it is guessed from each step's name (`load-data` ->
             `Fetch`, `train-2` -> `Training`) and shown as a guess by `check` and `preview`.
         location: location of all steps.
+        image_size: of the image of every step that does not say it: they all use one of yours.
         priority: as for `place`.
         scheduler: as for `place`; `default-scheduler` leaves all steps unmarked that do not ask for
             another.
@@ -125,6 +134,7 @@ def placed_pipeline(
     options: dict[str, Any] = {
         "type": type,
         "location": location,
+        "image_size": image_size,
         "priority": priority,
         "scheduler": scheduler,
         **unknown,
@@ -199,7 +209,7 @@ def _placed_function(
     return marked
 
 
-_PIPELINE_OPTIONS = ("type", "location", "priority", "scheduler")
+_PIPELINE_OPTIONS = ("type", "location", "image_size", "priority", "scheduler")
 
 
 def _check_function(function: object) -> None:
@@ -234,8 +244,9 @@ def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
         hints = replace(hints, type_guessed=bool(guessed))
     if LOCATION_LABEL not in present and marks.location is not None:
         set_label(task, LOCATION_LABEL, marks.location)
-    if marks.priority is not None and hints.priority is None:
-        hints = replace(hints, priority=marks.priority)
+    for name in ("image_bytes", "priority"):
+        if getattr(hints, name) is None and getattr(marks, name) is not None:
+            hints = replace(hints, **{name: getattr(marks, name)})
     if hints != before:
         set_annotation(task, HINTS_ANNOTATION, encoded_hints(hints, subject))
     if not _scheduler.decided(task):

@@ -51,7 +51,12 @@ def place(
     duration: str | float | timedelta | None = None,
     outputs: Mapping[str, str | int] | None = None,
     inputs: Mapping[str, str | int] | None = None,
+<<<<<<< HEAD
     max_latency: str | float | timedelta | None = None,
+=======
+    image_size: str | int | None = None,
+    max_latency: str | float | None = None,
+>>>>>>> 7846a9f (Count an image that no node reports as unknown: stated, usual or 400Mi; not 0 B)
     priority: int | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,
@@ -76,6 +81,8 @@ def place(
             `timedelta`, or seconds.
         outputs: size of each output by name: `{"model": "50Mi"}`, or bytes.
         inputs: size of each input by name, where it is not another step's output.
+        image_size: what a node without the step's image has to pull: `3Gi`, or bytes; where a node
+            holds the image, the size that it reports counts.
         max_latency: hard limit of the round trip to `location`: `20ms`, or milliseconds; no node
             within it means that the step is not scheduled.
         priority: importance of the run among runs that the cluster plans at the same time, 0 if not
@@ -103,6 +110,7 @@ def place(
         "duration": duration,
         "outputs": outputs,
         "inputs": inputs,
+        "image_size": image_size,
         "max_latency": max_latency,
         "priority": priority,
         "scheduler": scheduler,

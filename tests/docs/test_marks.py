@@ -6,6 +6,7 @@ from kfp_placement_engine.contract import keys
 from kfp_placement_engine.contract.hints import HINT_KEYS, MAX_ANNOTATION_CHARACTERS
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES
 from kfp_placement_engine.model.round_trips import NOT_A_LOCATION
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.cluster_model import ASSUMPTION_FIELDS
@@ -47,5 +48,6 @@ def test_the_example_of_a_cluster_file_shows_the_real_defaults():
     example = (Path(__file__).parent / "data/cluster.yaml").read_bytes()
     cluster = read_cluster(example, name="example")
     assert {**cluster.defaults} == {
-        field: getattr(Assumptions(), field) for field in ASSUMPTION_FIELDS.values()
+        **{field: getattr(Assumptions(), field) for field in ASSUMPTION_FIELDS.values()},
+        "image_bytes": UNKNOWN_IMAGE_BYTES,
     }

@@ -791,7 +791,8 @@ class _Play:
 
     def image_bytes(self, image: str) -> int:
         sizes = [each.images[image] for each in self.model.cluster.nodes if image in each.images]
-        return sizes[0] if sizes else self.model.assumptions.image_bytes
+        assumed = self.model.assumptions.image_bytes
+        return sizes[0] if sizes else 400 * 2**20 if assumed is None else assumed
 
     def arrival(self, pod: PlayedPod, node: Node) -> float:
         """When the inputs are on the node if they move there directly from where they were made."""

@@ -39,6 +39,7 @@ class StepHints:
         output_bytes: size of each named output.
         input_bytes: size of each named input, where it is not another step's output (or differs
             from it).
+        image_bytes: what a node without the step's image has to pull.
         max_latency_ms: hard limit of the round trip to the step's location.
         priority: importance of the run among others planned at the same time; larger is more
             important. The largest of a run's steps counts. None: the default of the step's type,
@@ -51,6 +52,7 @@ class StepHints:
     duration_seconds: float | None = None
     output_bytes: Mapping[str, int] = field(default_factory=dict)
     input_bytes: Mapping[str, int] = field(default_factory=dict)
+    image_bytes: int | None = None
     max_latency_ms: float | None = None
     priority: int | None = None
     type_guessed: bool = False
@@ -82,6 +84,7 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "duration": ("duration_seconds", parse_duration),
     "outputs": ("output_bytes", _sizes),
     "inputs": ("input_bytes", _sizes),
+    "imageSize": ("image_bytes", parse_quantity),
     "maxLatency": ("max_latency_ms", parse_latency_ms),
     "priority": ("priority", _priority),
     "typeGuessed": ("type_guessed", _flag),
@@ -101,6 +104,8 @@ def encode_hints(hints: StepHints) -> str:
         entries["outputs"] = {name: _bytes_text(size) for name, size in hints.output_bytes.items()}
     if hints.input_bytes:
         entries["inputs"] = {name: _bytes_text(size) for name, size in hints.input_bytes.items()}
+    if hints.image_bytes is not None:
+        entries["imageSize"] = _bytes_text(hints.image_bytes)
     if hints.max_latency_ms is not None:
         entries["maxLatency"] = exact_latency_text(hints.max_latency_ms)
     if hints.priority is not None:

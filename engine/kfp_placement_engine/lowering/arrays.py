@@ -1,6 +1,6 @@
 """The arrays of a problem, put together from what was lowered piece by piece."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from kfp_placement_engine.lowering.work import (
 )
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.image_sizes import ImageSize
 from kfp_placement_engine.problem.problem import ProblemArrays
 
 
@@ -39,6 +40,7 @@ class Parts:
         running: those of them that run already.
         classes: classes of pods that look alike.
         nodes: what the nodes are and have.
+        image_sizes: how large the runs' images are, by canonical reference.
         tables: what each class makes of each node.
         genes: what the search decides.
     """
@@ -50,6 +52,7 @@ class Parts:
     running: Running
     classes: PodClasses
     nodes: NodeTables
+    image_sizes: Mapping[str, ImageSize]
     tables: ClassTables
     genes: Genes
 
@@ -66,7 +69,7 @@ def _work(parts: Parts) -> tuple[Work, Images]:
     assumptions = parts.options.assumptions
     return with_remaining_work(
         work_of([run.graph for run in parts.runs], parts.activities, assumptions),
-        image_table(parts.cluster, parts.classes.shapes, assumptions),
+        image_table(parts.cluster, parts.classes.shapes, parts.image_sizes),
         parts.classes.of_activity,
         parts.activities,
         parts.running,

@@ -16,6 +16,7 @@ from kfp_placement_engine.lowering.tables import class_tables, node_tables
 from kfp_placement_engine.lowering.volumes import VolumeRules, volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.image_sizes import image_sizes
 from kfp_placement_engine.model.run_graph import Notice, RunGraph, StepKind
 from kfp_placement_engine.problem.problem import PlacementProblem
 
@@ -66,6 +67,7 @@ def lower_runs(
         options=options,
         activities=tuple(activities),
         shapes=parts.classes.shapes,
+        image_sizes=parts.image_sizes,
         tables=parts.tables,
         volumes=volumes,
         notices=notices,
@@ -90,7 +92,9 @@ def _parts(
     held = _held_nodes(runs, activities, node_index)
     genes = assign_genes(activities, classes.of_activity, tables, volumes, planned, held)
     running = running_pods(activities, node_index)
-    return Parts(runs, cluster, options, activities, running, classes, nodes, tables, genes)
+    steps = (step for run in runs for step in run.graph.steps)
+    sizes = image_sizes(cluster, steps, options.assumptions.image_bytes)
+    return Parts(runs, cluster, options, activities, running, classes, nodes, sizes, tables, genes)
 
 
 def _problem(parts: Parts) -> PlacementProblem:

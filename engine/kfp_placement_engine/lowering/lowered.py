@@ -1,5 +1,6 @@
 """What lowering takes besides runs and cluster, and what it gives."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from kfp_placement_engine.lowering.tables import ClassTables
 from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.image_sizes import ImageSize
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -37,6 +39,7 @@ class Lowered:
         activities: the pods that have not ended, run after run; behind them the problem has the
             reserved rooms.
         shapes: [K] the shapes of pods.
+        image_sizes: how large the runs' images are, by canonical reference, and who says so.
         tables: the class tables.
         volumes: the volume rules.
         notices: what to tell people.
@@ -47,6 +50,7 @@ class Lowered:
     options: LoweringOptions
     activities: tuple[Activity, ...]
     shapes: tuple[PodShape, ...]
+    image_sizes: Mapping[str, ImageSize]
     tables: ClassTables
     volumes: VolumeRules
     notices: tuple[Notice, ...]

@@ -1,6 +1,6 @@
 """How long pods run and what they move: durations, transfers, images."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.image_sizes import ImageSize
 from kfp_placement_engine.model.images import canonical, held_sizes
 from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
@@ -93,19 +94,16 @@ def transfer_edges(
     return np.array(transfers, np.float64)
 
 
-def image_table(cluster: Cluster, shapes: Sequence[PodShape], assumptions: Assumptions) -> Images:
-    """Number the images, find their sizes and who holds them.
-
-    The size is that of the first node that reports the image; an image nobody reports has the
-    assumed size.
-    """
+def image_table(
+    cluster: Cluster, shapes: Sequence[PodShape], known: Mapping[str, ImageSize]
+) -> Images:
+    """Number the images and find who holds them; `known` has their sizes."""
     held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
     number = {name: index for index, name in enumerate(held)}
     present = np.zeros((len(held), len(cluster.nodes)), np.bool_)
-    sizes = np.full(len(held), float(assumptions.image_bytes))
     for index, node_sizes in enumerate(held.values()):
         present[index] = [size is not None for size in node_sizes]
-        sizes[index] = next((size for size in node_sizes if size is not None), sizes[index])
+    sizes = np.array([known[name].size_bytes for name in held], np.float64)
     of_class = np.full(len(shapes), -1, np.int64)
     scored = np.zeros((len(shapes), len(cluster.nodes)), np.bool_)
     # Many shapes differ in their requests only.

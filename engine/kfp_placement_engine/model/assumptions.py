@@ -20,7 +20,8 @@ class Assumptions:
     Attributes:
         duration_seconds: run time of a step without a hint.
         output_bytes: size of an output without a hint.
-        image_bytes: size of an image no node reports.
+        image_bytes: size of an image of which neither a node, its steps nor the cluster's source
+            say it; None = its usual size if it is a common one, else 400Mi (`model.image_sizes`).
         store_bytes_per_second: a node's bandwidth to the object store.
         pull_bytes_per_second: a node's image pull rate.
         driver_seconds: time one KFP driver pod takes, from bind to end, on any node.
@@ -32,7 +33,7 @@ class Assumptions:
 
     duration_seconds: float = 60.0
     output_bytes: int = 0
-    image_bytes: int = 0
+    image_bytes: int | None = None
     store_bytes_per_second: float = 125e6
     pull_bytes_per_second: float = 50e6
     driver_seconds: float = 5.0
@@ -46,7 +47,8 @@ class Assumptions:
             if not getattr(self, name) > 0:
                 raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be greater than 0")
         for name in _AT_LEAST_0:
-            if not getattr(self, name) >= 0:
-                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be 0 or more")
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise PlanningError(f"{name} = {value!r}; it must be 0 or more")
         if self.loop_width < 1:
             raise PlanningError(f"loop_width = {self.loop_width!r}; it must be 1 or more")

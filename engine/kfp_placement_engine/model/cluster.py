@@ -78,6 +78,7 @@ class Cluster:
         claims: existing volume claims.
         notices: what the reader wants people to know.
         source: what it was read from, for people.
+        image_bytes: sizes of images, by reference, for those that no node reports.
         defaults: assumptions that the source sets, by field of `Assumptions`.
         policy: what the cluster's PlacementPolicy says of plans; its plain assumptions stand in
             `defaults` as well.
@@ -88,5 +89,6 @@ class Cluster:
     claims: tuple[Claim, ...] = ()
     notices: tuple[Notice, ...] = ()
     source: str = ""
+    image_bytes: Mapping[str, int] = field(default_factory=dict)
     defaults: Mapping[str, float] = field(default_factory=dict)
     policy: PlanningPolicy | None = None

@@ -157,6 +157,7 @@ class Step:
         exit_task: runs when its group has ended, whatever the outcome; nothing waits for it.
         display_name: the author's name for it, or "".
         image: image of the main container, or "" where unknown.
+        image_bytes: size of the image as the step states it; None = it does not.
         requests: the main container's requests (limits where there are only limits), canonical
             units.
         unknown_resources: resources whose amount is known only at run time.
@@ -194,6 +195,7 @@ class Step:
     exit_task: bool = False
     display_name: str = ""
     image: str = ""
+    image_bytes: int | None = None
     requests: Resources = field(default_factory=dict)
     unknown_resources: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

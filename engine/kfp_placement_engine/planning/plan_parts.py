@@ -161,9 +161,9 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
             *graph.notices,
             *cluster.notices,
             *lowered.notices,
-            *notices_of(graph, lowered.options.marked_only),
+            *notices_of(graph, lowered),
         ),
-        assumptions=used_assumptions(graph, cluster, lowered.options.assumptions),
+        assumptions=used_assumptions(graph, cluster, lowered),
         all_durations_assumed=all(
             step.duration_seconds is None or step.duration_source is DurationSource.ASSUMED
             for step in graph.steps

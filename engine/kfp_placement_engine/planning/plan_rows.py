@@ -14,9 +14,11 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
-from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
+from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.latency import is_ruled
 from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
+from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.reasons import Ended, Reason
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
@@ -153,8 +155,32 @@ def driver_rows(run: int, lowered: Lowered, schedule: Schedule) -> tuple[Planned
     return tuple(sorted(rows, key=lambda row: (row.start_seconds, row.name)))
 
 
-def notices_of(graph: RunGraph, marked_only: bool) -> list[Notice]:
-    """Notices about marks."""
+def notices_of(graph: RunGraph, lowered: Lowered) -> list[Notice]:
+    """Notices about marks and images."""
+    return [
+        *_unmarked_steps(graph, lowered.options.marked_only),
+        *_unknown_images(graph, lowered),
+    ]
+
+
+def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:
+    """One notice for all images that the planner knows nothing of."""
+    unknown = _images(graph, lowered, SizeSource.UNKNOWN)
+    if not unknown:
+        return []
+    size = format_resource("memory", UNKNOWN_IMAGE_BYTES)
+    count = _count(len(unknown), "image")
+    return [
+        Notice(
+            "unknown-images",
+            f"no node reports {count}{_named(unknown.values())} and nobody states a size: {size}"
+            " each is assumed to be pulled; state it with image_size= in place(), or under images"
+            " in a Cluster file",
+        )
+    ]
+
+
+def _unmarked_steps(graph: RunGraph, marked_only: bool) -> list[Notice]:
     executors = [step for step in graph.steps if step.kind is StepKind.CONTAINER]
     unmarked = [step for step in executors if not step.scheduler]
     if not unmarked or graph.source == "wfformat":
@@ -169,11 +195,10 @@ def notices_of(graph: RunGraph, marked_only: bool) -> list[Notice]:
     return [Notice("unmarked-steps", f"{count}; {effect}")]
 
 
-def used_assumptions(
-    graph: RunGraph, cluster: Cluster, assumptions: Assumptions
-) -> tuple[str, ...]:
+def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tuple[str, ...]:
     """The assumed values that the plan rests on, each with how often it was used and where."""
-    steps, texts = graph.steps, []
+    steps, assumptions = graph.steps, lowered.options.assumptions
+    texts: list[str] = []
     without = [
         step for step in steps if step.duration_seconds is None and step.kind is StepKind.CONTAINER
     ]
@@ -186,19 +211,45 @@ def used_assumptions(
         readers = [s for s in steps if any(each.size_bytes is None for each in s.inputs)]
         count = _count(unsized, "input")
         texts.append(f"size {assumptions.output_bytes} B for {count}{_tasks(readers)}")
-    held = held_sizes(cluster.nodes, {canonical(step.image) for step in steps if step.image})
-    unknown = {image for image, sizes in held.items() if all(size is None for size in sizes)}
-    if unknown:
-        images = _count(len(unknown), "image")
-        names = [step.image for step in steps if step.image and canonical(step.image) in unknown]
-        texts.append(
-            f"size {assumptions.image_bytes} B for {images} that no node reports{_named(names)}"
-        )
+    texts += _assumed_images(graph, lowered)
     drivers = len(graph.groups) + sum(step.has_driver for step in steps)
     if drivers:
         seconds = format_duration(assumptions.driver_seconds)
         texts.append(f"{seconds} for each of {_count(drivers, 'driver pod')}")
     return (*texts, *_assumed_widths(graph), *_assumed_rates(graph, cluster, assumptions))
+
+
+def _assumed_images(graph: RunGraph, lowered: Lowered) -> list[str]:
+    texts = []
+    for source in (SizeSource.DEFAULT, SizeSource.UNKNOWN):
+        images = _images(graph, lowered, source)
+        if images:
+            size = _size_text(lowered.image_sizes[next(iter(images))].size_bytes)
+            count = _count(len(images), "image")
+            texts.append(f"size {size} for {count} that no node reports{_named(images.values())}")
+    usual = {
+        name: _size_text(lowered.image_sizes[image].size_bytes)
+        for image, name in _images(graph, lowered, SizeSource.USUAL).items()
+    }
+    if usual:
+        count = _count(len(usual), "image")
+        names = _named(f"{name} {size}" for name, size in usual.items())
+        texts.append(f"usual size for {count} that no node reports{names}")
+    return texts
+
+
+def _images(graph: RunGraph, lowered: Lowered, source: SizeSource) -> dict[str, str]:
+    """The run's images whose size comes from there: canonical reference -> as steps write it."""
+    names: dict[str, str] = {}
+    for step in graph.steps:
+        if step.image and lowered.image_sizes[canonical(step.image)].source is source:
+            names.setdefault(canonical(step.image), step.image)
+    return names
+
+
+def _size_text(size_bytes: int) -> str:
+    text = format_resource("memory", size_bytes)
+    return f"{text} B" if text.isdecimal() else text
 
 
 def _assumed_widths(graph: RunGraph) -> list[str]:

@@ -166,6 +166,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         ),
         notices=tuple(notices),
         source=name,
+        image_bytes=dict(entry.images),
         defaults=_defaults(entry, policy),
         policy=policy,
     )

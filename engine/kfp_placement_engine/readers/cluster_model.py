@@ -84,6 +84,7 @@ class ClusterEntry:
         api_version, kind: say what it is.
         nodes, claims: their entries.
         latencies: location -> node, or entry of several nodes -> round trip in milliseconds.
+        images: sizes of images that no node holds yet.
         defaults: what to assume in place of the built-in assumptions, by field of `Assumptions`.
         policy: what the cluster's PlacementPolicy says of plans, as it came; `defaults` override
             its own.
@@ -94,6 +95,7 @@ class ClusterEntry:
     nodes: tuple[NodeEntry, ...]
     latencies: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     claims: tuple[ClaimEntry, ...] = ()
+    images: Mapping[str, int] = field(default_factory=dict)
     defaults: Mapping[str, float] = field(default_factory=dict)
     policy: Mapping[str, Any] | None = None
 
@@ -215,6 +217,7 @@ CLUSTER = Form(
         "nodes": list_of(NODE),
         "latencies": mapping_of(mapping_of(amount(parse_latency_ms))),
         "claims": list_of(CLAIM),
+        "images": mapping_of(_SIZE),
         "defaults": DEFAULTS,
         "policy": _policy,
     },

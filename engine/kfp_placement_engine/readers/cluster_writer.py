@@ -43,6 +43,8 @@ def write_cluster_file(cluster: Cluster) -> str:
     if cluster.claims:
         names = {node.name for node in cluster.nodes}
         document["claims"] = [_claim(claim, names) for claim in cluster.claims]
+    if cluster.image_bytes:
+        document["images"] = _image_sizes(cluster.image_bytes)
     policy = _policy(cluster.policy)
     if policy:
         document["policy"] = policy
@@ -91,7 +93,7 @@ def _node(node: Node) -> dict[str, Any]:
         "labels": dict(node.labels),
         "taints": [_taint(taint) for taint in node.taints],
         "unschedulable": node.unschedulable,
-        "images": {name: _amount("memory", size) for name, size in node.images.items()},
+        "images": _image_sizes(node.images),
         "storeBandwidth": _rate(
             node.store_bytes_per_second, labelled(STORE_BANDWIDTH_LABEL, read_rate)
         ),
@@ -102,6 +104,10 @@ def _node(node: Node) -> dict[str, Any]:
     if scored != own:
         entry["scoredUsed"] = _amounts(scored)
     return entry
+
+
+def _image_sizes(images: Mapping[str, int]) -> dict[str, int | str]:
+    return {name: _amount("memory", size) for name, size in images.items()}
 
 
 def _amount(name: str, amount: int) -> int | str:

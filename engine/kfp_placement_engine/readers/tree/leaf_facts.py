@@ -61,6 +61,7 @@ class LeafFacts:
             type_guessed=self.hints.type_guessed and bool(self.labels.get(TYPE_LABEL)),
             duration_seconds=seconds,
             duration_source=DurationSource.ASSUMED if seconds is None else DurationSource.HINT,
+            image_bytes=self.hints.image_bytes,
             output_bytes=dict(self.hints.output_bytes),
             max_latency_ms=self.hints.max_latency_ms,
             priority=self.hints.priority or 0,
