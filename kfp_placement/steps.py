@@ -51,12 +51,8 @@ def place(
     duration: str | float | timedelta | None = None,
     outputs: Mapping[str, str | int] | None = None,
     inputs: Mapping[str, str | int] | None = None,
-<<<<<<< HEAD
-    max_latency: str | float | timedelta | None = None,
-=======
     image_size: str | int | None = None,
-    max_latency: str | float | None = None,
->>>>>>> 7846a9f (Count an image that no node reports as unknown: stated, usual or 400Mi; not 0 B)
+    max_latency: str | float | timedelta | None = None,
     priority: int | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,
