@@ -22,7 +22,7 @@ EXIT_STRATEGY = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 MAX_DISPLAY_NAME = 256
-"""Characters kept of a display name, which may hold any text: people could not read more."""
+"""A display name may hold any text; of a longer one, people could not read more than this."""
 
 _INPUT = ": input {:.80}"
 _OUTPUT = ": output {:.80}"
