@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.cluster_model import KIND
 from kfp_placement_engine.readers.cluster_writer import document_text
 
 _GPU = "nvidia.com/gpu"
-_PARTS = ("latencies", "claims", "defaults", "policy")
+_PARTS = ("latencies", "claims", "images", "defaults", "policy")
 _NAMED = 5
 
 
@@ -98,6 +98,7 @@ class Cluster:
         latencies: round trips by location, then by node: `{"HOME-EDGE": {"edge": "9.8ms"}}`; a
             bare number is milliseconds.
         claims: volume claims that exist, each a mapping with the keys of a Cluster file.
+        images: sizes of images that no node holds yet: `{"team/train:7": "3Gi"}`.
         defaults: what is assumed where nobody says, by key of a Cluster file: `{"image": "1Gi"}`.
         policy: what the cluster's PlacementPolicy says of plans, by key of a Cluster file:
             `{"actuator": "gates"}`.
@@ -113,6 +114,7 @@ class Cluster:
     _: KW_ONLY
     latencies: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict)
     claims: Sequence[Mapping[str, Any]] = ()
+    images: Mapping[str, str | int] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
     name: str = "cluster"
