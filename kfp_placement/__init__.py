@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kfp_placement.clusters.examples import example_cluster
     from kfp_placement.decorators import placed, placed_pipeline
     from kfp_placement.preview.planned import Preview
+    from kfp_placement.preview.what_if import Suggestion, Suggestions, WhatIf
     from kfp_placement.steps import place
 
     __version__: str
@@ -45,9 +46,12 @@ __all__ = [
     "PlacementWarning",
     "Preview",
     "RunError",
+    "Suggestion",
+    "Suggestions",
     "UnknownOptionError",
     "UnknownStepError",
     "UsageError",
+    "WhatIf",
     "__version__",
     "check",
     "example_cluster",
@@ -65,6 +69,9 @@ _LAZY = {
     "Finding": "check.findings",
     "Node": "clusters.description",
     "Preview": "preview.planned",
+    "Suggestion": "preview.what_if",
+    "Suggestions": "preview.what_if",
+    "WhatIf": "preview.what_if",
     "example_cluster": "clusters.examples",
     "place": "steps",
     "placed": "decorators",

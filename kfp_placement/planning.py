@@ -5,9 +5,9 @@ knows better and what the cluster's PlacementPolicy says; its request makes the 
 and raises the engine's errors, which each caller tells in its own way.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kfp_placement._package import Package
 from kfp_placement_engine.model.assumptions import Assumptions
@@ -25,6 +25,11 @@ from kfp_placement_engine.planning.policy_options import (
 )
 from kfp_placement_engine.readers import read_run
 from kfp_placement_engine.readers.options import ReadOptions
+
+# What plans again after changes is imported when somebody asks for it: most plans are made once.
+if TYPE_CHECKING:
+    from kfp_placement_engine.model.changes import Change
+    from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,51 @@ class PlanRequest:
         """
         plan = plan_run(self.run, self.cluster, replace(self.options, limits=limits), progress)
         return replace(plan, policy=self.policy)
+
+    def after(self, changes: "Iterable[Change]") -> "PlanRequest":
+        """The request to plan the run as it is after changes.
+
+        Raises:
+            ChangeError: a node, image or claim that is not there; or no node is left.
+            UnknownLoopError: a loop that the run does not have.
+            UnknownStepError: a step that the run does not have.
+        """
+        from kfp_placement_engine.planning.applied_changes import with_changes
+
+        run, cluster = with_changes(self.run, self.cluster, changes)
+        return replace(self, run=run, cluster=cluster)
+
+    def what_if(
+        self, present: Plan, changes: "Sequence[Change]", progress: Progress = no_progress
+    ) -> "ChangedPlan":
+        """Plan the run as it is after changes, all of them together.
+
+        Args:
+            present: the plan that this request has made.
+            changes: what changes.
+            progress: told how far planning is.
+
+        Raises:
+            EngineError: as for `after`.
+        """
+        from kfp_placement_engine.planning.what_if import what_if
+
+        options = replace(self.options, limits=True)
+        answer = what_if(self.run, self.cluster, present, changes, options, progress)
+        if answer.plan is present:
+            return answer
+        return replace(answer, plan=replace(answer.plan, policy=self.policy))
+
+    def best_changes(self, present: Plan, progress: Progress = no_progress) -> "Suggestions":
+        """The single changes that make the run shorter.
+
+        Args:
+            present: the plan that this request has made.
+            progress: told how far it is.
+        """
+        from kfp_placement_engine.planning.best_changes import best_changes
+
+        return best_changes(self.run, self.cluster, present, self.options, progress)
 
 
 def read_graph(

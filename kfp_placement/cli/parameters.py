@@ -12,6 +12,8 @@ from kfp_placement_engine.exceptions import EngineError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from kfp_placement_engine.model.changes import Change
+
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` knows."""
 
@@ -21,6 +23,9 @@ INPUT_FILE = click.Path(allow_dash=True, readable=False)
 
 LOCAL_PATH = click.Path(path_type=Path, readable=False)
 """A file to write, or where data lies."""
+
+BEST = "best"
+"""In place of a change: the single changes that help most."""
 
 FORMATS = ("table", "wide", "json", "yaml", "html")
 
@@ -157,6 +162,22 @@ def pairs(
         return result
 
     return read
+
+
+def changes(
+    _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> "tuple[Change, ...] | str":
+    """A callback for changes to plan with: several, or `best` alone."""
+    from kfp_placement_engine.readers.changes import read_change
+
+    if values == (BEST,):
+        return BEST
+    if BEST in values:
+        raise click.BadParameter(f"{BEST!r} stands alone, without changes", param=param)
+    try:
+        return tuple(read_change(value) for value in values)
+    except EngineError as error:
+        raise click.BadParameter(str(error), param=param) from error
 
 
 def width(text: str) -> int:

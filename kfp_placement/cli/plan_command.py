@@ -18,12 +18,14 @@ from kfp_placement.cli.parameters import (
     KubeVersionType,
     NamespaceType,
     NamesType,
+    changes,
     pairs,
     width,
 )
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
+    from kfp_placement.cli.plan_inputs import PlannedRun
     from kfp_placement_engine.model.plan import Plan
 
 _EPILOG = """\b
@@ -42,9 +44,22 @@ Examples:
   kfp-placement plan pipelines:taxi --cluster cluster.yaml --duration train=1h --seed 7
   kfp-placement plan run.yaml --cluster cluster.yaml --output plan.html
   kfp-placement plan pipeline.yaml --cluster live -n team-a
+  kfp-placement plan pipeline.yaml --cluster cluster.yaml --what-if best
+  kfp-placement plan pipeline.yaml --cluster cluster.yaml --what-if '+2 of worker'
 
 \b
-Exit code 4: a step fits no node; the plan is printed all the same.
+A CHANGE is one of:
+  '+2 of worker'                      two empty nodes more like worker, or like worker-1, worker-2
+  '-1 of worker'                      one node fewer
+  'gpu-node cpu=32 memory=64Gi'       other sizes; 'worker-* speed=2' another speed
+  'loop for-loop-1 limit=4'           or limit=off
+  'step train duration=10m'           another run time
+  'step predict max-latency=30ms'     or max-latency=off
+  'image python:3.12 everywhere'      held by every node before the run
+  'volume data access=ReadWriteMany'  another access mode
+
+\b
+Exit code 4: a step fits no node, or would not after the changes; the plan is printed all the same.
 """
 
 
@@ -160,6 +175,14 @@ def _duration(text: str) -> float:
     help="Plan only marked steps, as the cluster does; others go where the default sends them.",
 )
 @click.option(
+    "--what-if",
+    multiple=True,
+    metavar="CHANGE",
+    callback=changes,
+    help="Plan again with this changed, such as '+2 of worker'; best: name the single changes that"
+    " make the run shorter. Repeatable.",
+)
+@click.option(
     "-o",
     "output_format",
     type=FormatType(FORMATS),
@@ -188,23 +211,39 @@ def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
     emit(rendered(made, chosen, output), output)
     if output is not None:
         click.echo(f"Wrote {visible(str(output))}", err=True)
-    return finish(made)
+    return finish(made.plan) or (ExitCode.OK if made.answer is None else _finish_changed(made))
 
 
-def rendered(made: "Plan", chosen: str, target: Path | None) -> str:
-    """The plan in the format asked for."""
+def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
+    """The plan, and what changes would make of it, in the format asked for."""
+    from kfp_placement.report import what_if
+
+    plan, answer = made.plan, made.answer
     if chosen == "html":
         from kfp_placement.report.html import plan_html
 
-        return plan_html(made)
+        return plan_html(plan, what_if.what_if_html(plan, answer))
     if chosen in ("json", "yaml"):
         from kfp_placement.report.document import plan_json, plan_yaml
 
-        return plan_json(made) if chosen == "json" else plan_yaml(made)
+        more = what_if.what_if_document(answer)
+        return plan_json(plan, more) if chosen == "json" else plan_yaml(plan, more)
     from kfp_placement.cli.output import table_style
     from kfp_placement.report.table import plan_table
 
-    return plan_table(made, table_style(target, wide=chosen == "wide"))
+    style = table_style(target, wide=chosen == "wide")
+    return plan_table(plan, style) + what_if.what_if_block(plan, answer, style.columns)
+
+
+def _finish_changed(made: "PlannedRun") -> int:
+    """The exit code where the plan itself is whole: changes may leave a step without a node."""
+    from kfp_placement.report.what_if import sentence
+    from kfp_placement_engine.model.what_if import ChangedPlan
+
+    if not isinstance(made.answer, ChangedPlan) or not made.answer.plan.unschedulable:
+        return ExitCode.OK
+    click.echo(sentence(made.plan, made.answer), err=True)
+    return ExitCode.UNSCHEDULABLE
 
 
 def finish(made: "Plan") -> int:

@@ -15,15 +15,19 @@ from kfp_placement.cli.live_options import Target
 from kfp_placement.cli.progress import LiveLine
 
 if TYPE_CHECKING:
-    from kfp_placement.planning import GivenOptions
+    from kfp_placement.planning import GivenOptions, PlanRequest
+    from kfp_placement_engine.model.changes import Change
     from kfp_placement_engine.model.plan import Plan
+    from kfp_placement_engine.model.progress import Progress
+    from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
 
 
 @dataclass(frozen=True)
 class PlanInputs:
     """What was given to `plan`, as click parsed it; the fields are its options.
 
-    None is what nobody asked for: the policy of the cluster says it, or the planner.
+    None is what nobody asked for: the policy of the cluster says it, or the planner. `what_if` is
+    changes to plan again with, or `parameters.BEST`.
     """
 
     run: str
@@ -42,12 +46,26 @@ class PlanInputs:
     kube_version: tuple[int, int]
     compare: tuple[str, ...]
     marked_only: bool
+    what_if: "tuple[Change, ...] | str"
     kubeconfig: Path | None = None
     context: str | None = None
 
 
-def make_plan(given: PlanInputs) -> "Plan":
-    """Read, override, plan; with a live line on a terminal."""
+@dataclass(frozen=True)
+class PlannedRun:
+    """What `plan` was asked for.
+
+    Attributes:
+        plan: the plan.
+        answer: what changes would make of it, if somebody asked.
+    """
+
+    plan: "Plan"
+    answer: "ChangedPlan | Suggestions | None"
+
+
+def make_plan(given: PlanInputs) -> PlannedRun:
+    """Read, override, plan, and plan again after changes; with a live line on a terminal."""
     check_sources(given.run, given.cluster)
     target = Target(given.kubeconfig, given.context, given.namespace)
     live = connect_live(given.cluster, target)
@@ -72,7 +90,25 @@ def make_plan(given: PlanInputs) -> "Plan":
         )
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)
-        return request.plan(progress)
+            # Before the search: what is not there is told at once.
+            if isinstance(given.what_if, tuple):
+                request.after(given.what_if)
+        plan = request.plan(progress)
+        return PlannedRun(plan, _answer(request, plan, given.what_if, progress))
+
+
+def _answer(
+    request: "PlanRequest",
+    plan: "Plan",
+    asked: "tuple[Change, ...] | str",
+    progress: "Progress",
+) -> "ChangedPlan | Suggestions | None":
+    def told(share: float, text: str) -> None:
+        progress(share, f"what if: {text}")
+
+    if not isinstance(asked, tuple):
+        return request.best_changes(plan, told)
+    return request.what_if(plan, asked, told) if asked else None
 
 
 def _options(given: PlanInputs) -> "GivenOptions":

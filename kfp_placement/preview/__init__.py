@@ -59,7 +59,8 @@ def preview(
         **unknown: anything else is an `UnknownOptionError`.
 
     Returns:
-        The plan; `.makespan`, `.steps["train"].node`, `.explain("train")`, `.save("plan.html")`.
+        The plan; `.makespan`, `.steps["train"].node`, `.explain("train")`, `.what_if("+2 of
+        worker")`, `.save("plan.html")`.
 
     Raises:
         PlacementError: the pipeline or the cluster cannot be read or planned.
@@ -91,4 +92,5 @@ def preview(
     with engine_errors():
         run = read_graph(source, known, options)
         overrides = given.overrides(durations, assume_cached, namespace, default_namespace)
-        return Preview(plan_request(run, known, overrides, options).plan())
+        request = plan_request(run, known, overrides, options)
+        return Preview(request.plan(), request)

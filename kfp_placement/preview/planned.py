@@ -2,12 +2,20 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from kfp_placement._files import write_whole
-from kfp_placement.exceptions import MarkValueError, MissingLibraryError, UnknownStepError
+from kfp_placement._reading import engine_errors
+from kfp_placement.exceptions import (
+    MarkValueError,
+    MissingLibraryError,
+    UnknownStepError,
+    UsageError,
+)
+from kfp_placement.planning import PlanRequest
+from kfp_placement.preview.what_if import Suggestions, WhatIf
 from kfp_placement.report import summary, values
 from kfp_placement.report.document import plan_json, plan_yaml
 from kfp_placement.report.html import notebook_html, plan_html
@@ -17,6 +25,7 @@ from kfp_placement.report.visible import shown, visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.model.step_names import StepNames, listed
+from kfp_placement_engine.readers.changes import read_change
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -82,8 +91,15 @@ class Preview:
         plan: the plan itself, with all figures.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, request: PlanRequest | None = None) -> None:
+        """Show a plan.
+
+        Args:
+            plan: the plan.
+            request: what made it; without it, nothing about the run can be changed.
+        """
         self.plan = plan
+        self._request = request
         self._steps = StepMapping(plan)
 
     @property
@@ -117,6 +133,47 @@ class Preview:
         steps = self._steps.named(step)
         waiting = summary.waiting_for(self.plan)
         return "\n".join(_explanation(item, waiting.get(item.name)) for item in steps)
+
+    @overload
+    def what_if(self) -> Suggestions: ...
+
+    @overload
+    def what_if(self, change: str, /, *changes: str) -> WhatIf: ...
+
+    def what_if(self, *changes: str) -> WhatIf | Suggestions:
+        """The plan if something were different, or what would make the run shorter.
+
+        The search starts from this plan. Every form of a change: `+2 of worker`, `-1 of worker`,
+        `gpu-node cpu=32`, `gpu-node memory=64Gi`, `worker speed=2`, `loop for-loop-1 limit=4`,
+        `loop for-loop-1 limit=off`, `step train duration=10m`, `step predict max-latency=30ms`,
+        `step predict max-latency=off`, `image python:3.12 everywhere`, `volume data
+        access=ReadWriteMany`. `worker` is a node, or all of worker-1, worker-2 and so on.
+
+        Args:
+            changes: what changes, all of it together. Without any, single changes are tried: one
+                empty node more, one node with twice the CPU or memory, a loop's limit one up or
+                off, an image held by every node, a volume ReadWriteMany.
+
+        Returns:
+            `.makespan`, `.gain` and `.plan` after the changes; or the changes that make the run at
+            least 1% shorter, the best first.
+
+        Raises:
+            UnknownStepError: a change of a step that the run does not have.
+            RunError: a change that cannot be understood, or of what is not there.
+            UsageError: the plan was not made by `preview`.
+        """
+        request = self._request
+        if request is None:
+            raise UsageError("what_if is for a plan that preview(pipeline, cluster) has made")
+        with engine_errors():
+            if not changes:
+                return Suggestions(self.plan, request.best_changes(self.plan))
+            asked = tuple(read_change(change) for change in changes)
+            answer = request.what_if(self.plan, asked)
+            same = answer.plan is self.plan
+            changed = self if same else Preview(answer.plan, request.after(asked))
+            return WhatIf(self.plan, answer, changed)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the plan to a file, whole or not at all.
@@ -214,7 +271,12 @@ def _explanation(step: PlannedStep, cause: PlannedStep | None) -> str:
 
 
 def _rendered(plan: Plan, target: Path) -> str:
-    renderers = {".html": plan_html, ".json": plan_json, ".yaml": plan_yaml, ".yml": plan_yaml}
+    renderers: dict[str, Callable[[Plan], str]] = {
+        ".html": plan_html,
+        ".json": plan_json,
+        ".yaml": plan_yaml,
+        ".yml": plan_yaml,
+    }
     renderer = renderers.get(target.suffix.lower())
     if renderer is None:
         raise MarkValueError(f"{target}: cannot tell the format; end it in {', '.join(renderers)}")

@@ -7,6 +7,7 @@ are no JSON.
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -63,14 +64,21 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_json(plan: Plan) -> str:
-    """The document as JSON, ASCII only, so that no name can steer a terminal."""
-    return json.dumps(plan_document(plan), indent=2, allow_nan=False) + "\n"
+def plan_json(plan: Plan, more: Mapping[str, Any] | None = None) -> str:
+    """The document as JSON, ASCII only, so that no name can steer a terminal.
+
+    Args:
+        plan: the plan.
+        more: fields beside the plan's own, as `what_if_document` makes them.
+    """
+    document = {**plan_document(plan), **(more or {})}
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def plan_yaml(plan: Plan) -> str:
-    """The document as YAML, ASCII only."""
-    text: str = yaml.safe_dump(plan_document(plan), sort_keys=False, width=100)
+def plan_yaml(plan: Plan, more: Mapping[str, Any] | None = None) -> str:
+    """The same as YAML, ASCII only."""
+    document = {**plan_document(plan), **(more or {})}
+    text: str = yaml.safe_dump(document, sort_keys=False, width=100)
     return text
 
 

@@ -15,7 +15,7 @@ from importlib import resources
 from kfp_placement.report import drawing, parts
 from kfp_placement.report.drawing import Pen, compact
 from kfp_placement.report.limits import NOTEBOOK, REPORT, Limits
-from kfp_placement.report.markup import Markup, tag, text
+from kfp_placement.report.markup import NOTHING, Markup, tag, text
 from kfp_placement.report.palette import NodeColours, colour_rules, theme_rules
 from kfp_placement.report.summary import steps_by_node
 from kfp_placement_engine.model.plan import Plan
@@ -31,8 +31,13 @@ _NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def plan_html(plan: Plan) -> str:
-    """One self-contained page: no scripts, nothing loaded from anywhere."""
+def plan_html(plan: Plan, more: Markup = NOTHING) -> str:
+    """One self-contained page: no scripts, nothing loaded from anywhere.
+
+    Args:
+        plan: the plan.
+        more: what comes after it, as `what_if_html` makes it.
+    """
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -44,7 +49,7 @@ def plan_html(plan: Plan) -> str:
         tag("title", text(f"Plan of {plan.run_name}")),
         tag("style", page_style()),
     )
-    main = tag("main", *_body(plan, REPORT, tooltips=True, top=1), class_=f"{SCOPE} kp-page")
+    main = tag("main", *_body(plan, REPORT, tooltips=True, top=1), more, class_=f"{SCOPE} kp-page")
     page = tag("html", head, tag("body", main), lang="en")
     return f"<!doctype html>\n{page}\n"
 

@@ -1,5 +1,6 @@
 """What tests work with is shown to readers as it stands; nothing is read out of a document."""
 
+import doctest
 import re
 import shutil
 from pathlib import Path
@@ -20,6 +21,8 @@ SHOWN = [
     ("tests/docs/data/cluster.yaml", "docs/reference/cluster-file.md", "yaml"),
     ("tests/docs/data/demo.txt", "README.md", ""),
     ("tests/docs/data/plan.txt", "docs/guides/reading-a-plan.md", ""),
+    ("tests/docs/data/what-if.pycon", "docs/guides/what-if.md", "pycon"),
+    ("tests/docs/data/what-if.txt", "docs/guides/what-if.md", ""),
 ]
 DATA = ROOT / "tests/docs/data"
 DEMO = ROOT / "kfp_placement/demo"
@@ -60,3 +63,23 @@ def test_a_plan_begins_as_it_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = without_time((DATA / "plan.txt").read_text("utf-8"))
     assert printed_by("plan", "pipeline.yaml", "--cluster", "cluster.yaml")[: len(shown)] == shown
+
+
+@pytest.fixture
+def unequal_steps(tmp_path, monkeypatch):
+    """The folder of the guide on what if."""
+    for name in ("pipeline.yaml", "cluster.yaml"):
+        shutil.copy(ROOT / "samples/04_unequal_steps" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_what_if_answers_as_it_is_shown(unequal_steps):
+    failed, tried = doctest.testfile(str(DATA / "what-if.pycon"), module_relative=False)
+    assert (failed, tried) == (0, 6)
+
+
+def test_what_if_ends_as_it_is_shown(unequal_steps):
+    changes = ("--what-if", "worker-1 speed=2", "--what-if", "-1 of worker")
+    shown = (DATA / "what-if.txt").read_text("utf-8").splitlines()
+    printed = printed_by("plan", "pipeline.yaml", "--cluster", "cluster.yaml", *changes)
+    assert printed[-len(shown) :] == shown

@@ -148,7 +148,7 @@ def test_what_is_not_there_is_told_with_near_names(text, golden):
 def test_a_run_without_loops_or_volumes_says_so():
     bare = a_kfp_run(a_step("train"))
     for text, message in [
-        ("loop l limit=2", "there is no loop 'l'; it has none"),
+        ("loop l limit=2", "there is no loop 'l'; the run has none"),
         ("volume v access=ReadWriteMany", "the run has no volume claim"),
         ("image i everywhere", "the run has no image"),
     ]:

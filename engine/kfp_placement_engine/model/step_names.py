@@ -81,7 +81,9 @@ class StepNames:
         close = self._close(text)
         if close:
             return f"there is no {self._noun} {text!r:.120}; did you mean {_either(close)}?"
-        known = f"{self._noun}s: {listed(list(self._of_task))}" if self._of_task else "it has none"
+        known = (
+            f"{self._noun}s: {listed(list(self._of_task))}" if self._of_task else "the run has none"
+        )
         return f"there is no {self._noun} {text!r:.120}; {known}"
 
     def _short(self, wanted: str) -> dict[str, None]:

@@ -14,7 +14,7 @@ from kfp_placement_engine.model.changes import AddNodes, LoopLimit, ResizeNodes
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.model.run_graph import GroupKind, RunClaim, RunGraph, StepKind
+from kfp_placement_engine.model.run_graph import GroupKind, RunClaim, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.what_if import Suggestion
 from kfp_placement_engine.planning.applied_changes import with_changes
@@ -145,7 +145,7 @@ def a_scarce_case(number):
     """At most 7 steps that wait for each other's room, image, volume or loop, on 2 or 3 nodes."""
     rng = random.Random(number)
     kind, dispatch = rng.choice(["plain", "direct", "kfp"]), rng.choice(["ready", "ordered"])
-    steps = []
+    steps: list[Step] = []
     for index in range(rng.randint(3, 4 if dispatch == "ordered" else 6)):
         earlier = [step.name for step in steps]
         step = a_step(

@@ -1,0 +1,95 @@
+"""What changes would make of a previewed run: what `Preview.what_if` returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+from kfp_placement.report import what_if as report
+from kfp_placement_engine.model import what_if as engine
+from kfp_placement_engine.model.plan import Plan
+
+if TYPE_CHECKING:
+    from kfp_placement.preview.planned import Preview
+
+
+class WhatIf:
+    """The plan after changes, beside the one without; shows as a sentence.
+
+    Attributes:
+        changes: what changes, all of it together: `("+2 of worker",)`.
+        plan: the plan then, as `preview` would have made it. Where more of something gains nothing,
+            it is the plan without it.
+        gain: seconds by which the run ends earlier; negative = later, infinite = it ends only then,
+            minus infinite = it no longer ends.
+    """
+
+    def __init__(self, present: Plan, answer: engine.ChangedPlan, plan: "Preview") -> None:
+        self.changes = tuple(change.text for change in answer.changes)
+        self.plan = plan
+        self.gain = answer.gain_seconds
+        self._present = present
+        self._answer = answer
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the submission of the run to its end; infinite if it does not end."""
+        return self.plan.makespan
+
+    # `typing.override` is there from Python 3.12 on.
+    def __repr__(self) -> str:  # type: ignore[explicit-override]
+        return f"<WhatIf {report.sentence(self._present, self._answer)}>"
+
+    def _repr_html_(self) -> str:
+        return report.what_if_html(self._present, self._answer)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A single change that makes the run shorter.
+
+    Attributes:
+        change: what changes, as `what_if` takes it: `+1 of worker`.
+        makespan: seconds from the submission of the run to its end.
+        gain: seconds by which it ends earlier; infinite = it ends only then.
+    """
+
+    change: str
+    makespan: float
+    gain: float
+
+
+class Suggestions(Sequence[Suggestion]):
+    """The single changes that make a run at least 1% shorter, the best first; shows as a table.
+
+    Empty if there are none.
+    """
+
+    def __init__(self, present: Plan, answer: engine.Suggestions) -> None:
+        self._items = tuple(
+            Suggestion(each.change.text, each.makespan_seconds, each.gain_seconds)
+            for each in answer.best
+        )
+        self._present = present
+        self._answer = answer
+
+    @overload
+    def __getitem__(self, index: int) -> Suggestion: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Suggestion]: ...
+
+    def __getitem__(  # type: ignore[explicit-override]
+        self, index: int | slice
+    ) -> Suggestion | Sequence[Suggestion]:
+        """One of them; the best is `[0]`."""
+        return self._items[index]
+
+    def __len__(self) -> int:  # type: ignore[explicit-override]
+        """How many there are."""
+        return len(self._items)
+
+    def __repr__(self) -> str:  # type: ignore[explicit-override]
+        return "\n".join(report.what_if_lines(self._present, self._answer))
+
+    def _repr_html_(self) -> str:
+        return report.what_if_html(self._present, self._answer)

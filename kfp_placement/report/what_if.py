@@ -1,0 +1,237 @@
+"""What changes would make of a run: as a sentence, as lines of a terminal, as HTML, for programs.
+
+The HTML needs no style sheet: notebooks that are not trusted drop those, and a table of three
+columns reads without any.
+"""
+
+import math
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from kfp_placement.report import values
+from kfp_placement.report.columns import Column, layout
+from kfp_placement.report.document import number
+from kfp_placement.report.markup import NOTHING, Markup, join, tag, text
+from kfp_placement.report.visible import shown
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions, end_seconds
+
+Answer = ChangedPlan | Suggestions
+"""What somebody who asked what if gets."""
+
+SHOWN = 8
+"""Suggestions that are shown; documents for programs have all."""
+
+_NOTICEABLE = 5e-4
+"""Gains below this share of the run print as 0.0%."""
+
+_CHANGE_CHARACTERS, _SENTENCE_CHARACTERS, _STEPS_SHOWN = 160, 2000, 5
+_MIN_CHANGE = 12
+_CELL = "padding:2px 16px 2px 0;text-align:{side};vertical-align:top"
+
+
+def sentence(present: Plan, answer: ChangedPlan) -> str:
+    """When the run ends with the changes: `With +1 of w the run ends after 24m: 5m earlier`."""
+    changes = " and ".join(shown(each.text, _CHANGE_CHARACTERS) for each in answer.changes)
+    after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
+    if math.isinf(after):
+        return f"With {changes} the run does not end, because {_unplaced(answer.plan)}"
+    end = values.duration(after)
+    if math.isinf(before):
+        return f"With {changes} the run ends, after {end}; without it does not."
+    if not _differs(present, answer):
+        return f"With {changes} the run ends after {end}, no earlier than without."
+    word = "earlier" if answer.gain_seconds > 0 else "later"
+    return f"With {changes} the run ends after {end}: {_gain(present, answer.gain_seconds)} {word}."
+
+
+def heading(present: Plan, answer: Suggestions) -> str:
+    """What the suggestions are, or that there are none."""
+    tried = f"{values.counted(answer.tried, 'change')} tried"
+    if math.isinf(answer.present_seconds):
+        if answer.best:
+            return f"Single changes with which the run ends ({tried}):"
+        return f"No single change lets the run end ({tried})."
+    if answer.best:
+        return f"Single changes that make the run shorter ({tried}):"
+    return f"No single change makes the run 1% shorter ({tried})."
+
+
+def remark(answer: Suggestions) -> str:
+    """What gains do not count in, or ""."""
+    gain = answer.unchanged_gain_seconds
+    if not answer.best or gain < _NOTICEABLE * answer.present_seconds:
+        return ""
+    return (
+        f"A longer search alone gains {values.duration(gain)} without any change; what the changes"
+        " gain is counted from there."
+    )
+
+
+def rows(present: Plan, answer: Suggestions) -> list[tuple[str, str, str]]:
+    """Change, makespan, and how much shorter, of the suggestions that are shown."""
+    return [
+        (
+            shown(each.change.text, _CHANGE_CHARACTERS),
+            values.duration(each.makespan_seconds),
+            _gain(present, each.gain_seconds) if math.isfinite(each.gain_seconds) else values.NONE,
+        )
+        for each in answer.best[:SHOWN]
+    ]
+
+
+def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
+    """The answer as lines of at most so many columns; None = as wide as they are."""
+    if isinstance(answer, ChangedPlan):
+        return _wrapped([sentence(present, answer), _moved(present, answer)], columns)
+    lines = _wrapped([heading(present, answer)], columns)
+    if answer.best:
+        titles = [
+            Column("CHANGE", shrink_to=_MIN_CHANGE),
+            Column("MAKESPAN", right=True),
+            Column("SHORTER BY", right=True),
+        ]
+        room = None if columns is None else columns - 2
+        lines += [f"  {line}" for line in layout(titles, rows(present, answer), room)]
+    return [*lines, *_wrapped([remark(answer)], columns)]
+
+
+def what_if_block(present: Plan, answer: Answer | None, columns: int | None = None) -> str:
+    """The same as text to go below the table of a plan; "" where nobody asked."""
+    if answer is None:
+        return ""
+    return "\n".join(["", *what_if_lines(present, answer, columns), ""])
+
+
+def what_if_html(present: Plan, answer: Answer | None) -> Markup:
+    """The answer as a fragment with styles of its own; nothing where nobody asked."""
+    if answer is None:
+        return NOTHING
+    if isinstance(answer, ChangedPlan):
+        lines = filter(None, [sentence(present, answer), _moved(present, answer)])
+        return tag("div", *(tag("p", text(line, _SENTENCE_CHARACTERS)) for line in lines))
+    parts = [tag("p", text(heading(present, answer)))]
+    if answer.best:
+        parts.append(_table(present, answer))
+    parts += [tag("p", text(line)) for line in [remark(answer)] if line]
+    return tag("div", *parts)
+
+
+def what_if_document(answer: Answer | None) -> dict[str, Any]:
+    """The fields that the answer adds to the document of a plan."""
+    if answer is None:
+        return {}
+    if isinstance(answer, Suggestions):
+        return {"suggestions": [_suggestion(each) for each in answer.best]}
+    plan = answer.plan
+    return {
+        "whatIf": {
+            "changes": [each.text for each in answer.changes],
+            "makespanSeconds": number(end_seconds(plan.figures)),
+            "gainSeconds": number(answer.gain_seconds),
+            "steps": [
+                {
+                    "name": step.name,
+                    "node": step.node,
+                    "startSeconds": number(step.start_seconds),
+                    "finishSeconds": number(step.finish_seconds),
+                }
+                for step in plan.steps
+            ],
+            "unschedulable": [
+                {"name": name, "reason": reason} for name, reason in plan.unschedulable
+            ],
+        }
+    }
+
+
+def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
+    return {
+        "change": suggestion.change.text,
+        "makespanSeconds": number(suggestion.makespan_seconds),
+        "gainSeconds": number(suggestion.gain_seconds),
+        "nodesAdded": suggestion.nodes_added,
+        "cpuAdded": format_resource("cpu", suggestion.cpu_added_milli),
+    }
+
+
+def _gain(present: Plan, seconds: float) -> str:
+    """`4m52s (16.8%)`; no percentage where all run times are assumed."""
+    amount = values.duration(abs(seconds))
+    if present.all_durations_assumed:
+        return amount
+    return f"{amount} ({abs(seconds) / present.figures.makespan_seconds:.1%})"
+
+
+def _differs(present: Plan, answer: ChangedPlan) -> bool:
+    """Whether the run ends at another time, by so much that it shows."""
+    after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
+    if math.isinf(after) or math.isinf(before):
+        return after != before
+    return abs(answer.gain_seconds) >= _NOTICEABLE * before
+
+
+def _unplaced(plan: Plan) -> str:
+    """`train fits no node: none of 3 nodes can take it (not enough cpu)`."""
+    (name, reason), *others = plan.unschedulable
+    step = shown(name, 60)
+    who = f"{step} fits no node"
+    if others:
+        who = f"{values.counted(len(plan.unschedulable), 'step')} fit no node, such as {step}"
+    return f"{who}: {shown(reason, 300)}"
+
+
+def _moved(present: Plan, answer: ChangedPlan) -> str:
+    """Which steps go to other nodes, where that makes a difference; else ""."""
+    if not _differs(present, answer) or answer.plan.unschedulable:
+        return ""
+    before = {step.name: step.node for step in present.steps}
+    moved = [
+        (step.name, step.node)
+        for step in answer.plan.steps
+        if step.node is not None and step.node != before.get(step.name)
+    ]
+    if not moved:
+        return ""
+    named = ", ".join(
+        f"{shown(name, 60)} to {shown(node, 60)}" for name, node in moved[:_STEPS_SHOWN]
+    )
+    more = ", ..." if len(moved) > _STEPS_SHOWN else ""
+    of = f"{len(moved):,} of {values.counted(len(present.steps), 'step')}"
+    return f"On other nodes: {of} ({named}{more})."
+
+
+def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:
+    """Sentences within a terminal's width; none of those that are empty."""
+    lines: list[str] = []
+    for each in sentences:
+        # Names of nodes and steps are full of hyphens; they stay whole.
+        lines += textwrap.wrap(each, columns, break_on_hyphens=False) if columns else [each]
+    return [line for line in lines if line]
+
+
+def _table(present: Plan, answer: Suggestions) -> Markup:
+    heads = ("change", "makespan", "shorter by")
+    sides = ("left", "right", "right")
+    head = [
+        tag("th", text(title), scope="col", style=_CELL.format(side=side))
+        for title, side in zip(heads, sides, strict=True)
+    ]
+    body = [
+        tag(
+            "tr",
+            *(
+                tag("td", text(cell), style=_CELL.format(side=side))
+                for cell, side in zip(row, sides, strict=True)
+            ),
+        )
+        for row in rows(present, answer)
+    ]
+    return tag(
+        "table",
+        tag("thead", tag("tr", *head)),
+        tag("tbody", join(body)),
+        style="border-collapse:collapse;table-layout:auto;width:auto;margin:0",
+    )

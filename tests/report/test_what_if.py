@@ -1,0 +1,169 @@
+"""What changes would make of a run, as people and programs see it."""
+
+import html
+import json
+import math
+import re
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from kfp_placement.report.document import plan_json, plan_yaml
+from kfp_placement.report.html import plan_html
+from kfp_placement.report.visible import width
+from kfp_placement.report.what_if import (
+    SHOWN,
+    sentence,
+    what_if_document,
+    what_if_html,
+    what_if_lines,
+)
+from kfp_placement.schemas import schema
+from kfp_placement_engine.model.plan import Figures
+from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions
+from kfp_placement_engine.readers.changes import read_change
+from tests.support.json_schemas import closed
+from tests.support.plans import a_plan, a_step, stuck_plan, taxi_plan, unplaced_step
+
+PRESENT = taxi_plan()
+END = PRESENT.figures.makespan_seconds
+
+
+def ending(seconds, **changes):
+    return replace(PRESENT, figures=Figures(0, 0.0, 9.8, seconds), **changes)
+
+
+def changed(plan, *texts):
+    gain = END - plan.figures.makespan_seconds
+    changes = tuple(map(read_change, texts or ["+2 of worker"]))
+    if plan.unschedulable:
+        gain = -math.inf
+    return ChangedPlan(changes, plan, gain)
+
+
+def moved_plan():
+    steps = tuple(replace(step, node="new-node") for step in PRESENT.steps)
+    return ending(0.6 * END, steps=steps)
+
+
+def suggestion(text, gain, nodes=0, cpu=0):
+    return Suggestion(read_change(text), END - gain, gain, nodes, cpu)
+
+
+SOME = Suggestions(
+    (
+        suggestion("loop for-loop-1 limit=off", 600),
+        suggestion("worker-1 cpu=32", 590, cpu=16_000),
+        suggestion("+1 of worker", 300, nodes=1, cpu=16_000),
+    ),
+    tried=12,
+    present_seconds=END,
+)
+LONGER = replace(SOME, unchanged_gain_seconds=40.0)
+NONE = Suggestions((), 12, END)
+ENDLESS = Suggestions((Suggestion(read_change("n1 memory=128Gi"), 60, math.inf),), 5, math.inf)
+NEVER = Suggestions((), 5, math.inf)
+STUCK = a_plan(a_step("fetch"), unplaced_step("train"))
+
+ANSWERS = {
+    "earlier": (PRESENT, changed(moved_plan())),
+    "later": (PRESENT, changed(ending(1.2 * END), "-1 of worker", "step train duration=1h")),
+    "as before": (PRESENT, changed(ending(END - 0.1))),
+    "the plan stays": (PRESENT, ChangedPlan((read_change("+1 of worker"),), PRESENT, 0.0)),
+    "no longer ends": (PRESENT, changed(a_plan(unplaced_step("train")))),
+    "several do not fit": (PRESENT, changed(a_plan(unplaced_step("a"), unplaced_step("b")))),
+    "ends only then": (STUCK, replace(changed(a_plan()), gain_seconds=math.inf)),
+    "ends neither way": (STUCK, replace(changed(STUCK), gain_seconds=0.0)),
+    "assumed": (replace(PRESENT, all_durations_assumed=True), changed(moved_plan())),
+    "suggestions": (PRESENT, SOME),
+    "a longer search": (PRESENT, LONGER),
+    "no suggestions": (PRESENT, NONE),
+    "an end at last": (stuck_plan(), ENDLESS),
+    "no end": (stuck_plan(), NEVER),
+}
+
+
+def each_answer(test):
+    return pytest.mark.parametrize(("present", "answer"), ANSWERS.values(), ids=ANSWERS)(test)
+
+
+@pytest.mark.golden
+@each_answer
+def test_what_a_terminal_shows(present, answer, golden):
+    golden(what_if_lines(present, answer))
+
+
+@each_answer
+@pytest.mark.parametrize("columns", [48, 60, 80])
+def test_no_line_is_wider_than_the_terminal(present, answer, columns):
+    assert max(map(width, what_if_lines(present, answer, columns))) <= columns
+
+
+def words_of(lines):
+    return re.sub(r"\W+", " ", " ".join(lines)).lower().split()
+
+
+@each_answer
+def test_the_html_says_the_same_without_any_style_sheet(present, answer):
+    markup = what_if_html(present, answer)
+    shown = html.unescape(re.sub(r"<[^>]*>", " ", markup))
+    assert words_of([shown]) == words_of(what_if_lines(present, answer))
+    assert "class=" not in markup
+
+
+@each_answer
+def test_documents_fit_the_schema(present, answer):
+    more = what_if_document(answer)
+    document = json.loads(plan_json(present, more))
+    jsonschema.Draft202012Validator(closed(schema("plan"))).validate(document)
+    assert document.items() > json.loads(plan_json(present)).items()
+    assert len(plan_yaml(present, more)) > len(plan_yaml(present))
+
+
+def test_the_fields_of_a_document():
+    plan = a_plan(a_step("train", node="n2"), unplaced_step("huge", reason="too large"))
+    assert what_if_document(changed(plan, "-1 of worker")) == {
+        "whatIf": {
+            "changes": ["-1 of worker"],
+            "makespanSeconds": None,
+            "gainSeconds": None,
+            "steps": [
+                {"name": "train", "node": "n2", "startSeconds": 0.0, "finishSeconds": 60.0},
+                {"name": "huge", "node": None, "startSeconds": None, "finishSeconds": None},
+            ],
+            "unschedulable": [{"name": "huge", "reason": "too large"}],
+        }
+    }
+    assert what_if_document(SOME)["suggestions"][2] == {
+        "change": "+1 of worker",
+        "makespanSeconds": END - 300,
+        "gainSeconds": 300.0,
+        "nodesAdded": 1,
+        "cpuAdded": "16",
+    }
+
+
+def test_many_suggestions_are_cut_for_people_and_whole_for_programs():
+    many = replace(SOME, best=tuple(suggestion(f"n{n} cpu=9", 900 - n) for n in range(30)))
+    assert len(what_if_lines(PRESENT, many)) == SHOWN + 2
+    assert len(what_if_document(many)["suggestions"]) == 30
+
+
+EVIL = "\x1b]0;x\x07<img src=x onerror=alert(1)>" + "a" * 60_000
+
+
+def test_names_that_strangers_wrote_are_shown_and_not_acted_on():
+    step = a_step(EVIL, node=EVIL)
+    plan = replace(PRESENT, steps=(a_step(EVIL),))
+    faster = replace(plan, steps=(step,), figures=Figures(0, 0.0, 0.0, 1.0))
+    for answer in (
+        changed(faster, "volume data access=ReadWriteMany"),
+        changed(a_plan(unplaced_step(EVIL, reason=EVIL))),
+    ):
+        lines = what_if_lines(plan, answer)
+        assert all(line.isprintable() and len(line) < 2000 for line in lines)
+        markup = what_if_html(plan, answer)
+        assert "<img" not in markup
+        assert "<img" not in plan_html(PRESENT, markup)
+        assert sentence(plan, answer).isprintable()
