@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kfp_placement.report.terminal import Paint, wrapped
 from kfp_placement.report.visible import shown, visible
 
 _MAX_HTML_ROWS = 200
@@ -82,7 +83,24 @@ class CheckReport:
 
     # `typing.override` is there from Python 3.12 on.
     def __str__(self) -> str:  # type: ignore[explicit-override]
-        return "\n".join([self._headline(), *(f"  {finding}" for finding in self.findings)])
+        return "\n".join(self.lines())
+
+    def lines(self, columns: int | None = None, *, colour: bool = False) -> list[str]:
+        """The same for a terminal.
+
+        Args:
+            columns: its width; None = any.
+            colour: whether levels are coloured.
+        """
+        paint = Paint(colour)
+        levels = {Level.ERROR: paint.red, Level.WARNING: paint.yellow, Level.NOTE: paint.dim}
+        lines = [self._headline()]
+        for finding in self.findings:
+            first, *further = wrapped(str(finding), columns, first="  ", further="    ")
+            level = str(finding.level)
+            painted = levels[finding.level](level)
+            lines += [first.replace(level, painted, 1), *further]
+        return lines
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]

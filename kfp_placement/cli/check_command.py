@@ -83,7 +83,7 @@ def check(
     check_target(output)
     live = connect_live(cluster, Target(**target))
     report = _report(run, cluster, live, arguments)
-    emit(_json(report) if output_format == "json" else f"{report}\n", output)
+    emit(_json(report) if output_format == "json" else _text(report, output), output)
     return _exit_code(report)
 
 
@@ -103,6 +103,13 @@ def _report(
         with usage_errors(ArgumentError):
             graph = read_graph(RunSource(package, arguments), known, progress=progress)
         return check_run(graph, package=package.data, cluster=known)
+
+
+def _text(report: "CheckReport", output: Path | None) -> str:
+    from kfp_placement.cli.output import table_style
+
+    style = table_style(output, wide=False)
+    return "\n".join(report.lines(style.columns, colour=style.colour)) + "\n"
 
 
 def _json(report: "CheckReport") -> str:

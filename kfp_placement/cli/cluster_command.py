@@ -8,6 +8,7 @@ import click
 from kfp_placement.cli.group import debug_option
 from kfp_placement.cli.live_options import Target, connection_options
 from kfp_placement.cli.parameters import INPUT_FILE, LOCAL_PATH
+from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b
 A dump of pods holds their environment, often with secrets in it; a Cluster file holds nodes, the
@@ -46,9 +47,8 @@ def cluster(dump: str, output: Path | None, **target: Any) -> None:
     live = connect_live(dump, Target(**target))
     with LiveLine() as progress:
         known = read_cluster_source(dump, progress, live)
-    from kfp_placement.report.visible import visible
     from kfp_placement_engine.readers.cluster_writer import write_cluster_file
 
     emit(write_cluster_file(known), output)
     for notice in known.notices:
-        click.echo(f"Warning: {visible(notice.message)}", err=True)
+        warn(notice.message)

@@ -14,9 +14,8 @@ from kfp_placement.cli.live_options import (
     now,
     require_plan,
     the_run,
-    warn,
 )
-from kfp_placement.report.visible import visible
+from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b
 RUN is a Workflow's name or NAMESPACE/NAME, KFP's run id, or KFP's name of the run. STEP is a step's
@@ -72,5 +71,5 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
         style = table_style(None, wide=wide)
         emit(explanation(view, steps, now(), style, in_full=wide or step is not None), None)
     for each in missing:
-        click.echo(f"Warning: {visible(each)}", err=True)
+        warn(each)
     return ExitCode.FAILURE if view.placement is None else ExitCode.OK

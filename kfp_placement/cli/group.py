@@ -15,6 +15,7 @@ import click
 
 from kfp_placement._files import unwritable
 from kfp_placement.cli.exit_codes import ExitCode
+from kfp_placement.cli.terminal import tell_error
 from kfp_placement.exceptions import PlacementError
 from kfp_placement.live.exceptions import ClusterMissingError
 from kfp_placement.report.visible import visible
@@ -139,7 +140,9 @@ def program_name(program: str) -> str:
 def _print_error(message: str) -> None:
     # click lists choices one to a line, behind a tab; other tabs are somebody's text.
     lines = [re.sub(r"^\t", "    ", line) for line in message.splitlines()] or [""]
-    click.echo("\n".join(["Error: " + visible(lines[0]), *map(visible, lines[1:])]), err=True)
+    tell_error(lines[0])
+    for line in lines[1:]:
+        click.echo(visible(line), err=True)
 
 
 def _is_stdout_full(error: Exception) -> TypeGuard[OSError]:

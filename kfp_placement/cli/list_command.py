@@ -12,9 +12,9 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     now,
-    warn,
     warn_of_namespace,
 )
+from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b
 Examples:

@@ -9,7 +9,7 @@ from typing import Self
 import click
 
 from kfp_placement.cli.output import emit, table_style
-from kfp_placement.cli.progress import can_redraw
+from kfp_placement.cli.terminal import can_redraw
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import clip_columns
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kfp_placement.cli.parameters import FormatType, NamespaceType
-from kfp_placement.report.visible import shown, visible
+from kfp_placement.cli.terminal import warn
+from kfp_placement.report.visible import shown
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
@@ -155,12 +156,6 @@ def warn_of_namespace(api: "Api", namespace: str) -> None:
 
     if namespace and lacks_namespace(api, namespace):
         warn(f"there is no namespace {namespace} in the cluster")
-
-
-def warn(text: str) -> None:
-    """Say before anything else what is wrong; "" = nothing is."""
-    if text:
-        click.echo(f"Warning: {visible(text)}", err=True)
 
 
 def now() -> datetime:

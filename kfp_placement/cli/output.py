@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kfp_placement._files import unwritable, write_whole
+from kfp_placement.cli.terminal import columns_of, has_colour
 from kfp_placement.report.table import TableStyle
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
@@ -90,14 +91,6 @@ def _is_device(target: Path) -> bool:
 
 def table_style(target: Path | None, *, wide: bool) -> TableStyle:
     """Width and colours of a terminal; neither for files and pipes."""
-    if target is not None or not sys.stdout.isatty():
+    if target is not None:
         return TableStyle(wide=wide)
-    # It brings archives and compression along, which only a terminal should pay for.
-    import shutil
-
-    return TableStyle(
-        wide=wide,
-        columns=shutil.get_terminal_size().columns,
-        # https://no-color.org: present and not empty.
-        colour=not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb",
-    )
+    return TableStyle(wide=wide, columns=columns_of(sys.stdout), colour=has_colour(sys.stdout))

@@ -14,9 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import click
-
-from kfp_placement.report.visible import visible
+from kfp_placement.cli.terminal import warn
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 _NAMED = 5
@@ -154,4 +152,4 @@ def _quiet() -> Any:
         yield
     messages = [str(item.message) for item in caught if issubclass(item.category, PlacementWarning)]
     for message in dict.fromkeys(messages):
-        click.echo(f"Warning: {visible(message)}", err=True)
+        warn(message)

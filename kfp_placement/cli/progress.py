@@ -1,20 +1,15 @@
 """One live line of progress on a terminal, nothing anywhere else."""
 
-import os
 import sys
 import time
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self
 
+from kfp_placement.cli.terminal import can_redraw, columns_of
 from kfp_placement.report.visible import clip_columns, visible
 
 _CLEAR = "\r\x1b[K"
 _INTERVAL_SECONDS = 0.1
-
-
-def can_redraw(stream: TextIO) -> bool:
-    """Whether what stands there can be taken off again: a terminal that moves its cursor."""
-    return stream.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
 class LiveLine:
@@ -33,7 +28,7 @@ class LiveLine:
         self._last = now
         self._drawn = True
         percent = f"{min(max(share, 0.0), 1.0):4.0%}"
-        columns = _columns()
+        columns = columns_of(sys.stderr) or len(text)
         sys.stderr.write(_CLEAR + clip_columns(f"{percent} {visible(text)}", columns - 1))
         sys.stderr.flush()
 
@@ -50,10 +45,3 @@ class LiveLine:
             sys.stderr.write(_CLEAR)
             sys.stderr.flush()
             self._drawn = False
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80

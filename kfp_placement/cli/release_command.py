@@ -13,6 +13,7 @@ from kfp_placement.cli.live_options import (
     namespace_options,
     the_run,
 )
+from kfp_placement.cli.terminal import tell_error
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _pause(cluster: "Api", *, dry_run: bool) -> ExitCode:
     except ClusterUnreachableError:
         raise
     except ClusterError as error:
-        click.echo(f"Error: the policy is not paused: {visible(str(error))}", err=True)
+        tell_error(f"the policy is not paused: {error}")
         missing = isinstance(error, ClusterMissingError)
         return ExitCode.NOT_FOUND if missing else ExitCode.FAILURE
     sentences = {
@@ -117,12 +118,11 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
         text = f"{number} released: none bears our gate. Without gates nothing of ours holds pods."
     click.echo(_result(text, dry_run))
     for pod, why in done.failures.items():
-        click.echo(f"Error: {visible(pod)} is not released: {visible(why)}", err=True)
+        tell_error(f"{pod} is not released: {why}")
     for pod in done.unsatisfiable:
-        click.echo(
-            f"Error: {visible(pod)} cannot be released: no node was within its latency limit when"
-            " its gate came off, and what a pod requires cannot be changed later; delete it",
-            err=True,
+        tell_error(
+            f"{pod} cannot be released: no node was within its latency limit when its gate came"
+            " off, and what a pod requires cannot be changed later; delete it"
         )
     return not done.failures and not done.unsatisfiable
 

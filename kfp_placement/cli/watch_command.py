@@ -16,9 +16,9 @@ from kfp_placement.cli.live_options import (
     namespace_options,
     now,
     the_run,
-    warn,
 )
 from kfp_placement.cli.parameters import DurationType
+from kfp_placement.cli.terminal import warn, warning
 from kfp_placement.report.visible import visible
 
 if TYPE_CHECKING:
@@ -157,9 +157,7 @@ class _Watch:
         try:
             run = with_failure(self._api, run)
         except ClusterError as error:
-            self._block.print(
-                f"Warning: why it failed is not known: {visible(str(error))}", err=True
-            )
+            self._block.print(warning(f"why it failed is not known: {error}"), err=True)
         moment = now()
         for line in changes(self._run, run, moment, self._announced):
             self._block.print(f"{clock_text(moment)} {line}")

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kfp_placement.report.shortening import distinct_columns
 from kfp_placement.report.visible import clip_columns, clip_path, width
 
 _GAP = 3
@@ -52,11 +53,17 @@ def layout(
         reserve = wraps + _GAP if wraps and total + wraps <= limit else 0
         widths = _shrunk(fixed, widths, limit - reserve)
         room = limit - sum(widths) - _GAP * len(widths)
+    forms = [
+        distinct_columns(
+            (row[at] for row in rows), size, clip_path if column.is_path else clip_columns
+        )
+        for at, (column, size) in enumerate(zip(fixed, widths, strict=True))
+    ]
     lines = []
     for row in [[column.title for column in columns], *rows]:
         cells = [
-            _aligned(_clipped(text, size, column), size, right=column.right)
-            for text, size, column in zip(row, widths, fixed, strict=False)
+            _aligned(short.get(text, text), size, right=column.right)
+            for text, size, column, short in zip(row, widths, fixed, forms, strict=False)
         ]
         line = (" " * _GAP).join(cells)
         lines += _with_wrapped(line, row[-1], room, wraps) if wraps else [line.rstrip()]
@@ -118,10 +125,6 @@ def _shrunk(columns: Sequence[Column], widths: list[int], limit: int) -> list[in
         widths[widest] -= 1
         excess -= 1
     return widths
-
-
-def _clipped(text: str, size: int, column: Column) -> str:
-    return clip_path(text, size) if column.is_path else clip_columns(text, size)
 
 
 def _aligned(text: str, size: int, *, right: bool) -> str:

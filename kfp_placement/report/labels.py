@@ -1,7 +1,9 @@
 """Names short enough for bars and boxes; the whole name stands in the tooltip and in the table."""
 
 import re
+from collections.abc import Iterable
 
+from kfp_placement.report.shortening import distinct
 from kfp_placement.report.visible import clip, shown, width
 from kfp_placement_engine.model.plan import PlannedStep
 
@@ -70,6 +72,17 @@ def fit(text: str, pixels: float, size: float, *, bold: bool = False) -> str:
         if text_width(shorter, size, bold=bold) <= pixels:
             return shorter
     return ""
+
+
+def fit_all(
+    texts: Iterable[str], pixels: float, size: float, *, bold: bool = False
+) -> dict[str, str]:
+    """The same for texts side by side: those that differ look different."""
+    return distinct(
+        texts,
+        lambda text: fit(text, pixels, size, bold=bold),
+        lambda text: text_width(text, size, bold=bold) <= pixels,
+    )
 
 
 def _short(name: str, indexes: tuple[object, ...]) -> str:

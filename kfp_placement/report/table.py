@@ -1,6 +1,5 @@
 """The plan as plain text, for `-o table` and `-o wide`."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from kfp_placement.report.steps_rows import (
     remark_text,
     run_text,
 )
+from kfp_placement.report.terminal import Paint, notice_lines, wrapped
 from kfp_placement.report.verdict import headline, search_sentence
 from kfp_placement.report.visible import visible, width
 from kfp_placement_engine.model.plan import Plan, PlannedStep
@@ -48,38 +48,18 @@ class TableStyle:
 def plan_table(plan: Plan, style: TableStyle | None = None) -> str:
     """The whole plan as text, ending with a line break."""
     style = style or TableStyle()
-    paint = _Paint(style.colour)
+    paint = Paint(style.colour)
     blocks = [
         _header(plan, style, paint),
         _schedules(plan, style, paint),
         _steps(plan, style, paint),
         *_limits(plan, style, paint),
-        *_problems(plan, paint),
+        *_problems(plan, style, paint),
     ]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
 
 
-@dataclass(frozen=True)
-class _Paint:
-    on: bool
-
-    def bold(self, text: str) -> str:
-        return self._wrap("1", text)
-
-    def dim(self, text: str) -> str:
-        return self._wrap("2", text)
-
-    def red(self, text: str) -> str:
-        return self._wrap("31", text)
-
-    def yellow(self, text: str) -> str:
-        return self._wrap("33", text)
-
-    def _wrap(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
-
-
-def _header(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
+def _header(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     nodes = values.counted(len(plan.cluster_nodes), "node")
     source = f" ({visible(plan.cluster_source)})" if plan.cluster_source else ""
     run = f"{visible(plan.run_name)} ({visible(plan.run_source)})"
@@ -88,18 +68,20 @@ def _header(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
         f" lower bound {visible(plan.lower_bound.kind)}, seed {plan.seed},"
         f" {summary.searched(plan)}"
     )
+    title = f"{run}: {values.counted(len(plan.steps), 'step')} on {nodes}{source}"
     lines = [
-        paint.bold(f"{run}: {values.counted(len(plan.steps), 'step')} on {nodes}{source}"),
-        *map(paint.bold, _wrapped(headline(plan), style)),
-        *_wrapped(search_sentence(plan), style),
-        paint.dim(facts),
+        *map(paint.bold, wrapped(title, style.columns)),
+        *map(paint.bold, wrapped(headline(plan), style.columns)),
+        *wrapped(search_sentence(plan), style.columns),
     ]
-    lines += [paint.dim(f"policy: {visible(line)}") for line in plan.policy]
-    lines += [paint.dim(f"assumed: {line}") for line in summary.assumption_lines(plan)]
+    small = [facts, *(f"policy: {visible(line)}" for line in plan.policy)]
+    small += [f"assumed: {line}" for line in summary.assumption_lines(plan)]
+    for line in small:
+        lines += map(paint.dim, wrapped(line, style.columns, further="  "))
     return lines
 
 
-def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
+def _schedules(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     schedules = summary.schedules(plan)
     latency = summary.shows_latency(plan)
     unplaced = any(item.unplaced for item in schedules)
@@ -130,18 +112,9 @@ def _schedules(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
     below += [f"{item.name}: a mean, {item.spread}" for item in schedules if item.spread]
     if beyond:
         below.append(f"beyond rule: {summary.beyond_rule(plan)}")
-    below = [line for words in below for line in _wrapped(words, style)]
+    below = [line for words in below for line in wrapped(words, style.columns)]
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]
-    return [*head, *map(paint.red, _wrapped(summary.unending(plan), style))]
-
-
-def _wrapped(sentence: str, style: TableStyle) -> list[str]:
-    """A sentence within the terminal's width; none where it is empty."""
-    if not sentence:
-        return []
-    # Names of nodes and steps are full of hyphens; they stay whole.
-    wrap = textwrap.TextWrapper(style.columns or len(sentence), break_on_hyphens=False)
-    return wrap.wrap(sentence)
+    return [*head, *map(paint.red, wrapped(summary.unending(plan), style.columns))]
 
 
 def _round_trips(schedule: summary.ScheduleSummary) -> str:
@@ -155,7 +128,7 @@ def _excess(schedule: summary.ScheduleSummary) -> str:
     return values.latency(excess) if known else ""
 
 
-def _steps(plan: Plan, style: TableStyle, paint: _Paint) -> list[str]:
+def _steps(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     reasons = style.wide or style.reasons
     groups = grouped(plan, most=len(plan.steps) if reasons else 1)
     columns, rows = _step_columns(plan, groups, wide=style.wide, reasons=reasons)
@@ -225,23 +198,25 @@ def _requests(step: PlannedStep) -> str:
     return " ".join(f"{resource}={amount}" for resource, amount in summary.requests(step))
 
 
-def _limits(plan: Plan, style: TableStyle, paint: _Paint) -> list[list[str]]:
+def _limits(plan: Plan, style: TableStyle, paint: Paint) -> list[list[str]]:
     """What limits the run, as a block of its own if it is known."""
     heading, *lines = limits_lines(plan, style.columns) or [""]
     return [[paint.bold(heading), *lines]] if lines else []
 
 
-def _problems(plan: Plan, paint: _Paint) -> list[list[str]]:
+def _problems(plan: Plan, style: TableStyle, paint: Paint) -> list[list[str]]:
     blocks = []
     if plan.unschedulable:
         count = values.counted(len(plan.unschedulable), "step")
         lines = [paint.red(f"Unschedulable ({count}):")]
-        lines += [f"  {visible(name)}: {visible(reason)}" for name, reason in plan.unschedulable]
+        for name, reason in plan.unschedulable:
+            lines += notice_lines(visible(reason), style.columns, paint, label=visible(name))
         blocks.append(lines)
     if plan.notices:
         lines = [paint.yellow(f"Warnings ({len(plan.notices)}):")]
         for notice in plan.notices:
-            step = f"{visible(notice.step)}: " if notice.step else ""
-            lines.append(f"  {step}{visible(notice.message)} [{visible(notice.code)}]")
+            label, code = visible(notice.step), visible(notice.code)
+            text = visible(notice.message)
+            lines += notice_lines(text, style.columns, paint, label=label, code=code)
         blocks.append(lines)
     return blocks

@@ -62,3 +62,12 @@ def test_html_has_a_size_cap():
     assert page.count("<tr>") == 201
     assert "800 more" in page
     assert len(page) < 200_000
+
+
+def test_findings_fit_a_terminal_and_their_levels_are_coloured():
+    words = "the type Trainning is not known; did you mean Training? " * 3
+    report = CheckReport("run", (Finding(Level.WARNING, "unknown-type", words.strip(), "train"),))
+    lines = report.lines(60, colour=True)
+    assert lines[1].startswith("  \x1b[33mwarning\x1b[0m: train: ")
+    assert max(map(len, lines)) <= 60 + len("\x1b[33m\x1b[0m")
+    assert " ".join(" ".join(report.lines(60)).split()) == " ".join(str(report).split())
