@@ -24,8 +24,9 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 # Compiling again takes half a second when Zig keeps what it has made.
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
-.PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster controlplane \
-	demo-cluster verify bench bench-cluster bench-paper bench-scale bench-scheduler bench-wfinstances lock build clean
+.PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
+	test-vscode screenshots controlplane demo-cluster verify bench bench-cluster bench-paper bench-scale \
+	bench-scheduler bench-wfinstances lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +75,14 @@ fuzz: setup ## try new examples for FUZZ_TIME (5m), round after round, and print
 # Every process starts a control plane of its own.
 test-cluster: setup ## run only the tests that need a real control plane (Go builds it once: minutes)
 	@$(BIN)/python -m pytest -ra -n $(WORKERS) --dist loadfile --cluster -m cluster $(PYTEST_ARGS)
+
+# Needs Node 20 with npm, and Chromium.
+test-vscode: setup ## look at the notebook view in a real VS Code (npm builds it once: 2 minutes, 313 MB)
+	@$(BIN)/python -m tests.renderers.vscode
+	@VSCODE=yes $(BIN)/python -m pytest -ra tests/renderers/test_vscode.py $(PYTEST_ARGS)
+
+screenshots: setup ## make the pictures of the documentation again (needs Chromium)
+	@$(BIN)/python -m tests.renderers.screenshots
 
 controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
 	@$(BIN)/python -m tests.controlplane start

@@ -81,16 +81,20 @@ def _read(file: str) -> str:
     return compact(resources.files("kfp_placement.report").joinpath(file).read_text("utf-8"))
 
 
-def _body(plan: Plan, limits: Limits, *, tooltips: bool, top: int) -> list[Markup]:
-    counts = steps_by_node(plan)
-    used = {*counts, *(step.node for step in plan.default_schedule)}
+def node_colours(plan: Plan) -> NodeColours:
+    """The colours of all nodes on which the plan, or the default scheduler, puts a step."""
+    used = {*steps_by_node(plan), *(step.node for step in plan.default_schedule)}
     order = dict.fromkeys((*plan.cluster_nodes, *sorted(used)))
-    colours = NodeColours([node for node in order if node in used])
-    context = parts.Context(plan, limits, colours, Pen(_prefix(plan), tooltips), top)
+    return NodeColours([node for node in order if node in used])
+
+
+def _body(plan: Plan, limits: Limits, *, tooltips: bool, top: int) -> list[Markup]:
+    context = parts.Context(plan, limits, node_colours(plan), Pen(_prefix(plan), tooltips), top)
     return [
         parts.header(context),
         parts.problems(context),
         parts.timeline(context),
+        parts.limiting(context),
         parts.graph(context),
         parts.compared(context),
         parts.steps(context),

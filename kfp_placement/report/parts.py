@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kfp_placement.report import summary, values
 from kfp_placement.report.comparison import comparison
+from kfp_placement.report.critical_path import LimitRow, limit_rows, scarcest, shares_by_kind
 from kfp_placement.report.dag import dag
 from kfp_placement.report.drawing import Drawing, Pen, image, inline
 from kfp_placement.report.gantt import gantt, is_summed_up, nodes_busy, nodes_shown
@@ -154,6 +155,27 @@ def timeline(context: Context) -> Markup:
         notes.append(f"{values.counted(idle, 'node')} without pods of the run not shown.")
     picture = _scroll("Time line by node", _picture(context, drawing), "")
     return _figure(context, "Time line", picture, *_note(" ".join(notes)))
+
+
+def limiting(context: Context) -> Markup:
+    """What the end of the run waits for, and what is scarce."""
+    rows = limit_rows(context.plan)
+    if not rows:
+        return NOTHING
+    kinds = ", ".join(f"{words} {share:.0%}" for words, share in shares_by_kind(context.plan))
+    resource = scarcest(context.plan)
+    scarce = f" Scarcest resource: {resource}." if resource else ""
+    return _figure(
+        context,
+        "What limits this run",
+        tag("ol", *map(_limit_item, rows)),
+        *_note(f"What the end of the run waits for, in order of time. In all: {kinds}.{scarce}"),
+    )
+
+
+def _limit_item(row: LimitRow) -> Markup:
+    time = tag("b", text(values.duration(row.seconds)))
+    return tag("li", time, Markup(f" ({row.share:.0%}): "), text(row.text))
 
 
 def graph(context: Context) -> Markup:

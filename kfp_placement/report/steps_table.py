@@ -4,10 +4,18 @@ import re
 from collections.abc import Sequence
 
 from kfp_placement.report import summary, values
+from kfp_placement.report.labels import display_name
 from kfp_placement.report.limits import FOLDED, Limits
 from kfp_placement.report.markup import BREAK, NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
-from kfp_placement.report.steps_rows import StepGroup, grouped, name_text, node_text, run_text
+from kfp_placement.report.steps_rows import (
+    StepGroup,
+    display_text,
+    grouped,
+    name_text,
+    node_text,
+    run_text,
+)
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 
@@ -65,10 +73,11 @@ def _folded(group: StepGroup, rows: Sequence[Markup]) -> Markup:
     known = group.start_seconds, group.finish_seconds
     times = "" if None in known else f"; {' to '.join(map(values.duration, known))}"
     words = f" on {node_text(group)}{times}; run {run_text(group)}"
+    given = f"{display_text(group)}: " if display_text(group) else ""
     inner = tag("table", tag("tbody", *rows), class_="kp-steps", style=_TABLE)
     details = tag(
         "details",
-        tag("summary", tag("b", name(name_text(group))), text(words)),
+        tag("summary", tag("b", name(f"{given}{name_text(group)}")), text(words)),
         tag("div", inner, style="overflow-x:auto"),
     )
     return tag("tr", tag("td", details, colspan=len(_COLUMNS), style=_CELL))
@@ -77,7 +86,7 @@ def _folded(group: StepGroup, rows: Sequence[Markup]) -> Markup:
 def _row(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None) -> Markup:
     waits = [tag("small", text(summary.waits(cause)), class_="kp-bad")] if cause is not None else []
     cells = [
-        tag("th", _lines([name(step.name), *_remarks(step), *waits]), scope="row", style=_CELL),
+        tag("th", _lines([*_names(step), *_remarks(step), *waits]), scope="row", style=_CELL),
         _node_cell(step, colours),
         _cell([_when(step)]),
         _cell([_time(summary.run_time(step)), *_phases(step)]),
@@ -94,6 +103,14 @@ def _cell(lines: Sequence[Markup], css_class: str | None = None) -> Markup:
 
 def _lines(lines: Sequence[Markup]) -> Markup:
     return Markup(BREAK.join(lines))
+
+
+def _names(step: PlannedStep) -> list[Markup]:
+    """The name that its author gave to the step, and its own."""
+    given = display_name(step)
+    if not given:
+        return [name(step.name)]
+    return [name(given), tag("small", name(step.name))]
 
 
 def _remarks(step: PlannedStep) -> list[Markup]:

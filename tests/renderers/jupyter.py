@@ -5,13 +5,7 @@ would trust the same notebooks. So every server has a data folder of its own.
 """
 
 import json
-import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,12 +15,11 @@ from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook, new_output, writes
 
+from tests.renderers.servers import free_port, running_server
 from tests.support.devtools import Page
 
 OUTPUT = "document.querySelector('.jp-OutputArea-output')"
 """The element that holds the view, in JavaScript."""
-
-_START_SECONDS = 60.0
 
 _OPTIONS = (
     "--no-browser",
@@ -44,12 +37,12 @@ _OPTIONS = (
 )
 
 
-def notebook_of(view: str) -> NotebookNode:
+def notebook_of(view: str, source: str = "preview(pipeline)") -> NotebookNode:
     """A notebook of one cell that has shown a preview."""
     output = new_output(
         "execute_result", {"text/html": view, "text/plain": "<Preview>"}, execution_count=1
     )
-    cell = new_code_cell("preview(pipeline)", outputs=[output], execution_count=1, id="preview")
+    cell = new_code_cell(source, outputs=[output], execution_count=1, id="preview")
     return new_notebook(cells=[cell], metadata={"language_info": {"name": "python"}})
 
 
@@ -59,11 +52,9 @@ class JupyterServer:
 
     Attributes:
         address: where it listens.
-        log: file of what it and the front ends said.
     """
 
     address: str
-    log: Path
 
     def show(self, page: Page, name: str, *, classic: bool = False) -> None:
         """Open a notebook in JupyterLab, or in Notebook 7 (`classic`), and wait for its output."""
@@ -115,26 +106,15 @@ def jupyter_server(
     if trusted:
         _sign(data, notebooks.values())
     _ask_no_news(folder / "settings")
-    log = folder / "server.log"
-    address = f"http://127.0.0.1:{_free_port()}"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "jupyterlab", *_OPTIONS),
-                f"--ServerApp.port={address.rpartition(':')[2]}",
-                f"--ServerApp.root_dir={shown}",
-            ],
-            env=_environment(folder),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        _wait_until_it_answers(f"{address}/api", server, log)
-        yield JupyterServer(address, log)
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "jupyterlab", *_OPTIONS),
+        f"--ServerApp.port={port}",
+        f"--ServerApp.root_dir={shown}",
+    ]
+    address = f"http://127.0.0.1:{port}"
+    with running_server(command, f"{address}/api", folder / "server.log", _own_folders(folder)):
+        yield JupyterServer(address)
 
 
 def _sign(data: Path, notebooks: Iterable[NotebookNode]) -> None:
@@ -147,7 +127,7 @@ def _sign(data: Path, notebooks: Iterable[NotebookNode]) -> None:
         notary.store.close()
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _own_folders(folder: Path) -> dict[str, str]:
     """Nothing of whoever runs the tests: neither settings nor trust."""
     own = {
         "JUPYTER_DATA_DIR": "data",
@@ -157,28 +137,10 @@ def _environment(folder: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
     }
-    return {**os.environ, **{key: str(folder / name) for key, name in own.items()}}
+    return {key: str(folder / name) for key, name in own.items()}
 
 
 def _ask_no_news(settings: Path) -> None:
     file = settings / "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"fetchNews": "false", "checkForUpdates": False}))
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def _wait_until_it_answers(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)
-    raise AssertionError(f"Jupyter does not start: {log.read_text()[-2000:]}")

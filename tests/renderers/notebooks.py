@@ -134,6 +134,7 @@ def _lead() -> Plan:
                 finish_seconds=end,
                 duration_seconds=60.0 * length,
                 depends_on=("fetch",),
+                display_name=f"Train a model with {name}",
             )
         )
         later = 60 * late.get(name, starts[name])

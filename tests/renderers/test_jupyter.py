@@ -48,6 +48,7 @@ def looked_at(server: JupyterServer, page: Page) -> dict[str, list[str]]:
         server.set_theme(page, dark=dark)
         for width in WIDTHS:
             page.resize(width=width)
+            page.settle(f"{OUTPUT}.clientWidth")
             key = f"{width} {'dark' if dark else 'light'}"
             found[key] = layout_problems(page, OUTPUT, steady=width >= STEADY)
     return found

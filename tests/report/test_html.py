@@ -8,6 +8,12 @@ from hypothesis import strategies as st
 from kfp_placement.report.html import SCOPE, notebook_html, plan_html
 from kfp_placement.report.limits import NOTEBOOK
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.limits import (
+    CriticalPiece,
+    PieceKind,
+    ResourceUse,
+    ScheduledStep,
+)
 from kfp_placement_engine.model.plan import Figures, PlannedDriver
 from kfp_placement_engine.model.run_graph import Notice
 from tests.support.html_pages import parse_page, selectors
@@ -219,6 +225,63 @@ def test_without_elements_words_stay_apart():
         assert step.name in words
         assert step.node in words
     assert {"31m5s", "15.6%", "shorter", "Makespan"} <= set(words)
+
+
+LIMITED = a_plan(
+    a_step("fetch", display_name="Fetch the table"),
+    a_step("train", start_seconds=65.0, finish_seconds=125.0, depends_on=("fetch",)),
+    critical_path=(
+        CriticalPiece("fetch", PieceKind.RUNNING, 0.0, 60.0, "node-0"),
+        CriticalPiece("train", PieceKind.DRIVER, 60.0, 65.0, "node-0"),
+        CriticalPiece("train", PieceKind.RUNNING, 65.0, 125.0, "node-0"),
+    ),
+    binding_resources=(ResourceUse(0.0, 125.0, "cpu", 0.5),),
+    default_schedule=(
+        ScheduledStep("fetch", "node-1", 0.0, 60.0),
+        ScheduledStep("train", "node-1", 70.0, 250.0),
+    ),
+    cluster_nodes=("node-0", "node-1"),
+    baselines={"kube-default": Figures(0, 0.0, 0.0, 250.0)},
+)
+
+
+@pytest.mark.parametrize("make", [plan_html, notebook_html])
+def test_what_limits_a_run_is_told(make):
+    text = " ".join(" ".join(parse_page(make(LIMITED)).text).split())
+    assert "What limits this run" in text
+    assert "1m (48%): fetch runs on node-0" in text
+    assert "Scarcest resource: cpu: 50% of the free room" in text
+    assert "What limits this run" not in make(taxi_plan())
+
+
+@pytest.mark.parametrize("make", [plan_html, notebook_html])
+def test_the_default_schedule_is_a_second_time_line(make):
+    page = parse_page(make(LIMITED))
+    drawn = page.drawings[0].text if page.drawings else page.text
+    mine, default = drawn.index("This plan: 2m5s"), drawn.index("The default scheduler: 4m10s")
+    assert drawn.index("node-0") > mine
+    assert drawn.index("node-1") > default > mine
+    assert "what the end of the run waits for" in drawn
+
+
+def test_names_of_authors_stand_before_names_of_steps():
+    lines = lines_of(notebook_html(LIMITED))
+    assert lines[lines.index("Fetch the table") + 1] == "fetch"
+
+
+def test_many_items_of_a_loop_are_one_line_that_opens():
+    def loop(count):
+        items = [
+            a_step(f"loop[{index}].work", task="loop[*].work", iteration=(index,))
+            for index in range(count)
+        ]
+        return parse_page(notebook_html(a_plan(*items)))
+
+    assert loop(8).all("details") == []
+    page = loop(9)
+    assert len(page.all("details")) == 1
+    assert "loop[*].work x 9" in page.text
+    assert {f"loop[{index}].work" for index in range(9)} <= set(page.text)
 
 
 def test_accessible():

@@ -88,6 +88,16 @@ class Page:
         if not waited:
             raise AssertionError(f"not so within {seconds:g} s: {condition}")
 
+    def settle(self, expression: str, *, looks: int = 3) -> None:
+        """Wait until `looks` looks at an expression, 50 ms apart, find the same value."""
+        self.evaluate(
+            "new Promise(done => { let last, same = 0;"
+            " const look = () => {"
+            f"  const now = ({expression}); same = now === last ? same + 1 : 1; last = now;"
+            f"  if (same >= {looks}) done(true); else setTimeout(look, 50);"
+            " }; look(); })"
+        )
+
     def double_click(self, x: float, y: float) -> None:
         """Press the left button twice at a point of the window."""
         for count in (1, 2):

@@ -1,0 +1,65 @@
+"""The pictures of the documentation: `make screenshots` writes them, a test holds one to the code.
+
+The lead case as a time line, and its preview in JupyterLab, light and dark.
+"""
+
+import tempfile
+from pathlib import Path
+
+from kfp_placement.cli.demo_stories import unequal_steps
+from kfp_placement.planning import GivenOptions
+from kfp_placement.report.drawing import Pen, standalone
+from kfp_placement.report.gantt import gantt
+from kfp_placement.report.html import node_colours, notebook_html
+from kfp_placement.report.limits import NOTEBOOK
+from kfp_placement.report.table import TableStyle
+from kfp_placement_engine.model.plan import Plan
+from tests.renderers.jupyter import jupyter_server, notebook_of
+from tests.support.browser import find_chromium
+from tests.support.devtools import Page, headless_page
+
+PICTURES = Path(__file__).parents[2] / "docs/pictures"
+TIME_LINE = PICTURES / "lead-case.svg"
+
+_WIDTH, _HEIGHT = 1000, 1300
+
+
+def lead_case() -> Plan:
+    """The plan of the demo, found in the same way on every machine."""
+    options = GivenOptions(generations=60, seed=0)
+    return unequal_steps(options, TableStyle(), lambda *_: None).plan
+
+
+def time_line(plan: Plan) -> str:
+    """Plan and default scheduler, as a file of its own."""
+    return standalone(gantt(plan, node_colours(plan), NOTEBOOK, Pen("kp", tooltips=False)))
+
+
+def _photograph(page: Page, plan: Plan, folder: Path) -> None:
+    notebook = notebook_of(notebook_html(plan), 'preview(unequal_steps, "cluster.yaml")')
+    with jupyter_server(folder, {"unequal-steps": notebook}, trusted=True) as server:
+        page.resize(width=_WIDTH, height=_HEIGHT)
+        server.show(page, "unequal-steps")
+        page.evaluate("jupyterapp.commands.execute('application:toggle-left-area').then(() => 1)")
+        for theme in ("light", "dark"):
+            server.set_theme(page, dark=theme == "dark")
+            page.screenshot(PICTURES / f"notebook-{theme}.png")
+
+
+def main() -> None:
+    """Write all pictures."""
+    chromium = find_chromium()
+    assert chromium is not None, "no Chromium found: install chromium, or name one in CHROMIUM"
+    plan = lead_case()
+    PICTURES.mkdir(exist_ok=True)
+    TIME_LINE.write_text(time_line(plan) + "\n", encoding="utf-8")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        headless_page(chromium, Path(folder) / "browser") as page,
+    ):
+        _photograph(page, plan, Path(folder) / "jupyter")
+    print("\n".join(sorted(map(str, PICTURES.iterdir()))))
+
+
+if __name__ == "__main__":
+    main()
