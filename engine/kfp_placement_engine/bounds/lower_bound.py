@@ -10,12 +10,17 @@ The larger of three bounds, each by name:
   the node's speed; where the extra `bounds` is installed and the sets are few enough.
 """
 
+import math
+
 import numpy as np
 
 from kfp_placement_engine.bounds.critical_paths import Paths, paths_of
 from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
 from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+
+RELATIVE_MARGIN = 1e-9
+"""Differences that do not count: the same numbers, added up in another order."""
 
 MAX_HEADS = 64
 """Starting times from which on the area is looked at; 10,000 steps may have that many."""
@@ -24,15 +29,23 @@ BLOCK_CELLS = 1_000_000
 """Activities x nodes looked at together: 10,000 steps on 1,000 nodes would fill memory."""
 
 
-def lower_bound(problem: PlacementProblem) -> Bound:
-    """The largest of the bounds; on a tie the one named first in the module's docstring wins."""
+def lower_bound(problem: PlacementProblem, reached_seconds: float = math.inf) -> Bound:
+    """The largest of the bounds; on a tie the one named first in the module's docstring wins.
+
+    Args:
+        problem: the problem.
+        reached_seconds: makespan of some schedule that places all steps. No bound is larger, so the
+            linear program, which takes longest, is left out where another bound is as large.
+    """
     usable = usable_nodes(problem)
     paths = paths_of(problem, shortest_seconds(problem, usable))
     bounds = [
         Bound(paths.critical_seconds, "critical-path"),
         Bound(area_seconds(problem, usable, paths), "area"),
     ]
-    pattern = pattern_bound_seconds(problem, usable)
+    largest = max(bound.seconds for bound in bounds)
+    is_reached = reached_seconds <= largest * (1 + RELATIVE_MARGIN)
+    pattern = None if is_reached else pattern_bound_seconds(problem, usable)
     if pattern is not None:
         steps = problem.arrays.gene >= 0
         around = float(paths.head[steps].min()) + float(paths.tail[steps].min())

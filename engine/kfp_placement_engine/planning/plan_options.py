@@ -42,8 +42,8 @@ class PlanOptions:
         quick: list scheduling only: a plan at once, without a search, in which other nodes are not
             tried for explanations and bounds are critical paths.
         alternatives: name the next best nodes of every step, see `next_best`.
-        limits: say what limits each run, for people: its critical path, and the scarcest resource
-            over time.
+        limits: say what limits each run, for people: its critical path, the scarcest resource over
+            time, and of a single run what it would gain if steps could wait (`ordered`).
     """
 
     budget_seconds: float = 2.0

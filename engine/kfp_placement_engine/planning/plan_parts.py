@@ -41,6 +41,7 @@ class PlanParts:
         explanations: reasons and next best nodes.
         bounds: a bound for each run.
         limits: also say what limits each run.
+        ordered_makespan_seconds: see `Plan`.
     """
 
     cluster: Cluster
@@ -50,6 +51,7 @@ class PlanParts:
     explanations: Explanations
     bounds: tuple[Bound, ...]
     limits: bool = False
+    ordered_makespan_seconds: float | None = None
 
 
 def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> Figures:
@@ -171,6 +173,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         release_seconds=active.release_seconds,
         latency_tolerance=lowered.options.latency_tolerance,
         default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
+        ordered_makespan_seconds=parts.ordered_makespan_seconds,
         **(_limits(run, parts) if parts.limits else {}),
     )
 

@@ -4,8 +4,11 @@
 already happened to each.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
 from kfp_placement_engine.lowering import (
@@ -25,14 +28,29 @@ from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
     lowering_options_of,
 )
-from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
+from kfp_placement_engine.planning.plan_parts import PlanParts, figures_of, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
 from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
+from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
+from kfp_placement_engine.search.genetic import GeneticParams
 from kfp_placement_engine.search.list_scheduling import list_schedule
 from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.search.solve import is_tiny, solve
+from kfp_placement_engine.search.stop import (
+    AnyOf,
+    BoundReached,
+    MaxGenerations,
+    NoImprovement,
+    SearchProgress,
+    StoppingCriterion,
+)
+
+_ORDERED_GENERATIONS, _ORDERED_PATIENCE = 100, 20
+"""Generations of the search that says what waiting would gain, at most and without an improvement:
+a few hundredths of a second for the small runs of which every choice of nodes is tried."""
 
 
 def plan_run(
@@ -89,12 +107,13 @@ def plan_runs(
     tell(0.0, "reading the problem")
     bare = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
     lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
-    tell(0.05, "searching")
-    result = _search(lowered, options, warm_start, tell)
-    tell(0.85, "comparing with " + ", ".join(options.compare) if options.compare else "explaining")
+    tell(0.05, "comparing with " + ", ".join(options.compare) if options.compare else "searching")
     baselines = {
         name: schedules_of(name, lowered.problem, options.seed) for name in options.compare
     }
+    tell(0.1, "searching")
+    known = [schedule for schedules in baselines.values() for schedule in schedules]
+    result, bounds = _solution(lowered, bare.problem, options, warm_start, known, tell)
     tell(0.95, "explaining")
     parts = PlanParts(
         cluster=cluster,
@@ -102,8 +121,9 @@ def plan_runs(
         result=result,
         baselines=baselines,
         explanations=_explanations(lowered, cluster, options, result),
-        bounds=_bounds(bare.problem, len(runs), quick=options.quick),
+        bounds=bounds,
         limits=options.limits,
+        ordered_makespan_seconds=_ordered_makespan(lowered.problem, options, result, bounds),
     )
     plans = {run.key: plan_of(number, parts) for number, run in enumerate(runs)}
     tell(1.0, "done")
@@ -121,13 +141,40 @@ def _reporter(options: PlanOptions, tell: Progress) -> GenerationProgress:
     def report(generation: int, share: float) -> None:
         if options.generations:
             share = generation / options.generations
-        tell(min(0.85, 0.05 + 0.8 * share), f"searching, generation {generation}")
+        tell(min(0.95, 0.1 + 0.85 * share), f"searching, generation {generation}")
 
     return report
 
 
+def _solution(
+    lowered: Lowered,
+    unreserved: PlacementProblem,
+    options: PlanOptions,
+    warm_start: WarmStart | Plan | None,
+    known: Sequence[Schedule],
+    tell: Progress,
+) -> tuple[Result, tuple[Bound, ...]]:
+    """The plan, and bounds that hold whatever room is reserved.
+
+    A search stops at the bound. Where every plan is tried, or none is searched for, the bound comes
+    second: it takes less time once good schedules are known.
+    """
+    runs, params = len(lowered.runs), options.params or GeneticParams()
+    if options.quick or is_tiny(lowered.problem, params.exact_below):
+        result = _search(lowered, options, warm_start, options.stop(), tell)
+        known = [*known, result.schedule]
+        return result, _bounds(unreserved, runs, known, quick=options.quick)
+    bounds = _bounds(unreserved, runs, known)
+    stop = _search_stop(lowered.problem, options, bounds)
+    return _search(lowered, options, warm_start, stop, tell), bounds
+
+
 def _search(
-    lowered: Lowered, options: PlanOptions, warm_start: WarmStart | Plan | None, tell: Progress
+    lowered: Lowered,
+    options: PlanOptions,
+    warm_start: WarmStart | Plan | None,
+    stop: StoppingCriterion,
+    tell: Progress,
 ) -> Result:
     start = None
     if isinstance(warm_start, Plan):
@@ -138,7 +185,7 @@ def _search(
         return list_schedule(lowered.problem, start)
     return solve(
         lowered.problem,
-        options.stop(),
+        stop,
         options.seed,
         options.params,
         warm_start=start,
@@ -158,8 +205,59 @@ def _explanations(
     )
 
 
-def _bounds(problem: PlacementProblem, runs: int, *, quick: bool) -> tuple[Bound, ...]:
-    """A bound for each run."""
-    if runs == 1 and not quick:
-        return (lower_bound(problem),)
-    return critical_path_bounds(problem, runs)
+def _search_stop(
+    problem: PlacementProblem, options: PlanOptions, bounds: tuple[Bound, ...]
+) -> StoppingCriterion:
+    """As the options ask for, or at the bound if the objective is to complete early.
+
+    A number of generations replays a plan wherever it is given: the bound of a solver that may not
+    be installed there ends no such search.
+    """
+    is_replay = options.generations is not None
+    anywhere = all(bound.kind != "pattern-lp" for bound in bounds)
+    if problem.objective != "completion" or (is_replay and not anywhere):
+        return options.stop()
+    return AnyOf((options.stop(), _bound_reached(problem, bounds)))
+
+
+def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> BoundReached:
+    """Where no plan of all runs together completes earlier."""
+    arrays = problem.arrays
+    ends = np.zeros(arrays.run_weight.size)
+    # Reserved runs come behind the others; they may end later than reserved, but not earlier.
+    np.maximum.at(ends, arrays.run, arrays.release_seconds + arrays.duration_seconds)
+    ends[: len(bounds)] = [bound.seconds for bound in bounds]
+    return BoundReached(float(arrays.run_weight @ ends))
+
+
+def _ordered_makespan(
+    problem: PlacementProblem, options: PlanOptions, result: Result, bounds: tuple[Bound, ...]
+) -> float | None:
+    """What a short search finds for the same run if its steps may wait for their node.
+
+    Asked only where people are told that no other choice of nodes ends earlier. The search is as
+    long as the problem is large, whatever the budget: a replay finds the same.
+    """
+    is_proven = result.exact and problem.genes and problem.dispatch == "ready"
+    is_comparable = problem.objective == "completion" and not problem.unplaceable.any()
+    if not (options.limits and is_proven and is_comparable) or len(bounds) > 1:
+        return None
+    at_bound = _bound_reached(problem, bounds)
+    if at_bound(SearchProgress(0, 0, result.schedule.terms)):
+        return None
+    ordered = replace(problem, dispatch="ordered")
+    present = Placement.of_schedule(ordered, result.schedule.start, result.schedule.node)
+    stop = AnyOf((MaxGenerations(_ORDERED_GENERATIONS), NoImprovement(_ORDERED_PATIENCE), at_bound))
+    found = solve(ordered, stop, options.seed, warm_start=present, threads=options.threads)
+    return found.schedule.makespan_seconds
+
+
+def _bounds(
+    problem: PlacementProblem, runs: int, known: Sequence[Schedule], *, quick: bool = False
+) -> tuple[Bound, ...]:
+    """A bound for each run; schedules that are known already say how large it can be."""
+    if runs > 1 or quick:
+        return critical_path_bounds(problem, runs)
+    whole = [each for each in known if each.finished.all()]
+    ends = [figures_of(problem, each).makespan_seconds for each in whole]
+    return (lower_bound(problem, min(ends, default=math.inf)),)

@@ -16,7 +16,7 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.progress import GenerationProgress
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
@@ -228,7 +228,7 @@ class GeneticSearch:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(self._threads) as pool:
-            while not stop(SearchProgress(generation, since)):
+            while not stop(SearchProgress(generation, since, self._best_terms(held))):
                 improved = list(
                     pool.map(lambda island: island.improve(parameters, trials), self._islands)
                 )
@@ -296,10 +296,21 @@ class GeneticSearch:
                     other.last[slot],
                 ) = best
 
-    def _best_of_islands(self) -> Candidate:
+    def _best_terms(self, held: Candidate | None) -> Floats:
+        """Of the best plan so far, on the islands or with held starts."""
+        best: Floats = self._best_island().terms[0]
+        if held is not None and better(held.schedule.terms, best):
+            return held.schedule.terms
+        return best
+
+    def _best_island(self) -> native.Population:
         best = self._islands[0]
         for island in self._islands[1:]:
             if better(island.terms[0], best.terms[0]):
                 best = island
+        return best
+
+    def _best_of_islands(self) -> Candidate:
+        best = self._best_island()
         placement = Placement(best.genes[0].copy(), best.keys[0].copy(), np.empty(0))
         return Candidate(placement, simulate(self._problem, placement))

@@ -46,7 +46,7 @@ def solve(
     Args:
         problem: the problem.
         stop: when to stop; two seconds unless given. It is asked between generations, so even a
-            budget of 0 returns a plan.
+            budget of 0 returns a plan. The paper's search knows no bound (`BoundReached`).
         seed: of the random generator, 0 or more.
         params: of the search.
         warm_start: a plan to start from as well.

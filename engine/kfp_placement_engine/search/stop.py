@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem.problem import Floats
+from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 
 
 @dataclass(frozen=True)
@@ -15,10 +17,12 @@ class SearchProgress:
     Attributes:
         generation: generations finished.
         since_improvement: generations since the best plan changed.
+        terms: [5] what the best plan so far is worth, see `fitness`; None while that is not known.
     """
 
     generation: int
     since_improvement: int
+    terms: Floats | None = None
 
 
 class StoppingCriterion(Protocol):
@@ -85,6 +89,31 @@ class NoImprovement:
     def __call__(self, progress: SearchProgress) -> bool:
         """Whether nothing has improved for long enough."""
         return progress.since_improvement >= self.generations
+
+
+@dataclass(frozen=True)
+class BoundReached:
+    """Stop when no plan can complete earlier: at the bound, every step placed, no rule missed.
+
+    For the objective `completion`. Plans that complete as early and keep nodes less busy are then
+    not looked for any further; the plans that every search starts from are still compared.
+    A plan that misses a latency rule does not stop the search: to keep it may take longer.
+
+    Attributes:
+        completion_seconds: no plan completes earlier (weighted, with several runs).
+    """
+
+    completion_seconds: float
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the best plan is at the bound, as closely as plans are compared."""
+        if progress.terms is None:
+            return False
+        unplaced, latency_excess, completion = progress.terms[:3].tolist()
+        margin = RELATIVE_MARGIN * max(1.0, self.completion_seconds)
+        return (
+            not unplaced and not latency_excess and completion <= self.completion_seconds + margin
+        )
 
 
 @dataclass(frozen=True)

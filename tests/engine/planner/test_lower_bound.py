@@ -123,3 +123,15 @@ def test_large_runs_are_looked_at_in_blocks(monkeypatch):
     whole = lower_bound(problem)
     monkeypatch.setattr(module, "BLOCK_CELLS", 6)
     assert lower_bound(problem) == whole
+
+
+def test_a_bound_that_a_schedule_reaches_needs_no_linear_program(monkeypatch):
+    """No bound is above the makespan of a schedule, so a solver could add nothing."""
+    problem = a_problem(a_run(a_step("first"), a_step("second", "first")), a_cluster())
+    asked = []
+    module = importlib.import_module("kfp_placement_engine.bounds.lower_bound")
+    monkeypatch.setattr(module, "pattern_bound_seconds", lambda *_: asked.append(True))
+    assert lower_bound(problem, reached_seconds=20.0) == lower_bound(problem)
+    assert len(asked) == 1
+    lower_bound(problem, reached_seconds=20.1)
+    assert len(asked) == 2

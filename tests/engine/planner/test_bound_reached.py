@@ -1,0 +1,168 @@
+"""A search stops at the bound; where it is not reached, people are told what waiting would gain."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRoom, ReservedRun
+from kfp_placement_engine.model.plan import Bound
+from kfp_placement_engine.planning import plan_runs as planning
+from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_run
+from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.stop import BoundReached, SearchProgress
+from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
+
+MANY = 400
+SEEDS = 11
+"""Generations that the plans which every search starts from count as; all of them are compared."""
+
+
+def searched(run, cluster, **options):
+    """A plan by the search, however small the run is."""
+    given: dict[str, Any] = {
+        "generations": MANY,
+        "compare": (),
+        "assumptions": ROUND_NUMBERS,
+        "params": GeneticParams(exact_below=0),
+        "threads": 1,
+    }
+    return plan_run(run, cluster, PlanOptions(**given | options))
+
+
+def an_easy_run():
+    """Room for all of it at once: its longest step is the bound."""
+    return a_run(*(a_step(f"s{number}", seconds=number) for number in range(1, 7)))
+
+
+def a_hard_run():
+    """Three steps of 3 CPU on two nodes of 4: the bound of the area is out of reach."""
+    return a_run(*(a_step(f"s{number}", cpu=3, seconds=10) for number in range(3)))
+
+
+@pytest.mark.parametrize(
+    ("terms", "reached"),
+    [
+        ([0, 0, 60, 9, 9], True),
+        ([0, 0, 60 * (1 + 1e-10), 9, 9], True),
+        ([0, 0, 60.001, 0, 0], False),
+        ([1, 0, 60, 0, 0], False),
+        ([0, 0.5, 60, 0, 0], False),
+        (None, False),
+    ],
+)
+def test_at_the_bound_all_is_placed_and_no_rule_missed(terms, reached):
+    known = None if terms is None else np.array(terms, np.float64)
+    assert BoundReached(60.0)(SearchProgress(7, 0, known)) == reached
+
+
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_the_search_stops_at_the_bound(dispatch):
+    """Once all plans to start from were compared; the plan says how many generations there were."""
+    cluster = a_cluster(*nodes(2))
+    plan = searched(an_easy_run(), cluster, dispatch=dispatch)
+    assert plan.figures.makespan_seconds == pytest.approx(plan.lower_bound.seconds)
+    assert 0 < plan.generations <= SEEDS
+    replayed = searched(an_easy_run(), cluster, dispatch=dispatch, generations=plan.generations)
+    assert replayed.steps == plan.steps
+    timed = searched(
+        an_easy_run(), cluster, dispatch=dispatch, generations=None, budget_seconds=60.0
+    )
+    assert (timed.steps, timed.generations) == (plan.steps, plan.generations)
+    assert timed.planning_seconds < 30
+
+
+def test_a_search_that_does_not_reach_it_goes_on():
+    plan = searched(a_hard_run(), a_cluster(*nodes(2)))
+    assert plan.figures.makespan_seconds > plan.lower_bound.seconds
+    assert plan.generations == MANY
+
+
+def test_a_missed_latency_rule_is_worked_on():
+    """The bound knows no rules: a plan at the bound may miss one that a later plan keeps."""
+    run = a_run(*(a_step(f"p{n}", type="Predict", location="HOME", seconds=5) for n in range(2)))
+    near, far = a_node("near", cpu=1), a_node("far", cpu=4)
+    cluster = a_cluster(near, far, latencies={"HOME": {"near": 5.0, "far": 50.0}})
+    plan = searched(run, cluster, generations=20)
+    assert plan.figures.latency_excess_ms > 0
+    assert plan.figures.makespan_seconds == pytest.approx(plan.lower_bound.seconds)
+    assert plan.generations == 20
+
+
+@pytest.mark.parametrize("objective", ["packing", "paper"])
+def test_other_objectives_do_not_end_with_the_makespan(objective):
+    plan = searched(an_easy_run(), a_cluster(*nodes(2)), objective=objective, generations=20)
+    assert plan.generations == 20
+
+
+def test_a_replay_does_not_depend_on_a_solver_that_may_be_missing(monkeypatch):
+    """Of the linear program's bound a search of a number of generations takes no notice."""
+
+    def found_by(kind):
+        return lambda *_: Bound(6.0, kind)
+
+    cluster = a_cluster(*nodes(2))
+    monkeypatch.setattr(planning, "lower_bound", found_by("pattern-lp"))
+    assert searched(an_easy_run(), cluster, generations=30).generations == 30
+    timed = searched(an_easy_run(), cluster, generations=None, budget_seconds=60.0)
+    assert timed.generations <= SEEDS
+    monkeypatch.setattr(planning, "lower_bound", found_by("area"))
+    assert searched(an_easy_run(), cluster, generations=30).generations <= SEEDS
+
+
+def test_several_runs_stop_where_each_is_at_its_own_bound():
+    """Reserved runs too: they may end later than reserved, not earlier."""
+    cluster = a_cluster(*nodes(4))
+    runs = (ActiveRun("one", an_easy_run(), weight=2.0), ActiveRun("two", an_easy_run()))
+    options = PlanOptions(
+        generations=40, compare=(), assumptions=ROUND_NUMBERS, params=GeneticParams(exact_below=0)
+    )
+    room = ReservedRun("kept", (ReservedRoom("n1", 0.0, 90.0, {"cpu": 1000}),), weight=3.0)
+    together = planning.plan_runs(runs, cluster, options, reserved=(room,))
+    assert together.generations <= SEEDS
+    assert together.completion_seconds == pytest.approx(2 * 6 + 6 + 3 * 90)
+    crowded = planning.plan_runs(
+        (ActiveRun("one", a_hard_run()), ActiveRun("two", a_hard_run())), cluster, options
+    )
+    assert crowded.generations == 40
+
+
+def a_run_that_gains_by_waiting():
+    """Of two long steps on a quick node and a slow one the second should wait for the quick one."""
+    quick, slow = a_node("quick", cpu=1, speed=8.0), a_node("slow", cpu=1, speed=1.0)
+    run = a_run(a_step("one", seconds=64), a_step("two", seconds=64))
+    return run, a_cluster(quick, slow)
+
+
+def test_what_waiting_would_gain_is_told():
+    """Under `ready` the second step goes to the slow node; `ordered` is 16 s for both."""
+    run, cluster = a_run_that_gains_by_waiting()
+    options = PlanOptions(limits=True, compare=(), assumptions=ROUND_NUMBERS)
+    plan = plan_run(run, cluster, options)
+    assert plan.exact
+    assert plan.figures.makespan_seconds == 64
+    assert plan.ordered_makespan_seconds == 16
+    replayed = plan_run(
+        run, cluster, PlanOptions(generations=0, limits=True, assumptions=ROUND_NUMBERS)
+    )
+    assert replayed.ordered_makespan_seconds == 16
+
+
+def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():
+    """By people, of exact plans under `ready` that could end earlier as far as the bound tells."""
+    run, cluster = a_run_that_gains_by_waiting()
+
+    def told(run=run, cluster=cluster, **changes):
+        given: dict[str, Any] = {"limits": True, "compare": (), "generations": 9}
+        options = PlanOptions(**given | changes)
+        return plan_run(run, cluster, options).ordered_makespan_seconds
+
+    assert told() is not None
+    assert told(limits=False) is None
+    assert told(quick=True) is None
+    assert told(dispatch="ordered") is None
+    assert told(objective="packing") is None
+    assert told(params=GeneticParams(exact_below=0)) is None
+    assert told(a_run(a_step("alone"))) is None
+    assert told(a_run(a_step("one"), a_step("huge", cpu=99))) is None
