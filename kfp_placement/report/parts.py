@@ -13,7 +13,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.steps_table import steps_table
-from kfp_placement.report.verdict import headline, search_verdict
+from kfp_placement.report.verdict import bound_words, headline, search_verdict
 from kfp_placement_engine.model.plan import Plan
 
 _SOURCES = {
@@ -98,7 +98,7 @@ def _tiles(plan: Plan) -> list[Markup]:
         tiles.append(_tile("The plan is", first.verdict, against, good))
     if ends:
         words, _, gates = search_verdict(plan).partition("; ")
-        bound = f"no plan ends before {values.duration(plan.lower_bound.seconds)}"
+        bound = bound_words(plan)
         tiles.append(_tile("Search", words, f"{gates}; {bound}" if gates else bound))
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms

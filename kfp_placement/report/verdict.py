@@ -22,6 +22,9 @@ DEFAULT_SCHEDULER = "kube-default"
 
 _AS_FAR = "as far as assumed run times tell"
 
+_NOISE, _NOISE_SECONDS = 1e-6, 1e-3
+"""Share of the bound, or seconds, by which sums of the same times may differ."""
+
 _NAMES, _NAME_CHARACTERS = 3, 60
 
 
@@ -70,12 +73,23 @@ def search_verdict(plan: Plan) -> str:
 def search_sentence(plan: Plan) -> str:
     """The same as a sentence, with the bound: `Best found; no plan ends before 22m5s.`."""
     words = search_verdict(plan)
-    bound = values.duration(plan.lower_bound.seconds)
     if not words:
         return ""
-    limit = ":" if reaches_bound(plan) else ";"
-    known = f"{limit} no plan ends before {bound}" if plan.lower_bound.seconds > 0 else ""
-    return f"{words[0].upper()}{words[1:]}{known}."
+    known = bound_words(plan)
+    sign = ":" if reaches_bound(plan) else ";"
+    return f"{words[0].upper()}{words[1:]}{sign} {known}." if known else f"{words.capitalize()}."
+
+
+def bound_words(plan: Plan) -> str:
+    """What the bound says of all plans: `no plan ends before 22m5s`; "" where there is none."""
+    seconds = plan.lower_bound.seconds
+    if seconds <= 0:
+        return ""
+    bound = values.duration(seconds)
+    if bound == makespan(plan.figures) and not reaches_bound(plan):
+        gap = values.duration(plan.figures.makespan_seconds - seconds)
+        return f"no plan ends more than {gap} earlier"
+    return f"no plan ends before {bound}"
 
 
 def reaches_bound(plan: Plan) -> bool:
@@ -83,7 +97,7 @@ def reaches_bound(plan: Plan) -> bool:
     bound = plan.lower_bound.seconds
     if not ends(plan) or values.finite(bound) is None or bound <= 0:
         return False
-    return is_same(plan.figures, Figures(0, 0.0, 0.0, bound))
+    return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
 
 
 def _endless(plan: Plan) -> str:
@@ -116,8 +130,9 @@ def _equal(plan: Plan, default: Figures) -> str:
 def _assumed(plan: Plan, default: Figures) -> str:
     earlier = plan.figures.makespan_seconds < default.makespan_seconds
     return (
-        f"With this plan the run ends {'earlier' if earlier else 'later'} than with the default"
-        f" scheduler{_difference(plan, default, earlier=earlier)}, {_AS_FAR}."
+        f"With this plan the run ends after {makespan(plan.figures)},"
+        f" {'earlier' if earlier else 'later'} than with the default scheduler ({_mean(default)})"
+        f"{_difference(plan, default, earlier=earlier)}, {_AS_FAR}."
     )
 
 

@@ -142,7 +142,7 @@ def taxi_plan() -> Plan:
             "fifo": Figures(1, 0.0, 0.0, 2304.0),
         },
         notices=(
-            Notice("unmarked-steps", "2 of 7 steps carry no mark; planned as if they did"),
+            Notice("unmarked-steps", "2 of 7 steps are not marked: planned as if marked"),
             Notice("guessed-type", "type Evaluate was guessed from the name", "evaluate"),
         ),
         assumptions=("duration 60 s for 2 of 7 steps", "image size 0 B for 7 of 7 images"),

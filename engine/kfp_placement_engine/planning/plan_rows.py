@@ -186,13 +186,15 @@ def _unmarked_steps(graph: RunGraph, marked_only: bool) -> list[Notice]:
     if not unmarked or graph.source == "wfformat":
         return []
     effect = (
-        "they are left to the default scheduler"
+        "left to the default scheduler"
         if marked_only
-        else "they are planned as if they did; in a cluster the default scheduler places them "
+        else "planned as if marked; in a cluster the default scheduler places unmarked steps "
         "(--marked-only, marked_only in Python, shows that)"
     )
-    count = f"{len(unmarked)} of {len(executors)} steps carry no mark{_tasks(unmarked)}"
-    return [Notice("unmarked-steps", f"{count}; {effect}")]
+    verb = "is" if len(unmarked) == 1 else "are"
+    some = f"{len(unmarked)} of {len(executors)} steps {verb} not marked{_tasks(unmarked)}:"
+    count = "no step is marked: all are" if len(unmarked) == len(executors) else some
+    return [Notice("unmarked-steps", f"{count} {effect}")]
 
 
 def used_assumptions(graph: RunGraph, cluster: Cluster, lowered: Lowered) -> tuple[str, ...]:
