@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 # How long fuzz looks, such as 90s, 5m or 1h30m.
 FUZZ_TIME ?= 5m
-# More for the demo on a cluster: --keep (to try commands on it), taxi (another sample), taxi --location NITLAB-EDGE.
+# More for the demo on a cluster: --location NITLAB-EDGE, --keep (to try commands on it).
 DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
 BENCH_ARGS ?=
@@ -87,7 +87,7 @@ screenshots: setup ## make the pictures of the documentation again (needs Chromi
 controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
 	@$(BIN)/python -m tests.controlplane start
 
-demo-cluster: setup ## run a sample on a real control plane, by default and with gates (Go builds it once: minutes)
+demo-cluster: setup ## place the taxi pipeline on a real control plane and show it (Go builds it once: minutes)
 	@$(BIN)/python -m tests.controller.demo_cluster $(DEMO_ARGS)
 
 # Nothing is compared with itself by mistake: the base is always named.
@@ -98,7 +98,7 @@ compare: setup ## compare what this tree does with what BASE=commit does (ONLY=p
 # The texts of tests/.../golden/test_it.yaml are those of tests/.../test_it.py.
 regenerate: setup ## write again what is made from code: the samples' packages, the demo's copies, the tutorial's notebook, golden texts
 	@REGENERATE=1 $(BIN)/python -m pytest -q -m golden tests/samples/test_golden_packages.py \
-		tests/docs/test_tutorial.py \
+		tests/docs/test_tutorial.py tests/docs/test_snippets.py tests/docs/test_pictures.py \
 		$$(find tests -path '*/golden/test_*.yaml' | sed 's|golden/\(.*\)\.yaml$$|\1.py|' | sort | xargs ls 2>/dev/null)
 
 # One after another, so that a failure shows as early as possible, and in files that were just made.

@@ -53,7 +53,7 @@ def without_time(text):
 
 def test_the_demo_prints_what_is_shown_of_it(tmp_path):
     shown = without_time((DATA / "demo.txt").read_text("utf-8"))
-    printed = set(printed_by("demo", "taxi", "--output", str(tmp_path / "plan.html")))
+    printed = set(printed_by("demo", "--output", str(tmp_path / "plan.html")))
     assert [line for line in shown if line and line not in printed] == []
 
 
