@@ -98,7 +98,7 @@ compare: setup ## compare what this tree does with what BASE=commit does (ONLY=p
 # The texts of tests/.../golden/test_it.yaml are those of tests/.../test_it.py.
 regenerate: setup ## write again what is made from code: the samples' packages, the demo's copies, the tutorial's notebook, golden texts
 	@REGENERATE=1 $(BIN)/python -m pytest -q -m golden tests/samples/test_golden_packages.py \
-		tests/docs/test_tutorial.py tests/docs/test_snippets.py tests/docs/test_pictures.py \
+		tests/docs/test_tutorial.py tests/docs/test_snippets.py \
 		$$(find tests -path '*/golden/test_*.yaml' | sed 's|golden/\(.*\)\.yaml$$|\1.py|' | sort | xargs ls 2>/dev/null)
 
 # One after another, so that a failure shows as early as possible, and in files that were just made.

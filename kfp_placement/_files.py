@@ -8,7 +8,7 @@ from kfp_placement.exceptions import RunError
 
 
 def write_whole(target: Path, text: str) -> None:
-    """Write a text file; whoever reads it sees all of it or what was there before.
+    """Write a file of text; its readers see all of it, or what it held before.
 
     Raises:
         RunError: it cannot be written.

@@ -16,7 +16,7 @@ def read_kube_version(text: str, *, any_build: bool = False) -> tuple[int, int] 
 
     Args:
         text: the version.
-        any_build: whatever follows the second point is passed over, as in `v1.36.3-gke.1`.
+        any_build: whatever follows the second point is skipped, as in `v1.36.3-gke.1`.
     """
     match = (_BUILD if any_build else _RELEASE).fullmatch(text)
     return None if match is None else (int(match[1]), int(match[2]))

@@ -161,7 +161,7 @@ def _refuse_channels(subject: str, option: str, value: object) -> None:
 
 def _label(subject: str, option: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _bad(subject, option, value, "is no text", f"write for example {option}='HOME-EDGE'")
+        raise _bad(subject, option, value, "is not text", f"write for example {option}='HOME-EDGE'")
     if len(value) > MAX_LABEL_VALUE_LENGTH:
         problem = f"has {len(value)} characters, and it becomes a Kubernetes label"
         raise _bad(subject, option, value, problem, f"use at most {MAX_LABEL_VALUE_LENGTH}")
@@ -172,7 +172,7 @@ def _label(subject: str, option: str, value: object) -> str:
             subject,
             option,
             value,
-            "is no Kubernetes label value",
+            "is not a Kubernetes label value",
             "use letters, digits, '-', '_' and '.', with a letter or digit at both ends" + advice,
         )
     return value
@@ -191,11 +191,11 @@ def _number(parse: Callable[[object], Any]) -> Callable[[str, str, object], Any]
 def _sizes(subject: str, option: str, value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         remedy = f"write for example {option}={{'model': '50Mi'}}"
-        raise _bad(subject, option, value, "is no mapping of names to sizes", remedy)
+        raise _bad(subject, option, value, "is not a mapping of names to sizes", remedy)
     sizes: dict[str, int] = {}
     for name, size in value.items():
         if not isinstance(name, str) or not name:
-            raise _bad(subject, option, name, "is no name", "use the component's own names")
+            raise _bad(subject, option, name, "is not a name", "use the component's own names")
         sizes[name] = _number(parse_quantity)(subject, f"{option}[{name!r:.60}]", size)
     return sizes
 
@@ -203,7 +203,7 @@ def _sizes(subject: str, option: str, value: object) -> dict[str, int]:
 def _priority(subject: str, option: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _MAX_PRIORITY:
         remedy = f"use one from -{_MAX_PRIORITY} to {_MAX_PRIORITY}; larger is more important"
-        raise _bad(subject, option, value, "is no whole number in range", remedy)
+        raise _bad(subject, option, value, "is not a whole number in range", remedy)
     return value
 
 
@@ -224,7 +224,7 @@ def _memory(subject: str, option: str, value: object) -> str:
 def _positive(parse: Callable[[object], int], subject: str, option: str, value: object) -> int:
     amount: int = _number(parse)(subject, option, value)
     if amount == 0:
-        raise _bad(subject, option, value, "asks for nothing", f"leave {option} out instead")
+        raise _bad(subject, option, value, "requests nothing", f"leave {option} out instead")
     return amount
 
 
@@ -232,14 +232,14 @@ def _gpu(subject: str, option: str, value: object) -> str:
     text = str(value).strip() if isinstance(value, int | str) and value is not True else ""
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_ACCELERATORS):
         remedy = f"use one from 1 to {_MAX_ACCELERATORS}, or leave {option} out"
-        raise _bad(subject, option, value, "is no whole number of accelerators", remedy)
+        raise _bad(subject, option, value, "is not a whole number of accelerators", remedy)
     return str(int(text))
 
 
 def _accelerator_type(subject: str, option: str, value: object) -> str:
     if not isinstance(value, str) or _RESOURCE_NAME.fullmatch(value) is None:
         remedy = "use the name nodes offer it under, for example 'nvidia.com/gpu'"
-        raise _bad(subject, option, value, "is no resource name", remedy)
+        raise _bad(subject, option, value, "is not a resource name", remedy)
     return value
 
 

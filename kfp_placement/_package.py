@@ -45,7 +45,7 @@ def compiled(pipeline: object) -> bytes:
     """The KFP package of a pipeline, as `kfp.compiler.Compiler` writes it.
 
     Raises:
-        UsageError: it is no pipeline made with `kfp.dsl`.
+        UsageError: it is not a pipeline made with `kfp.dsl`.
     """
     # Here and not above: reading a file must not take the 1.7 s that importing kfp does.
     from kfp import compiler
@@ -54,7 +54,7 @@ def compiled(pipeline: object) -> bytes:
     if not isinstance(pipeline, base_component.BaseComponent):
         name = getattr(pipeline, "__name__", repr(pipeline))
         hint = "put @dsl.pipeline above it" if callable(pipeline) else "give a pipeline or a path"
-        raise UsageError(f"{name:.80} is no pipeline made with @dsl.pipeline; {hint}")
+        raise UsageError(f"{name:.80} is not a pipeline made with @dsl.pipeline; {hint}")
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="kfp-placement-") as folder:

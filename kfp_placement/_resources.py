@@ -20,8 +20,8 @@ DEFAULT_ACCELERATOR = "nvidia.com/gpu"
 class _Written(str):
     """Text that we wrote into a task's resources.
 
-    KFP keeps the very text it is given, and what authors give is a plain `str`: so their values are
-    told from ours even where both say the same.
+    KFP keeps the very text it is given, and what authors give is a plain `str`: so these differ
+    from ours even where both say the same.
     """
 
     __slots__ = ()

@@ -1,8 +1,8 @@
 """Pod labels and annotations of KFP tasks: the only module that calls `kfp.kubernetes`.
 
 What we wrote on a task is remembered beside it, so that a later `place` may replace our own values
-but none that the author wrote with `kfp.kubernetes`. That makes all labels anew at every call, so a
-label of the author's that says the same as ours cannot be told from ours.
+but none that the author wrote with `kfp.kubernetes`. That builds all labels again at every call, so
+a label of the author's that says the same as ours is not distinguished from ours.
 """
 
 from weakref import WeakKeyDictionary
@@ -14,12 +14,12 @@ _written: WeakKeyDictionary[dsl.PipelineTask, dict[str, str]] = WeakKeyDictionar
 
 
 def labels_of(task: dsl.PipelineTask) -> dict[str, str]:
-    """The pod labels of the task as they stand."""
+    """The pod labels of the task as they are."""
     return dict(_metadata(task).get("labels", {}))
 
 
 def annotations_of(task: dsl.PipelineTask) -> dict[str, str]:
-    """The pod annotations of the task as they stand."""
+    """The pod annotations of the task as they are."""
     return dict(_metadata(task).get("annotations", {}))
 
 

@@ -41,7 +41,7 @@ def placed(
     accelerator_type: str | None = None,
     **unknown: Never,
 ) -> Any:
-    """Mark every step that a component makes; stands above `@dsl.component`.
+    """Mark every step that a component makes; write it above `@dsl.component`.
 
     Works for every component: Python functions, containers, components loaded from YAML
     (`train = placed(type="Training")(load_component_from_file("train.yaml"))`). The result is a KFP
@@ -58,7 +58,7 @@ def placed(
         max_latency: as for `place`.
         priority: as for `place`.
         scheduler: as for `place`.
-        cpu: as for `place`, but for pipeline parameters, since no pipeline is known here.
+        cpu: as for `place`, except for pipeline parameters, since no pipeline is known here.
         memory: as for `place`, likewise.
         gpu: as for `place`, likewise.
         accelerator_type: as for `place`, likewise.
@@ -68,7 +68,7 @@ def placed(
         The marked component, or, without `component`, what makes it.
 
     Raises:
-        PlacementError: a value is wrong, or what is decorated is no component.
+        PlacementError: a value is wrong, or what is decorated is not a component.
     """
     options: dict[str, Any] = {
         "type": type,
@@ -103,11 +103,11 @@ def placed_pipeline(
     guess_types: bool = True,
     **unknown: Never,
 ) -> Any:
-    """Mark every step of a pipeline; stands below `@dsl.pipeline`.
+    """Mark every step of a pipeline; write it below `@dsl.pipeline`.
 
     Reaches the steps in loops, conditions and exit handlers, but not those of nested pipelines:
     they carry their own marks. Only fills what neither you nor `place` nor `@placed` have set.
-    Steps without a pod of their own (importers, volume claims) are passed over.
+    Steps without a pod of their own (importers, volume claims) are skipped.
 
     Args:
         function: the pipeline function, where the decorator is used without options.
@@ -125,7 +125,7 @@ def placed_pipeline(
         The pipeline function, or, without `function`, what makes it.
 
     Raises:
-        PlacementError: a value is wrong, or it stands above `@dsl.pipeline`.
+        PlacementError: a value is wrong, or it is above `@dsl.pipeline`.
     """
     options: dict[str, Any] = {
         "type": type,
@@ -174,7 +174,7 @@ def _check_component(component: object) -> None:
     if not isinstance(component, base_component.BaseComponent):
         name = getattr(component, "__name__", repr(component))
         raise UsageError(
-            f"@placed marks components, and {name:.80} is none; put @placed(...) above"
+            f"@placed marks components, and {name:.80} is not one; put @placed(...) above"
             " @dsl.component, and use place() for a single step"
         )
     if component.component_spec.implementation.graph is not None:
@@ -216,7 +216,7 @@ def _check_function(function: object) -> None:
                 " @placed(...) above @dsl.component"
             )
         raise UsageError(
-            f"@placed_pipeline stands above @dsl.pipeline on {function.name!r}, where its steps can"
+            f"@placed_pipeline must be below @dsl.pipeline of {function.name!r}: its steps can"
             " no longer be marked; swap the two lines, so that @dsl.pipeline comes first"
         )
     if not callable(function):

@@ -54,7 +54,7 @@ class Overrides:
     Attributes:
         durations: run times by step, as `with_durations` takes them: "20m", or seconds.
         assume_cached: steps whose result is taken to be in KFP's cache.
-        namespace: where the run goes; None = where it says itself.
+        namespace: where the run goes; None = in its own.
         default_namespace: where it goes if neither says so; "" = nowhere in particular.
     """
 
@@ -64,7 +64,7 @@ class Overrides:
     default_namespace: str = ""
 
     def namespace_of(self, run: RunGraph) -> str | None:
-        """Where the run goes; None = where it says itself."""
+        """Where the run goes; None = in its own."""
         if self.namespace is None and not run.namespace:
             return self.default_namespace or None
         return self.namespace
@@ -108,7 +108,7 @@ class PlanRequest:
             of steps by their type.
         cluster: the cluster.
         options: how to plan: as asked for, else by the cluster's policy, else as usual.
-        policy: what is taken from the policy, as it stands there: `objective: packing`.
+        policy: what is taken from the policy, in its words: `objective: packing`.
     """
 
     run: RunGraph
@@ -215,7 +215,7 @@ def plan_request(
         run: as `read_graph` reads it.
         cluster: the cluster.
         overrides: what is known better than the run's file says.
-        options: how to plan; what is asked for goes before the policy.
+        options: how to plan; what is asked for takes precedence over the policy.
 
     Raises:
         UnknownStepError: an override names a step that the run does not have.

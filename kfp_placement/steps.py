@@ -64,7 +64,7 @@ def place(
     """Mark a step for placement, with what the planner should know about it.
 
     Every option may be left out. What `placed` or an earlier `place` said is kept, unless it is
-    said again here: the later value holds, sizes are merged by name. What you set by other means is
+    repeated here: the later value applies, sizes are merged by name. What you set by other means is
     never overwritten: another value here is an error, and what you set afterwards wins. (A pod
     label that you add with the very value that `place` has given it counts as given by `place`.)
 
@@ -120,7 +120,7 @@ def place(
 
 
 def apply_marks(task: dsl.PipelineTask, marks: Marks, subject: str) -> dsl.PipelineTask:
-    """Write marks on a task; later ones replace earlier ones of ours.
+    """Write marks on a task; they replace our earlier ones.
 
     Args:
         task: the step.

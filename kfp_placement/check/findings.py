@@ -17,7 +17,7 @@ class Level(StrEnum):
     """How much a finding matters."""
 
     ERROR = "error"
-    """The run would fail, wait for ever, or not be what was asked for."""
+    """The run would fail, wait forever, or not be what was asked for."""
 
     WARNING = "warning"
     """The plan or the run may surprise."""

@@ -103,7 +103,7 @@ def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
     """
     tasks = list(container_tasks(graph))
     located = [step for step in tasks if step.location]
-    # A hard limit holds whatever the type.
+    # A hard limit applies whatever the type.
     used = any(
         is_ruled(each.type, ruled_types) or each.max_latency_ms is not None for each in located
     )

@@ -51,7 +51,7 @@ def check_run(
     Args:
         graph: the run.
         package: the KFP package it was read from; empty for other files.
-        cluster: where it shall run, if known; its PlacementPolicy, if it has one, says which types
+        cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
             follow a location and what is assumed of steps by their type.
 
     Raises:
@@ -116,8 +116,8 @@ def _requests(graph: RunGraph) -> Iterator[Finding]:
             Level.NOTE,
             "no-requests",
             f"{_counted(without)} {'requests' if len(without) == 1 else 'request'} nothing"
-            f"{_named(without)}: hardly any room is reserved, so many may share a node; say cpu="
-            " and memory= in place(), or set_cpu_request and set_memory_request",
+            f"{_named(without)}: hardly any room is reserved, so that many may share a node;"
+            " say cpu= and memory= in place(), or set_cpu_request and set_memory_request",
             steps=_task_names(without),
         )
 

@@ -12,7 +12,7 @@ from kfp_placement.cli.terminal import warn
 
 _EPILOG = """\b
 A dump of pods holds their environment, often with secrets in it; a Cluster file holds nodes, the
-room taken on them, latencies and claims, no more. It is what an admin hands to authors.
+room taken on them, latencies and claims, and nothing else. It is what an admin hands to authors.
 
 \b
 Examples:

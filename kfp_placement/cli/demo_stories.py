@@ -26,7 +26,7 @@ _COLUMNS = 120
 """Width of the plan where there is no terminal."""
 
 _TIME_LINE_COLUMNS = 100
-"""Width of time lines: no more, so that they are taken in at a glance."""
+"""Width of time lines, narrow enough to be taken in at a glance."""
 
 _MARKED = """\
 An author marks the steps of a pipeline in Python and compiles it with KFP as always:
@@ -58,7 +58,7 @@ _TAXI_MARKS = """\
 
 @dataclass(frozen=True)
 class Story:
-    """What is told.
+    """What a demo shows.
 
     Attributes:
         text: for the terminal.
@@ -114,7 +114,7 @@ def taxi(options: GivenOptions, style: TableStyle, progress: Progress) -> Story:
         "The marks travel with the compiled package:\n",
         _marks(first.graph, style),
         f"The plan, made before the first step starts, for users at {first.location}:\n",
-        # The reasons are the point: they stand beside the plan, or below where there is no room.
+        # The reasons are the point: they are beside the plan, or below where there is no room.
         plan_table(first.plan, replace(style, reasons=True, columns=style.columns or _COLUMNS)),
         "Where the prediction goes when the users are elsewhere:\n",
         _elsewhere(for_users, style),

@@ -146,7 +146,7 @@ def _print_error(message: str) -> None:
 
 
 def _is_stdout_full(error: Exception) -> TypeGuard[OSError]:
-    """Files are named in their errors, and a reader that went away is no error; stdout is left."""
+    """Errors name their files, and a reader that went away causes none; stdout is left."""
     return (
         isinstance(error, OSError)
         and error.errno is not None

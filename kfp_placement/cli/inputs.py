@@ -84,7 +84,7 @@ def read_cluster_source(
     """The cluster that CLUSTER describes.
 
     Args:
-        cluster: what stands on the command line; None = nothing, which is an example.
+        cluster: what is on the command line; None = nothing, which is an example.
         progress: told how far it is.
         live: the cluster that `live` means.
 

@@ -1,4 +1,4 @@
-"""Lines that stay, and below them, on a terminal, a block that is drawn again and again."""
+"""Lines that stay, and below them, on a terminal, a block that is drawn repeatedly."""
 
 import shutil
 import sys
@@ -32,7 +32,7 @@ class LiveBlock:
         self._show(lines)
 
     def draw(self, lines: Callable[[TableStyle], Sequence[str]]) -> None:
-        """Show the block anew; nothing where there is no terminal."""
+        """Show the block again; nothing where there is no terminal."""
         if not self._on:
             return
         columns, rows = shutil.get_terminal_size()

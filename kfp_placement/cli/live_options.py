@@ -147,7 +147,7 @@ def require_plan(api: "Api", named_run: "NamedRun") -> None:
 
 
 def warn_of_namespace(api: "Api", namespace: str) -> None:
-    """Say it where the namespace is none, as far as we may know.
+    """Report a namespace that does not exist, as far as we may know.
 
     Raises:
         ClusterError: no answer.

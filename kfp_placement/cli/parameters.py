@@ -62,7 +62,7 @@ class KubeVersionType(click.ParamType):  # type: ignore[type-arg]
             return value[0], value[1]
         version = read_kube_version(str(value))
         if version is None:
-            self.fail(f"{value!r} is no Kubernetes version; write for example 1.36", param, ctx)
+            self.fail(f"{value!r} is not a Kubernetes version; write for example 1.36", param, ctx)
         if not is_imitated(version):
             self.fail(f"{value!r}: {KUBE_RANGE}", param, ctx)
         return version
@@ -173,7 +173,7 @@ def changes(
     if values == (BEST,):
         return BEST
     if BEST in values:
-        raise click.BadParameter(f"{BEST!r} stands alone, without changes", param=param)
+        raise click.BadParameter(f"give {BEST!r} without other changes", param=param)
     try:
         return tuple(read_change(value) for value in values)
     except EngineError as error:
@@ -189,7 +189,7 @@ def width(text: str) -> int:
     from kfp_placement_engine.readers.options import ReadOptions
 
     if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{text!r:.40} is no number of iterations; write for example 5")
+        raise ValueError(f"{text!r:.40} is not a number of iterations; write for example 5")
     if len(text) > 9 or int(text) > ReadOptions.max_steps:
         raise ValueError(
             f"{text:.40} iterations are too many; a run may have at most"

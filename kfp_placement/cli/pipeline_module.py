@@ -33,7 +33,7 @@ def compile_named(run: str) -> bytes:
 
     Raises:
         InputNotFoundError: no such module, or no such name in it.
-        InputError: the module cannot be imported, or it is no pipeline.
+        InputError: the module cannot be imported, or it is not a pipeline.
     """
     from kfp_placement._package import pipeline_names
 
@@ -130,7 +130,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise InputError(f"{path}: is no Python file")
+        raise InputError(f"{path}: is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)

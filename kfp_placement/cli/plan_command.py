@@ -59,7 +59,7 @@ A CHANGE is one of:
   'volume data access=ReadWriteMany'  another access mode
 
 \b
-Exit code 4: a step fits no node, or would not after the changes; the plan is printed all the same.
+Exit code 4: a step fits no node, or would not after the changes; the plan is printed anyway.
 """
 
 
@@ -76,7 +76,7 @@ def _duration(text: str) -> float:
     "--cluster",
     metavar="CLUSTER",
     type=INPUT_FILE,
-    help="Where the run shall go: a kubectl dump or Cluster file, its URL, - for stdin, live, or an"
+    help="Where the run will go: a kubectl dump or Cluster file, its URL, - for stdin, live, or an"
     " example.  [default: example:equal]",
 )
 @click.option(
@@ -121,8 +121,8 @@ def _duration(text: str) -> float:
     "--namespace",
     type=NamespaceType(),
     metavar="NAME",
-    help="Namespace of the run: whose volume claims it uses.  [default: the run's own, if any, else"
-    " with live the context's]",
+    help="Namespace of the run, which decides whose volume claims it uses.  [default: the run's"
+    " own, if any, else with live the context's]",
 )
 @click.option(
     "--seed",

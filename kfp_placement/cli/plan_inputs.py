@@ -70,7 +70,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
     target = Target(given.kubeconfig, given.context, given.namespace)
     live = connect_live(given.cluster, target)
     with LiveLine() as progress:
-        # Before a cluster is asked: a name that is wrong is told at once.
+        # Before a cluster is asked: a wrong name is reported at once.
         package = read_package(given.run)
         cluster = read_cluster_source(given.cluster, progress, live)
         from kfp_placement.planning import Overrides, RunSource, plan_request, read_graph
@@ -90,7 +90,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         )
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)
-            # Before the search: what is not there is told at once.
+            # Before the search: what does not exist is reported at once.
             if isinstance(given.what_if, tuple):
                 request.after(given.what_if)
         plan = request.plan(progress)

@@ -1,4 +1,4 @@
-"""`release`: nothing of ours holds pods any more; undone by --resume."""
+"""`release`: kfp-placement no longer holds any pods; undone by --resume."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
     elif done.failures or done.unsatisfiable:
         text = f"{number} released."
     else:
-        text = f"{number} released: none bears our gate. Without gates nothing of ours holds pods."
+        text = f"{number} released: none has our gate. Without gates no pod is held back."
     click.echo(_result(text, dry_run))
     for pod, why in done.failures.items():
         tell_error(f"{pod} is not released: {why}")

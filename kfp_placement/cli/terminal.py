@@ -14,7 +14,7 @@ _USUAL_COLUMNS = 80
 
 
 def can_redraw(stream: TextIO) -> bool:
-    """Whether what stands there can be taken off again: a terminal that moves its cursor."""
+    """Whether what is shown can be removed again: a terminal that moves its cursor."""
     return stream.isatty() and os.environ.get("TERM", "") != "dumb"
 
 

@@ -73,7 +73,7 @@ class Node:
             )
 
     def document(self) -> dict[str, Any]:
-        """The node as it stands in a Cluster file; what is as usual is left out."""
+        """The node as it is in a Cluster file; what is as usual is left out."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         if given.pop("gpu") is not None:
             given["extended"] = {**self.extended, _GPU: self.gpu}
@@ -99,7 +99,7 @@ class Cluster:
             bare number is milliseconds.
         claims: volume claims that exist, each a mapping with the keys of a Cluster file.
         images: sizes of images that no node holds yet: `{"team/train:7": "3Gi"}`.
-        defaults: what is assumed where nobody says, by key of a Cluster file: `{"image": "1Gi"}`.
+        defaults: what is assumed unless specified, by key of a Cluster file: `{"image": "1Gi"}`.
         policy: what the cluster's PlacementPolicy says of plans, by key of a Cluster file:
             `{"actuator": "gates"}`.
         name: what plans and messages call it; a Cluster file does not hold it.

@@ -45,7 +45,7 @@ def example_cluster(name: str) -> Cluster:
 
 
 def default_cluster() -> model.Cluster:
-    """The example that stands in where no cluster is given; its first notice says so."""
+    """The example cluster that is used where no cluster is given; its first notice says so."""
     notice = Notice(
         "example-cluster",
         f"no cluster was given, so this plan is for the example cluster {DEFAULT!r}"

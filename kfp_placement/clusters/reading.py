@@ -39,7 +39,7 @@ def known_cluster(given: object) -> KnownCluster:
             text, bytes or a mapping; `live` for the kubeconfig's; None for an example.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is not one of these.
         PlacementError: it cannot be read.
     """
     if given is None:

@@ -20,7 +20,7 @@ from kfp_placement.report.visible import shown
 from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
 
 _NEWS_SECONDS = 5.0
-"""A planned end that moves by less is no news: every end of a step moves it a little."""
+"""A planned end that moves by less is not reported: every end of a step moves it a little."""
 
 
 def changes(
@@ -52,9 +52,9 @@ def changes(
 
 
 def is_replanned(announced: RunView, run: RunView) -> bool:
-    """Whether a later plan has news: other nodes, or an end that moves by itself.
+    """Whether a later plan is worth a line: other nodes, or an end that moves otherwise.
 
-    While a step waits, every plan ends later by the time that has passed: that is no news.
+    While a step waits, every plan ends later by the time that has passed: that is not reported.
 
     Args:
         announced: the run with the plan that people know.

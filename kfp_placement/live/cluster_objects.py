@@ -144,7 +144,7 @@ def _of_one_namespace(
             objects = _list(api, wanted.kind, namespace, tell)
             return objects, f"only {wanted.kind.plural} of namespace {namespace} are counted"
         except ClusterForbiddenError:
-            pass  # the first refusal is told
+            pass  # the first refusal is reported
     return [], wanted.without
 
 
@@ -155,7 +155,7 @@ def _list(api: Api, kind: Kind, namespace: str, tell: Callable[[str], None]) -> 
         objects += map(_slim, page.items)
         tell(f"reading {kind.plural}: {len(objects):,}")
         if len(objects) > MAX_OBJECTS:
-            raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; so many are not read")
+            raise LimitError(f"more than {MAX_OBJECTS:,} {kind.plural}; that is too many to read")
     return objects
 
 

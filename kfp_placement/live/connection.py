@@ -58,7 +58,7 @@ class LiveCluster:
     """
 
     def __init__(self, client: "KubeClient", address: str, access: Access) -> None:
-        """Open nothing yet.
+        """Nothing is opened yet.
 
         Args:
             client: the API server.
@@ -84,7 +84,7 @@ class LiveCluster:
             ClusterError: the file cannot be used.
         """
         access = find_access(kubeconfig, context)
-        # Only now that there is one: importing these takes a third of a second.
+        # Only now, as they are needed: importing these takes a third of a second.
         from kfp_placement_kube.client import KubeClient
         from kfp_placement_kube.transport import Transport, TransportParams
 

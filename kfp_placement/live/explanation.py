@@ -68,7 +68,7 @@ def explanation(
 
 
 def active_lines(run: RunView, now: datetime, style: TableStyle) -> list[str]:
-    """The steps that run or wait, for a terminal that is drawn again and again."""
+    """The steps that run or wait, for a terminal that is drawn repeatedly."""
     steps = [step for step in run.steps if step.state in _ACTIVE]
     counted = f"{shown(run.phase, 20)}, {progress_text(run)}"
     age = age_text(run.age_seconds(now))

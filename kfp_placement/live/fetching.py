@@ -92,7 +92,7 @@ def find_runs(api: Api, namespace: str, wanted: str) -> list[NamedRun]:
 
     `NAMESPACE/NAME` is one of these names in that namespace, wherever one should look.
 
-    Plans bear all of them. Workflows are asked where none does: there may be a run without a plan.
+    Plans have all of them. Workflows are asked where none does: there may be a run without a plan.
 
     Args:
         api: the cluster.

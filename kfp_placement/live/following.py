@@ -32,11 +32,11 @@ def follow(
         api: the cluster.
         namespace: where.
         name: of the object.
-        pause: waits for so many seconds.
+        pause: waits for this many seconds.
         tell: told why nothing comes.
 
     Raises:
-        ClusterError: the server refuses again and again.
+        ClusterError: the server refuses repeatedly.
     """
     failures = 0
     version = ""

@@ -136,7 +136,7 @@ def _no_end(run: RunView) -> str:
 
 
 def waiting_word(waiting: Waiting) -> str:
-    """What is waited for, in a word: one of `WaitingFor`, or a newer one as it stands."""
+    """What is waited for, in a word: one of `WaitingFor`, or a newer one as it is."""
     return shown(waiting.what, 40)
 
 

@@ -95,7 +95,7 @@ def notes(run: RunView) -> str:
 
 
 def _failure(run: RunView) -> str:
-    """What became of the steps of a run that failed; why, its Workflow says, which is not read."""
+    """What happened to the steps of a failed run; why is in its Workflow, which is not read."""
     counts = [(run.count(state), state) for state in (StepState.FAILED, StepState.SKIPPED)]
     steps = ", ".join(
         f"{values.counted(number, 'step')} {state}" for number, state in counts if number

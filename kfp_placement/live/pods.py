@@ -20,7 +20,7 @@ from kfp_placement_engine.readers.kubernetes.required_hosts import requires_host
 from kfp_placement_engine.readers.place import Place
 
 MAX_TEXT_CHARACTERS = 1024
-"""Kept of any text of a pod."""
+"""Kept from any text of a pod."""
 
 _POD = Place("pod")
 _ENDED = ("Succeeded", "Failed")
@@ -66,7 +66,7 @@ def pods_by_step(
     workflow: str,
     steps: Iterable[str],
 ) -> dict[str, PodView]:
-    """The latest pod of each step that has one; what cannot be read is passed over.
+    """The latest pod of each step that has one; what cannot be read is skipped.
 
     Args:
         pods: of the run, as the API server prints them.
@@ -121,7 +121,7 @@ def gates_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
     """The scheduling gates of a pod.
 
     Raises:
-        InputError: it has another form.
+        InputError: it is malformed.
     """
     gates = Fields(pod, _POD).flat("spec").each_flat("schedulingGates")
     return tuple(_text(gate, "name") for gate in gates)

@@ -45,7 +45,7 @@ def is_compared(row: PlannedRow) -> bool:
 
 
 def loss_seconds(row: PlannedRow, other: Alternative) -> float:
-    """What another node costs the run: as the reason has it where it speaks of that node."""
+    """What another node costs the run: as the reason has it where it names that node."""
     reason = row.reason
     if not isinstance(reason, RunLater) or reason.node != other.node:
         return other.loss_seconds

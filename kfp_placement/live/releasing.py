@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 class PolicyChange(Enum):
-    """What became of the policy."""
+    """What happened to the policy."""
 
     WRITTEN = auto()
     """It was changed."""
@@ -84,7 +84,7 @@ def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: 
     Args:
         api: the cluster.
         runs: namespace and Workflow name of the runs whose pods are meant; None = all.
-        tell: told of every pod.
+        tell: called with every pod.
         dry_run: the server checks every write and keeps none.
 
     Raises:
@@ -110,7 +110,7 @@ def open_gates(api: Api, runs: Iterable[RunKey] | None, tell: Tell, *, dry_run: 
 def _create_policy(api: Api, paused: bool, *, dry_run: bool) -> PolicyChange:
     try:
         if not paused:
-            # Only to see whether there are policies at all.
+            # Only to check that the kind of policies exists at all.
             next(api.pages(POLICIES))
             return PolicyChange.NONE
         api.create(POLICIES, new_policy(paused=True), dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""A run in the cluster as people see it: plan and what became of it, joined step by step."""
+"""A run in the cluster as people see it: plan and what happened to it, joined step by step."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class AlternativeView:
 
 @dataclass(frozen=True)
 class StepView:
-    """A step: what is planned and what became of it. Times are seconds since the submission.
+    """A step: what is planned and what happened to it. Times are seconds since the submission.
 
     Attributes:
         name: the step's name.
@@ -82,7 +82,7 @@ class StepView:
 
     @property
     def is_deviating(self) -> bool:
-        """Its pod is on another node than the plan in force wants."""
+        """Its pod is not on the node that the plan in force wants."""
         return self.node is not None and self.planned_node not in (None, self.node)
 
     @property

@@ -100,7 +100,7 @@ def is_marked(api: Api, namespace: str, name: str) -> bool | None:
 def with_failure(api: Api, run: RunView) -> RunView:
     """The run, with what Argo says of it if it failed and the Workflow can be read.
 
-    That is the message of the first node that failed by itself, else the Workflow's own.
+    That is the message of the first node that failed on its own, else the Workflow's own.
 
     Raises:
         ClusterError: no answer.

@@ -32,7 +32,7 @@ def overrides(
     """What the author knows better than the run; and where a run goes that does not say it.
 
     Raises:
-        MarkValueError: a value of another form.
+        MarkValueError: a malformed value.
     """
     return Overrides(
         namespace=_text("namespace", namespace),
@@ -57,8 +57,8 @@ def planning_options(
     """How to plan; None is what nobody asked for.
 
     Raises:
-        MarkValueError: a value of another form.
-        QuantityError: a budget that is no duration.
+        MarkValueError: a malformed value.
+        QuantityError: a budget that is not a duration.
         PlanningError: a value that cannot be planned with.
     """
     return GivenOptions(
@@ -90,10 +90,10 @@ def _names(option: str, value: object) -> tuple[str, ...]:
 
 
 def _mapping(option: str, value: object) -> Mapping[str, Any]:
-    """Values by name; None is none.
+    """Values by name; None means no values.
 
     Raises:
-        MarkValueError: it is no mapping.
+        MarkValueError: it is not a mapping.
     """
     if value is None:
         return {}
@@ -103,7 +103,7 @@ def _mapping(option: str, value: object) -> Mapping[str, Any]:
 
 
 def _text(option: str, value: object) -> str | None:
-    """A text, or None.
+    """Text, or None.
 
     Raises:
         MarkValueError: it is neither.
@@ -117,7 +117,7 @@ def _whole(option: str, value: object) -> int:
     """A whole number from 0 on.
 
     Raises:
-        MarkValueError: it is none.
+        MarkValueError: it is not valid.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _bad(option, value, "a whole number, 0 or more")
@@ -128,7 +128,7 @@ def _version(option: str, value: object) -> tuple[int, int]:
     """A Kubernetes version: `1.36`, `v1.36.3` or `(1, 36)`.
 
     Raises:
-        MarkValueError: it is none, or one that cannot be imitated.
+        MarkValueError: it is malformed, or one that cannot be imitated.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
         version = _whole(option, value[0]), _whole(option, value[1])

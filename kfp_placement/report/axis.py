@@ -11,7 +11,7 @@ from kfp_placement.report.timeline import ticks
 _HEADINGS, _LEAST_HEADINGS = 0.16, 140.0
 _RIGHT_MARGIN = 14.0
 _TICK_PIXELS = 110.0
-"""A tick for so many pixels, at most."""
+"""A tick for this many pixels, at most."""
 
 _KEY_SIZE = 11.0
 _KEY_ROW = 20.0

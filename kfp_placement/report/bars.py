@@ -15,7 +15,7 @@ _LABEL_GAP = 5.0
 _LABEL_SIZE = 11.0
 _LABEL_PIXELS = 220.0
 _WIDE_ENOUGH = 90.0
-"""A run phase of so many pixels holds a shortened label."""
+"""A run phase of this many pixels holds a shortened label."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Bar:
 
 
 def bar_of(step: PlannedStep, scale: Scale, *, labelled: bool) -> Bar:
-    """Place a step's bar; with `labelled`, a label too long for it stands beside it."""
+    """Place a step's bar; with `labelled`, a label too long for it is beside it."""
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
     left = scale.x(start)
     right = max(scale.x(finish), left + 2.0)
@@ -40,7 +40,7 @@ def bar_of(step: PlannedStep, scale: Scale, *, labelled: bool) -> Bar:
     place = partial(Bar, step, left, run, right)
     label = fit(short_name(step), _LABEL_PIXELS, _LABEL_SIZE)
     needed = text_width(label, _LABEL_SIZE) + 2 * _LABEL_GAP
-    # The label stands on the run phase alone: the tints before it are too light for its colour.
+    # The label is on the run phase alone: the tints before it are too light for its colour.
     inside = right - run
     if needed <= inside:
         return place(label, "inside", Interval(left, right))

@@ -16,11 +16,11 @@ class Column:
 
     Attributes:
         title: its heading.
-        right: numbers stand at the right.
-        shrink_to: may be shortened down to so many characters if the line is too long; 0: never.
+        right: numbers are aligned at the right.
+        shrink_to: may be shortened down to this many characters if the line is too long; 0: never.
         is_path: a step's name, of which the end matters most.
-        wrap_from: the last column alone: its text is wrapped if at least so many columns are left
-            for it, else it stands on lines of its own below the row; 0: never.
+        wrap_from: the last column alone: its text is wrapped if at least this many columns are left
+            for it, else it is on lines of its own below the row; 0: never.
         spare: left out where shortening is not enough, the highest first; 0: never.
     """
 
@@ -39,7 +39,7 @@ def layout(
 
     Args:
         columns: how each is shown.
-        rows: a text for each column.
+        rows: the text of each column.
         limit: the terminal's width; None = any.
     """
     columns, rows, left_out = _fitted(columns, rows, limit)

@@ -124,7 +124,7 @@ def limits_lines(plan: Plan, columns: int | None = None) -> list[str]:
 
 
 def _wrapped(start: str, text: str, columns: int | None) -> list[str]:
-    """The text behind its start, within so many columns; further lines are indented alike."""
+    """The text behind its start, within this many columns; further lines are indented alike."""
     room = max(_NARROWEST, (columns or len(text) + len(start)) - len(start))
     first, *others = textwrap.wrap(text, room, break_on_hyphens=False)
     return [start + first, *(" " * len(start) + line for line in others)]

@@ -2,7 +2,7 @@
 
 Fields are only ever added. All seconds count from the submission of the run. A figure that does
 not exist (the makespan of a run of which a step fits no node) is null, never NaN or Infinity, which
-are no JSON.
+are not JSON.
 """
 
 import json

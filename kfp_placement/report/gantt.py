@@ -27,7 +27,7 @@ _DRIVERS_EACH = 4
 _LOAD_HEIGHT = 30.0
 _LOAD_BUCKETS = 180
 _PACKED_BARS = 200
-"""Up to so many bars, labels get room of their own beside bars too short to hold them."""
+"""Up to this many bars, labels get room of their own beside bars too short to hold them."""
 _STRETCH = 1.3
 
 

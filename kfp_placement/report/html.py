@@ -5,7 +5,7 @@ nothing else on the page it is put into; the page forbids itself everything but 
 
 A notebook brings styles of its own for tables, lists and images (JupyterLab, VS Code, nbconvert);
 the fragment's win by naming their class three times. One that is not trusted drops all of them:
-the fragment must read without, so what matters most stands in the elements themselves.
+the fragment must read without, so what matters most is in the elements themselves.
 """
 
 import hashlib

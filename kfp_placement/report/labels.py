@@ -1,4 +1,4 @@
-"""Names short enough for bars and boxes; the whole name stands in the tooltip and in the table."""
+"""Names short enough for bars and boxes; the whole name is in the tooltip and in the table."""
 
 import re
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ def short_task(task: str) -> str:
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Pixels that a text takes at most in common fonts."""
+    """Pixels that text takes at most in common fonts."""
     total = sum(map(_share, text)) * size
     return total * _BOLD if bold else total
 

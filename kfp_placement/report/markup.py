@@ -8,7 +8,7 @@ from typing import NewType
 from kfp_placement.report.visible import shown
 
 Markup = NewType("Markup", str)
-"""Text that may stand in a document as it is."""
+"""Text that may be put into a document unchanged."""
 
 NOTHING = Markup("")
 
@@ -30,7 +30,7 @@ _BLOCKS = frozenset(
 
 _LONG_WORD = re.compile(r"[^\s-]{21,}")
 _LONG_IN_NAME = re.compile(r"[^\s-]{11,}")
-"""What a browser breaks nowhere by itself, and what may be too long for a narrow cell."""
+"""What a browser never breaks on its own, and what may be too long for a narrow cell."""
 
 _PIECE = re.compile(r"[^._:/]{1,5}[._:/]?|[._:/]")
 

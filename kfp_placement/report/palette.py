@@ -2,7 +2,7 @@
 
 Eight fills that people with any kind of colour blindness can tell apart, each with the text colour
 that reads best on it; both are the same in light and dark. A test computes the distances and
-contrasts. Colour never stands alone: rows and boxes carry the node's name.
+contrasts. Colour is never the only sign: rows and boxes carry the node's name.
 """
 
 from collections.abc import Sequence

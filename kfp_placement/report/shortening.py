@@ -23,7 +23,7 @@ def distinct(
     Args:
         texts: visible texts.
         clip: the usual short form of one; the text itself where it fits, "" where nothing does.
-        fits: whether there is room for a text; for less of one, too.
+        fits: whether there is room for some text; for less of it, too.
     """
     short = {text: clip(text) for text in dict.fromkeys(texts)}
     counts = Counter(short.values())
@@ -95,20 +95,20 @@ def _numbered(texts: Sequence[str], taken: set[str], fits: Callable[[str], bool]
 
 
 def _ends(text: str, tail: int, fits: Callable[[str], bool]) -> str:
-    """As much of the beginning as fits before so many characters of the end; "" for none."""
+    """As much of the beginning as fits before this many characters of the end; "" for none."""
     form = _longest(text, ELLIPSIS + text[len(text) - tail :], fits)
     return form if fits(form) else ""
 
 
 def _window(text: str, start: int, fits: Callable[[str], bool]) -> str:
-    """What fits from the middle of a text."""
+    """What fits from the middle of the text."""
     rest = text[start:]
     form = _longest(rest, ELLIPSIS, lambda form: fits(ELLIPSIS + form))
     return ELLIPSIS + form if fits(ELLIPSIS + form) else ""
 
 
 def _longest(text: str, end: str, fits: Callable[[str], bool]) -> str:
-    """As much of the beginning of a text as fits before an end, by bisection."""
+    """As much of the beginning of the text as fits before an end, by bisection."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""The rows of a table of steps: a step by itself, or once for all items of a loop."""
+"""The rows of a table of steps: a single step, or once for all items of a loop."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ class StepGroup:
     """What one row is about.
 
     Attributes:
-        task: the step as a whole, `for-loop-1[*].work`; of a step by itself its name.
-        steps: the items of a loop in the plan's order, or the step by itself.
+        task: the step as a whole, `for-loop-1[*].work`; of a single step its name.
+        steps: the items of a loop in the plan's order, or the single step.
     """
 
     task: str
@@ -51,7 +51,7 @@ class StepGroup:
 
 
 def grouped(plan: Plan, *, most: int = 1) -> list[StepGroup]:
-    """The plan's steps in its order, loops of more than so many items folded.
+    """The plan's steps in its order, loops of more than this many items folded.
 
     A folded loop is one group for each of its tasks, where the first item of that task is. Nested
     loops are folded together.

@@ -138,7 +138,7 @@ def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
 
 
 def waits(cause: PlannedStep | None) -> str:
-    """What a step waits for in vain: `after crunch-2, which fits no node`."""
+    """What a step waits for without end: `after crunch-2, which fits no node`."""
     return "" if cause is None else f"after {visible(short_name(cause))}, which fits no node"
 
 
@@ -210,7 +210,7 @@ def run_time(step: PlannedStep) -> str:
 
 
 def remark(step: PlannedStep, cause: PlannedStep | None = None) -> str:
-    """What is special about a step, in a word or two; `cause` is what it waits for in vain."""
+    """What is special about a step, in a word or two; `cause` is what it waits for without end."""
     words = remarks(step, cause)
     if reference := reference_seconds(step):
         words.append(f"node speed {step.node_speed:g} ({duration(reference)} at speed 1)")
@@ -293,7 +293,7 @@ def is_latency_unknown(figures: Figures | ScheduleSummary) -> bool:
 
 
 def schedule_latency(schedule: ScheduleSummary) -> str:
-    """A schedule's latency; what is beyond the rules stands behind it."""
+    """A schedule's latency; what is beyond the rules is behind it."""
     if is_latency_unknown(schedule):
         return "unknown"
     excess = schedule.latency_excess_ms

@@ -103,7 +103,7 @@ def _schedules(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     rows.append(bound + [""] * (len(columns) - len(bound)))
     lines, below = layout(columns, rows, style.columns), []
     if style.columns is not None and max(map(width, lines)) > style.columns:
-        # What a verdict does not say stands below where there is no room beside it.
+        # What a verdict does not say is below where there is no room beside it.
         for item, row in zip(schedules, rows, strict=False):
             if item.caveat:
                 row[2] = f"{item.verdict} *"
@@ -153,7 +153,7 @@ def _step_columns(
     plan: Plan, groups: Sequence[StepGroup], *, wide: bool, reasons: bool
 ) -> tuple[list[Column], list[list[str]]]:
     waiting = summary.waiting_for(plan)
-    # Columns of `-o wide` are of steps by themselves: loops are not folded there.
+    # Columns of `-o wide` are of single steps: loops are not folded there.
     steps = [group.steps[0] for group in groups]
     # The reason says it all where there is room for it.
     notes: Iterable[str] = (remark_text(group, waiting) for group in groups)

@@ -34,7 +34,7 @@ class Paint:
 
 
 def wrapped(text: str, columns: int | None, *, first: str = "", further: str = "") -> list[str]:
-    """A text as lines of so many columns at most; none where it is empty.
+    """Text as lines of at most this many columns; none where it is empty.
 
     Names, paths and addresses stay whole, and stick out where they are longer than a line.
 

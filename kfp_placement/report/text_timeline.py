@@ -113,7 +113,7 @@ def _lanes(steps: Sequence[ScheduledStep], scale: _Scale) -> list[str]:
 
 
 def _bar(name: str, columns: int) -> str:
-    """A step that takes so many columns."""
+    """A step that takes this many columns."""
     label = name[: columns - 1]
     while width(label) > columns - 1:
         label = label[:-1]

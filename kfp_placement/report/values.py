@@ -5,7 +5,7 @@ import math
 from kfp_placement_engine.model.durations import format_addable_duration, round_trip_figure
 
 NONE = "-"
-"""Stands where there is no figure."""
+"""Shown where there is no figure."""
 
 _NOTICEABLE = 1e-3
 

@@ -26,7 +26,7 @@ def visible(text: str) -> str:
 def shown(text: str, limit: int) -> str:
     """`visible` text of at most `limit` characters, shortened in the middle.
 
-    Loop indexes stand in the middle or at the end of a name and iterations differ only there, so
+    Loop indexes are in the middle or at the end of a name and iterations differ only there, so
     the end is kept as well as the start.
     """
     # Cut before escaping: a name of megabytes must not be escaped first.

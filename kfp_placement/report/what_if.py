@@ -83,7 +83,7 @@ def rows(present: Plan, answer: Suggestions) -> list[tuple[str, str, str]]:
 
 
 def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
-    """The answer as lines of at most so many columns; None = as wide as they are."""
+    """The answer as lines of at most this many columns; None = as wide as they are."""
     if isinstance(answer, ChangedPlan):
         return _wrapped([sentence(present, answer), _moved(present, answer)], columns)
     lines = _wrapped([heading(present, answer)], columns)

@@ -35,7 +35,7 @@ def drop_header(table: dsl.Input[dsl.Dataset], plain: dsl.Output[dsl.Dataset]):
 @placed(type="Transform", duration="5s", outputs={"tips": "5Mi"}, cpu="500m", memory="512Mi")
 @dsl.component(base_image=IMAGE)
 def true_values(table: dsl.Input[dsl.Dataset], tips: dsl.Output[dsl.Dataset]):
-    """Take out the column that is to be predicted."""
+    """Take out the column to predict."""
     with open(table.path) as source, open(tips.path, "w") as target:
         next(source)
         target.writelines(line.split(",")[0] + "\n" for line in source)

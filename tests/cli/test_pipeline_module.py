@@ -92,7 +92,7 @@ def test_loop_widths(run, planner, options, count, assumed):
         ("no_such.module_here:x", 3, "no_such.module_here: no such module here"),
         ("no_such_file.py:x", 3, "no_such_file.py: no such file"),
         ("made_up_pipelines:gone", 3, "module made_up_pipelines has no 'gone'"),
-        ("made_up_pipelines:number", 1, "is no pipeline made with @dsl.pipeline"),
+        ("made_up_pipelines:number", 1, "is not a pipeline made with @dsl.pipeline"),
         ("made_up_pipelines:plain", 1, "put @dsl.pipeline above it"),
         ("broken_one:x", 1, "importing it failed at broken_one.py:1: ZeroDivisionError"),
         ("broken_two:x", 1, "importing it failed at broken_two.py:1: ModuleNotFoundError"),

@@ -29,21 +29,6 @@ SUFFIXES = (".c", ".h", ".ipynb", ".json", ".md", ".py", ".sh", ".yaml")
 NOT_OURS = re.compile(
     r"/data/|/golden/|/pipeline\.yaml$|^kfp_placement/demo/.*\.yaml$|^tests/support/plain_english\.py$"
 )
-# Rooms whose sentences have not been read for this yet.
-NOT_YET = (
-    "README.md",
-    "CHANGELOG.md",
-    "components/",
-    "docs/README.md",
-    "docs/guides/",
-    "docs/reference/cluster-file.md",
-    "docs/reference/command-line.md",
-    "engine/kfp_placement_engine/bounds/",
-    "engine/kfp_placement_engine/model/",
-    "engine/kfp_placement_engine/planning/",
-    "kfp_placement/",
-    "samples/",
-)
 
 
 def files(room: str) -> list[Path]:
@@ -60,7 +45,6 @@ def files(room: str) -> list[Path]:
         for name in listed
         if (name.endswith(SUFFIXES) or name == "Makefile")
         and not NOT_OURS.search(name)
-        and not name.startswith(NOT_YET)
         and (ROOT / name).exists()
     ]
 

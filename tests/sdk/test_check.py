@@ -106,9 +106,9 @@ def test_a_function_without_dsl_pipeline_is_refused_with_advice():
     def taxi():
         work(item=1)
 
-    with pytest.raises(UsageError, match=r"taxi is no pipeline .*; put @dsl.pipeline above it"):
+    with pytest.raises(UsageError, match=r"taxi is not a pipeline .*; put @dsl.pipeline above it"):
         check(taxi)
-    with pytest.raises(UsageError, match=r"7 is no pipeline .*; give a pipeline or a path"):
+    with pytest.raises(UsageError, match=r"7 is not a pipeline .*; give a pipeline or a path"):
         check(7)
 
 

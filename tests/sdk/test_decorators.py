@@ -188,7 +188,9 @@ def test_what_is_no_component_is_refused():
     def plain(x: int) -> int:
         return x
 
-    with pytest.raises(UsageError, match=r"plain is none; put @placed\(...\) above @dsl.component"):
+    with pytest.raises(
+        UsageError, match=r"plain is not one; put @placed\(...\) above @dsl.component"
+    ):
         placed(type="A")(plain)
 
 
@@ -406,7 +408,7 @@ def test_the_pipeline_keeps_name_signature_and_docs():
 
 
 def test_above_dsl_pipeline_is_refused_with_that_advice():
-    with pytest.raises(UsageError, match=r"above @dsl.pipeline on 'one-step'.*swap the two lines"):
+    with pytest.raises(UsageError, match=r"below @dsl.pipeline of 'one-step'.*swap the two lines"):
         placed_pipeline(location="X")(one_step(lambda task: task))
 
 

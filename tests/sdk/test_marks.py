@@ -38,13 +38,13 @@ def test_label_values_are_kept_as_written(option, value):
         ("-edge", "for example 'edge'"),
         ("édge", "for example 'dge'"),
         ("<b>", "for example 'b'"),
-        ("", "is no Kubernetes label value"),
-        ("   ", "is no Kubernetes label value"),
-        ("edge\n", "is no Kubernetes label value"),
+        ("", "is not a Kubernetes label value"),
+        ("   ", "is not a Kubernetes label value"),
+        ("edge\n", "is not a Kubernetes label value"),
         ("x" * 64, "has 64 characters"),
         ("x" * 5000, "has 5000 characters"),
-        (7, "is no text"),
-        (True, "is no text"),
+        (7, "is not text"),
+        (True, "is not text"),
     ],
 )
 @pytest.mark.parametrize("option", ["type", "location", "scheduler"])
@@ -90,7 +90,9 @@ def test_bare_latencies_are_milliseconds(value, milliseconds):
 
 
 def test_bad_latency_is_refused():
-    with pytest.raises(MarkValueError, match=r"^step 'train': max_latency: 'near' is no latency"):
+    with pytest.raises(
+        MarkValueError, match=r"^step 'train': max_latency: 'near' is not a latency"
+    ):
         checked(max_latency="near")
 
 
@@ -121,7 +123,7 @@ def test_bad_sizes_are_refused(value, golden):
 
 @pytest.mark.parametrize("value", [1.0, "1", True, 1_000_001, -1_000_001])
 def test_bad_priorities_are_refused(value):
-    with pytest.raises(MarkValueError, match=r"priority = .* is no whole number in range"):
+    with pytest.raises(MarkValueError, match=r"priority = .* is not a whole number in range"):
         checked(priority=value)
 
 
@@ -165,19 +167,19 @@ def test_memory_without_its_unit_is_refused(value, size):
 
 @pytest.mark.parametrize("option", ["cpu", "memory"])
 def test_asking_for_nothing_is_refused(option):
-    with pytest.raises(MarkValueError, match=f"asks for nothing; leave {option} out"):
+    with pytest.raises(MarkValueError, match=f"requests nothing; leave {option} out"):
         checked(**{option: 0})
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "two", True, "9" * 400, 1001, "²"])
 def test_bad_accelerator_numbers_are_refused(value):
-    with pytest.raises(MarkValueError, match="is no whole number of accelerators"):
+    with pytest.raises(MarkValueError, match="is not a whole number of accelerators"):
         checked(gpu=value)
 
 
 @pytest.mark.parametrize("value", ["", "nvidia.com/gpu!", 1, "a b"])
 def test_bad_accelerator_types_are_refused(value):
-    with pytest.raises(MarkValueError, match="is no resource name"):
+    with pytest.raises(MarkValueError, match="is not a resource name"):
         checked(accelerator_type=value)
 
 

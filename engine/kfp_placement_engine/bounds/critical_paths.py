@@ -1,8 +1,8 @@
 """What must lie before and after each activity of a run, whatever the plan.
 
 Along the dependencies every activity takes at least its shortest time. Loops that limit how many
-iterations run at once take more: while so many run, they can together do only so many seconds of
-iteration each second.
+iterations run at once take more: while this many run, they can together do only this many seconds
+of iteration each second.
 """
 
 import itertools

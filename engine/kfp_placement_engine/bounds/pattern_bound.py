@@ -23,7 +23,7 @@ MAX_GROUPS = 200
 """With more groups of steps or types of nodes the area bound is as good, and quicker."""
 
 MAX_WORK = 100_000_000
-"""Cells computed in all, about half a second; the best bound so far is taken then."""
+"""Cells computed in total, about half a second; the best bound so far is taken then."""
 
 CALL_CELLS = 2_000
 """Cells that are computed in the time that one operation on a table takes anyway."""
@@ -35,7 +35,7 @@ MIN_ROUNDS, MAX_ROUNDS = 5, 200
 """Rounds of generation, each of which adds one pattern for each type of node."""
 
 TOLERANCE = 1e-6
-"""Relative precision of the bound where the generation ends by itself."""
+"""Relative precision of the bound where the generation ends on its own."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kfp_placement_engine.model.run_graph import RunGraph
 
 
 class ProgressState(StrEnum):
-    """What became of a pod so far.
+    """What happened to a pod so far.
 
     `DONE` covers whatever never takes room again: succeeded, failed for good, from the cache, and
     skipped because a condition does not hold.
@@ -28,7 +28,7 @@ class ProgressState(StrEnum):
 
 @dataclass(frozen=True)
 class StepProgress:
-    """What became of a step, or of the driver pod of a step or group.
+    """What happened to a step, or to the driver pod of a step or group.
 
     Attributes:
         state: see `ProgressState`. A step runs from its bind to the end of its uploads.
@@ -43,7 +43,7 @@ class StepProgress:
     driver: "StepProgress | None" = None
 
     def __post_init__(self) -> None:
-        """Refuse a time that is none."""
+        """Refuse a time that is not a number from 0."""
         if not 0 <= self.seconds_since_start < math.inf:
             raise PlanningError(
                 f"a step started {self.seconds_since_start!r} s ago; it must be 0 or more"
@@ -82,7 +82,7 @@ class ActiveRun:
             raise PlanningError(f"run {self.key!r} has weight {self.weight}; it must be 0 or more")
 
     def state_of(self, step: str) -> ProgressState:
-        """What became of a step."""
+        """What happened to a step."""
         step_progress = self.progress.get(step)
         return step_progress.state if step_progress else ProgressState.WAITING
 

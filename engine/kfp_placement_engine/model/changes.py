@@ -1,6 +1,6 @@
 """What somebody may change about a run or its cluster, to ask what the plan would be then.
 
-Each change has a text, in the one form in which people write it (`readers.changes` reads it back).
+Each change has a form as text, the one in which people write it (`readers.changes` reads it back).
 Nodes are named as people name them: a node, the group of all nodes called `worker-1`, `worker-2`
 and so on by `worker`, or a pattern with `*`.
 """
@@ -26,7 +26,7 @@ OFF = "off"
 
 @dataclass(frozen=True)
 class AddNodes:
-    """More nodes like one that is there, empty: nothing runs on them, and they hold no image.
+    """More nodes like an existing one, but empty: nothing runs on them, and they hold no image.
 
     Attributes:
         like: names the node, or a group of equal ones.

@@ -80,7 +80,7 @@ class Cluster:
         source: what it was read from, for people.
         image_bytes: sizes of images, by reference, for those that no node reports.
         defaults: assumptions that the source sets, by field of `Assumptions`.
-        policy: what the cluster's PlacementPolicy says of plans; its plain assumptions stand in
+        policy: what the cluster's PlacementPolicy says of plans; its plain assumptions are in
             `defaults` as well.
     """
 

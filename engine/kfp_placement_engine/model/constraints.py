@@ -18,7 +18,7 @@ from kfp_placement_engine.model.run_graph import (
 )
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""The taint of a cordoned node; who tolerates it is let onto the node (NodeUnschedulable)."""
+"""The taint of a cordoned node; a pod that tolerates it may run there (NodeUnschedulable)."""
 
 NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 """The taint of a node whose Ready condition is not True (set by the node lifecycle controller)."""
@@ -137,7 +137,7 @@ def taint_text(taint: Taint) -> str:
 def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
     """Whether a requirement on labels holds, of a node or of a pod (apimachinery `labels`).
 
-    One whose values are no label values cannot be parsed and never holds, not even NotIn.
+    One whose values are not label values cannot be parsed and never holds, not even NotIn.
     """
     if not all(_is_label_value(value) for value in requirement.values):
         return False

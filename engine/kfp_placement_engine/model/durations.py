@@ -95,7 +95,7 @@ def _go_duration(
         return Fraction(source.removesuffix(".")) * bare_unit
     seconds = _sum_of_parts(_in_go_s_units(source) if words else source)
     if seconds is None:
-        raise QuantityError(f"{shown_value(text)} is no {what}; write for example {examples}")
+        raise QuantityError(f"{shown_value(text)} is not a {what}; write for example {examples}")
     return seconds
 
 
@@ -200,7 +200,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_addable_duration(seconds: float) -> str:
-    """The same for tables: "1h1m1s", since what stands side by side may be added up.
+    """The same for tables: "1h1m1s", since figures in a table may be added up.
 
     Seconds stay up to a day; beside days they do not matter.
     """
@@ -222,7 +222,7 @@ def whole_seconds_text(seconds: float) -> str:
 
 
 def round_trip_text(latency_ms: float) -> str:
-    """Write a round trip for a sentence: "0.289 ms"; its size is told, nothing is added up."""
+    """Write a round trip for a sentence: "0.289 ms"; its size matters, nothing is added up."""
     return f"{latency_ms:.3g} ms"
 
 

@@ -47,7 +47,7 @@ _USUAL_MIB: tuple[tuple[str, str, int], ...] = (
 
 
 class SizeSource(Enum):
-    """Where the size of an image comes from; what comes first goes before."""
+    """Where the size of an image comes from; the first of these that is known counts."""
 
     NODE = "a node reports it"
     STEP = "a step states it"

@@ -26,7 +26,7 @@ from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import Notice, Step
 
 UNKNOWN_MS = math.inf
-"""The round trip of a node of which nobody states one: no limit holds there."""
+"""The round trip of a node for which none is known: it keeps no limit."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class LatencyTolerance:
     """Nodes within the larger of both of the best round trip count as best.
 
     Attributes:
-        milliseconds: so much above it.
-        share: so much above it, as a share of it.
+        milliseconds: the distance above it.
+        share: the distance above it, as a share of it.
     """
 
     milliseconds: float = 0.5
@@ -102,7 +102,7 @@ def hard_limit_ms(location: str, own_ms: float | None, assumed_ms: float | None)
     Args:
         location: of the step, or "".
         own_ms: what the step says; None = nothing.
-        assumed_ms: what holds where it says nothing; None = nothing.
+        assumed_ms: the limit of a step without one of its own; None = nothing.
     """
     if not location:
         return None
@@ -135,7 +135,7 @@ def latency_rule(
 ) -> tuple[LatencyRule, Notice | None]:
     """The rule for a step, and what to tell people about it.
 
-    Steps of the ruled types go to the node of least round trip; a hard limit holds for any step
+    Steps of the ruled types go to the node of least round trip; a hard limit applies to any step
     that has a location.
     """
     nearest, limited = is_ruled(step.type, ruled_types), step.max_latency_ms is not None

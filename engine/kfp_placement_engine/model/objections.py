@@ -93,7 +93,7 @@ class Short(KnownObjection):
 
 @dataclass(frozen=True, slots=True)
 class CountedObjection:
-    """So many nodes have the same objection."""
+    """This many nodes have the same objection."""
 
     node_count: int
     objection: Objection

@@ -115,7 +115,7 @@ class Figures:
         makespan_seconds: end of the last step; a mean where ties of the default scheduler decide.
         fastest_seconds, slowest_seconds: the range of that mean; None = always the same.
         tie_breaks: how many ways to break ties the figures are means over.
-        moves_volumes: users of one ReadWriteOnce claim run on different nodes, one after the other;
+        moves_volumes: users of one ReadWriteOnce claim run on different nodes, one after another;
             the simulation moves the volume in no time.
     """
 

@@ -39,7 +39,7 @@ class SearchPolicy:
         budget_seconds: time for one improvement of the plans, at most.
         seed: of the random generator.
         population_size: plans on each island.
-        islands: populations that search by themselves and exchange their best.
+        islands: populations that search separately and exchange their best plans.
     """
 
     search: Search | None = None
@@ -85,7 +85,7 @@ class TypeAssumptions:
 
 @dataclass(frozen=True)
 class AssumptionPolicy:
-    """What is assumed where nobody says.
+    """What is assumed where nothing is specified.
 
     Attributes:
         values: stand-ins that the policy sets, by field of `Assumptions`.
@@ -105,7 +105,7 @@ class PlanningPolicy:
         objective: what a plan is best in.
         engine: parameters of the search.
         latency_rules: which steps go near their users.
-        defaults: what is assumed where nobody says.
+        defaults: what is assumed where nothing is specified.
     """
 
     actuator: Actuator | None = None

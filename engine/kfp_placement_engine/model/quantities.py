@@ -35,7 +35,7 @@ _QUANTITY = re.compile(
 )
 
 MAX_CHARACTERS = 400
-"""Longer text is no quantity and no duration; the smallest number needs some 340 digits."""
+"""Longer text is neither a quantity nor a duration; the smallest number needs some 340 digits."""
 
 _USUAL_CHARACTERS = 32
 """Longer text is not remembered, whoever writes it."""
@@ -74,7 +74,7 @@ def _no_quantity(text: object) -> QuantityError:
         number, letter, binary = meant.groups()
         units = [f"{letter.upper()}i"] if binary else [_decimal(letter), f"{letter.upper()}i"]
         advice = " or ".join(number + unit for unit in units)
-    return QuantityError(f"{shown_value(text)} is no quantity; write {advice}")
+    return QuantityError(f"{shown_value(text)} is not a quantity; write {advice}")
 
 
 def _decimal(letter: str) -> str:
@@ -105,7 +105,7 @@ def _ceiling(value: Fraction, text: object) -> int:
 
 @lru_cache(maxsize=4096)
 def _usual(text: str, parts: int) -> int:
-    """The same few amounts stand in all pods of a cluster, and are asked for at every change."""
+    """The same few amounts are in all pods of a cluster, and are asked for at every change."""
     return _ceiling(_quantity(text) * parts, text)
 
 

@@ -134,7 +134,7 @@ class LatencyUnknown(KnownReason):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearUsers(KnownReason):
-    """The latency rule decided for a node that is as near as may be.
+    """The latency rule decided for a node that is as near as possible.
 
     Attributes:
         location: of the users.
@@ -202,7 +202,7 @@ class OnlyNode(KnownReason):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unschedulable(KnownReason):
-    """None of so many nodes can take it."""
+    """None of this many nodes can take it."""
 
     node_count: int
     objections: tuple[CountedObjection, ...]
@@ -223,7 +223,7 @@ class Quickest(_OfNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen(KnownReason):
-    """So many nodes take it; the search chose this one for the whole run."""
+    """This many nodes take it; the search chose this one for the whole run."""
 
     node_count: int
 
@@ -260,7 +260,7 @@ class EqualEnd(_OfNodes):
     """The run ends no earlier with the step on the other nodes.
 
     Attributes:
-        objective: by which this node is better all the same; "" = it is not.
+        objective: by which this node is better anyway; "" = it is not.
     """
 
     objective: str

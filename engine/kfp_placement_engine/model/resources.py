@@ -1,10 +1,10 @@
-"""Amounts of resources: their sums, what is free on a node, and what lacks there.
+"""Amounts of resources: their sums, what is free on a node, and what is missing there.
 
 All arithmetic on what pods request and nodes have is done here; where whole tables are summed at
 once, numpy does it (`lowering`, `problem`). What pods really request and what kube-scheduler's
 scores count for them are amounts of different kinds: they are never added to each other.
 
-An amount that is absent is 0. Nothing here changes what it is given, but for the functions whose
+An amount that is absent is 0. Nothing here changes what it is given, except for the functions whose
 name says so (`add_to`, `subtract_from`, `raise_to`): they are for sums over many pods.
 """
 
@@ -62,8 +62,8 @@ def free_room(allocatable: Resources, used: Resources) -> dict[str, int]:
 def lacking(requests: Resources, free: Resources) -> list[str]:
     """Names of the resources of which less is free than requested, `pods` first.
 
-    A resource of which nothing is requested never lacks, even where more is taken than there is;
-    every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
+    A resource of which nothing is requested is never missing, even where more is taken than there
+    is; every pod takes one of `pods` (`noderesources/fit.go`, fitsRequest).
     """
     short = ["pods"] if free.get("pods", 0) < 1 else []
     short += [

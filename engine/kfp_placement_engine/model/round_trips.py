@@ -1,8 +1,8 @@
 """How far nodes are from places: what node labels and Locations say, and which of them holds.
 
-A node label that is called like a place, in any case, is the node's round trip to it. A Location
-goes before labels of its name, also for nodes of which it says nothing: their round trip is
-unknown.
+A node label that has the name of a place, in any case, is the node's round trip to it. A Location
+takes precedence over labels of its name, also for nodes of which it says nothing: their round trip
+is unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ NOT_A_LOCATION = frozenset(
         "rack", "rank", "region", "role", "row", "size", "tier", "type", "version", "zone",
     }
 )  # fmt: skip
-"""Keys that people give other meanings: `rack: 7` is no latency of 7 ms to a place called rack."""
+"""Keys that people use otherwise: `rack: 7` is not a latency of 7 ms to a place called rack."""
 
 Latencies = Mapping[str, Mapping[str, float]]
 """Location, as spelled -> node name -> round trip in milliseconds."""
@@ -83,9 +83,9 @@ def location_labels(labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
     """Round trips that the nodes have as labels: location -> node name -> milliseconds.
 
-    A label is one if its key has no prefix, is no word with another common meaning, and its value
-    reads as a latency. Keys that differ only in case are one location, spelled as it comes first.
-    Locations that no step names do no harm.
+    A label is one if its key has no prefix, is not a word with another common meaning, and its
+    value reads as a latency. Keys that differ only in case are one location, spelled as it comes
+    first. Locations that no step names do no harm.
     """
     latencies: dict[str, dict[str, float]] = {}
     spelled: dict[str, str] = {}
@@ -99,7 +99,7 @@ def latencies_from_labels(nodes: Iterable[Node]) -> dict[str, dict[str, float]]:
 def with_places(
     by_label: Latencies, places: Iterable[StatedPlace], nodes: Sequence[Node]
 ) -> dict[str, dict[str, float]]:
-    """Round trips of labels with those of Locations, which go before.
+    """Round trips of labels with those of Locations, which take precedence.
 
     Args:
         by_label: what node labels say.

@@ -230,7 +230,7 @@ class Group:
         kind: what it stands for.
         parent: name of the enclosing group; the root's is "".
         depends_on: steps that must have ended before the group's own driver starts, sorted.
-        parallelism: of a loop: at most so many iterations run at once; 0 = no limit.
+        parallelism: of a loop: at most this many iterations run at once; 0 = no limit.
         width: of a loop: number of iterations in this graph.
         width_assumed: the width is an assumption.
     """

@@ -31,7 +31,7 @@ class StepNames:
 
         Args:
             steps: name, task and display name ("" = none) of each step, in the order in which they
-                are to be shown.
+                are shown.
             noun: what they are, for messages.
         """
         self._noun = noun
@@ -91,7 +91,7 @@ class StepNames:
         return self._own.get(wanted) or self._displayed.get(wanted, {})
 
     def _is_clear(self, wanted: str) -> bool:
-        """Whether a short name means a single task, and is no more precise name of another."""
+        """Whether a short name means a single task, and is not a more precise name of another."""
         return (
             wanted not in self._names
             and wanted not in self._tasks

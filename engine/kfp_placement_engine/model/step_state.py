@@ -1,11 +1,11 @@
-"""What became of a step of a run, and what keeps it from running."""
+"""What happened to a step of a run, and what keeps it from running."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class StepState(StrEnum):
-    """What became of a step so far."""
+    """What happened to a step so far."""
 
     PENDING = "pending"
     WAITING = "waiting"

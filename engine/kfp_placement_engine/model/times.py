@@ -9,12 +9,12 @@ def parse_time(text: str) -> datetime:
     """Read a time; one without a zone is UTC.
 
     Raises:
-        InputError: it is no time.
+        InputError: it is not a time.
     """
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InputError(f"{text!r:.40} is no time") from error
+        raise InputError(f"{text!r:.40} is not a time") from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 

@@ -38,7 +38,7 @@ _COMPARED = 2000
 def with_changes(
     graph: RunGraph, cluster: Cluster, changes: Iterable[Change]
 ) -> tuple[RunGraph, Cluster]:
-    """The run and the cluster after the changes, made one after the other.
+    """The run and the cluster after the changes, made one after another.
 
     Args:
         graph: the run.

@@ -72,7 +72,7 @@ def best_changes(
             pool.submit(trier.tried, singles[at].change, SEARCH_WORK, trials[at].placement)
             for at in promising
         ]
-        # What a longer search alone would gain is no merit of a change.
+        # What a longer search alone would gain is not a merit of a change.
         unchanged = [pool.submit(trier.tried, None, SEARCH_WORK)] if promising else []
         longer = _results([*searched, *unchanged], progress, 0.5)
     for at, trial in zip(promising, longer, strict=False):
@@ -93,7 +93,7 @@ class _Trial:
 
 @dataclass(frozen=True)
 class _Trier:
-    """Plans one run again and again, each time with another change."""
+    """Plans one run repeatedly, each time with another change."""
 
     graph: RunGraph
     cluster: Cluster
@@ -101,7 +101,7 @@ class _Trier:
     options: PlanOptions
 
     def tried(self, change: Change | None, work: int, start: Placement | None = None) -> _Trial:
-        """The run with a change, planned by so much work; from the present plan unless told."""
+        """The run with a change, planned by this much work; from the present plan by default."""
         changes = () if change is None else (change,)
         graph, cluster = with_changes(self.graph, self.cluster, changes)
         runs = (ActiveRun("", graph),)

@@ -40,7 +40,7 @@ class NextBest:
         A loss is how much later the runs end with that one step there, weighted against its own
         run. Steps are tried in order of their start, as far as the work allows; from then on the
         loss is how much longer the step takes there. Sharers of a volume have no alternatives: they
-        only move together. Where a latency rule or limit holds, the round trip is named too.
+        only move together. Where a latency rule or limit applies, the round trip is named too.
         """
         problem = self.lowered.problem
         arrays, result = problem.arrays, dict[int, tuple[Alternative, ...]]()

@@ -71,7 +71,7 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
                 "its cache; assume it of container steps only"
             )
         if step.has_driver and not step.caching_enabled:
-            message = "caching is switched off for it; it is taken to be cached all the same"
+            message = "caching is switched off for it; it is taken to be cached anyway"
             notices[Notice("assumed-cached", message, step.task)] = None
         return replace(step, assumed_cached=True)
 
@@ -80,7 +80,7 @@ def with_cached(graph: RunGraph, steps: Iterable[str]) -> RunGraph:
 
 
 def in_namespace(graph: RunGraph, namespace: str | None) -> RunGraph:
-    """The run in a namespace, whose volume claims it uses; None: where it says itself.
+    """The run in a namespace, whose volume claims it uses; None: in its own.
 
     Raises:
         InputError: no name that a namespace can have.

@@ -24,7 +24,7 @@ class PlanOptions:
 
     Attributes:
         budget_seconds: time for the search; reading and simulating are not counted.
-        generations: stop after so many generations instead (replays a plan exactly).
+        generations: stop after this many generations instead (replays a plan exactly).
         seed: of the random generator.
         dispatch: `ready`, `ordered`, or `auto`: `ready` for KFP and Argo runs (what the scheduler
             extender does), `ordered` for workflow formats, which no cluster dispatches.

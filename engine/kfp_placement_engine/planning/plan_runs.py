@@ -97,7 +97,7 @@ def plan_runs(
         options: how to plan.
         warm_start: (run key, step name) -> node name of a plan to start from; what is missing, None
             or not allowed is free. Of a single run also its plan, whose order is kept as well.
-        reserved: runs that keep their plans; their keys are no keys of `runs`.
+        reserved: runs that keep their plans; their keys are not keys of `runs`.
         progress: told how far planning is.
 
     Raises:
@@ -235,7 +235,7 @@ def _ordered_makespan(
 ) -> float | None:
     """What a short search finds for the same run if its steps may wait for their node.
 
-    Asked only where people are told that no other choice of nodes ends earlier. The search is as
+    Asked only where the plan states that no other choice of nodes ends earlier. The search is as
     long as the problem is large, whatever the budget: a replay finds the same.
     """
     is_proven = result.exact and problem.genes and problem.dispatch == "ready"

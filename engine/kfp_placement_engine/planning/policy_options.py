@@ -31,7 +31,7 @@ def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) 
 
     Args:
         policy: in force.
-        driver_seconds: as learned; None = not yet. What the policy says of it goes before.
+        driver_seconds: as learned; None = not yet. What the policy says of it takes precedence.
     """
     usual = PlanOptions()
     engine = SearchPolicy() if policy.engine is None else policy.engine
@@ -62,7 +62,7 @@ def options_on(cluster: Cluster, given: Mapping[str, Any]) -> PlanOptions:
     """
     options = PlanOptions()
     if cluster.policy is not None:
-        # What is assumed stands in the cluster's defaults, a Cluster file's own included.
+        # What is assumed is in the cluster's defaults, a Cluster file's own included.
         options = replace(policy_options(cluster.policy), assumptions=None)
     return replace(options, **given)
 
@@ -83,7 +83,7 @@ def with_type_defaults(graph: RunGraph, policy: PlanningPolicy) -> RunGraph:
 
 
 def followed(policy: PlanningPolicy, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a plan takes from a policy, as it stands there: `objective: packing`.
+    """What a plan takes from a policy, in the policy's words: `objective: packing`.
 
     Args:
         policy: the policy.

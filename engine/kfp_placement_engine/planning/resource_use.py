@@ -10,7 +10,7 @@ from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.simulation import Schedule
 
 MOST_SPANS = 50
-"""More spans than this are made so many of equal length: people look at a picture of them."""
+"""More spans than this are joined to this many of equal length, for people to look at."""
 
 
 def resource_use(

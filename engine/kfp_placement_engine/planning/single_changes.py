@@ -30,10 +30,10 @@ from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.applied_changes import group_of, lasting_taints
 
 EVERY_NODE = 8
-"""In a cluster of at most so many nodes each is tried at twice its size."""
+"""In a cluster of at most this many nodes each is tried at twice its size."""
 
 BUSIEST, EMPTIEST = 3, 1
-"""In a larger one so many of each shape: those with most to do, and those with most room."""
+"""In a larger one this many of each shape: those with most to do, and those with most room."""
 
 MOST_IMAGES = 10
 """Images tried, at most: those that take the plan longest to pull come first."""

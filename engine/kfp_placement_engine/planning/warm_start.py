@@ -1,4 +1,4 @@
-"""Plans to start a search from, given as what people and other parts keep of them."""
+"""Plans to start a search from, given in the form in which people and other parts keep them."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
 
     Args:
         lowered: the problem.
-        warm_start: where steps shall go; what is missing, None or not allowed is free.
+        warm_start: where steps should go; what is missing, None or not allowed is free.
     """
     problem, result = lowered.problem, list_schedule(lowered.problem).placement
     nodes, index = result.gene_nodes.copy(), {n: i for i, n in enumerate(problem.node_names)}

@@ -1,7 +1,7 @@
 """What if something about the run or its cluster were different: planned from the plan there is.
 
 The search starts from the present plan, so that more of something does not come out as a loss only
-because the search was short. `best_changes` tries single changes by itself.
+because the search was short. `best_changes` tries single changes automatically.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def what_if(
         graph: the run.
         cluster: the cluster.
         present: the plan of the run on the cluster, made with the same options.
-        changes: what changes, made one after the other.
+        changes: what changes, made one after another.
         options: how to plan.
         progress: told how far planning is.
 

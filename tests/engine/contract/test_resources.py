@@ -136,13 +136,13 @@ def test_a_bare_number_of_cpu_is_whole_cpus():
     ("spec", "message"),
     [
         ({"actuator": "prayer"}, "'default': spec.actuator"),
-        ({"gateDeadline": "soon"}, "spec.gateDeadline: 'soon' is no duration"),
+        ({"gateDeadline": "soon"}, "spec.gateDeadline: 'soon' is not a duration"),
         ({"gateDeadline": "0s"}, "spec.gateDeadline"),
         ({"gateDeadline": "2h"}, "spec.gateDeadline"),
         ({"engine": {"budget": "1h"}}, "spec.engine.budget"),
         ({"schedulerNames": ["default-scheduler"]}, "cannot be one of our schedulers"),
         ({"schedulerNames": []}, "spec.schedulerNames"),
-        ({"headroom": {"cpu": "much"}}, "spec.headroom.cpu: 'much' is no quantity"),
+        ({"headroom": {"cpu": "much"}}, "spec.headroom.cpu: 'much' is not a quantity"),
         ({"defaults": {"byType": [{}, {}]}}, "spec.defaults.byType.0.type: .*and 1 more"),
     ],
 )

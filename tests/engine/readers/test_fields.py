@@ -82,7 +82,7 @@ def test_an_error_names_the_place_of_the_field(read, message: str):
 
 
 def test_a_bad_amount_names_its_place():
-    with pytest.raises(QuantityError, match=r"^file\.yaml: x: cpu: 'much' is no quantity"):
+    with pytest.raises(QuantityError, match=r"^file\.yaml: x: cpu: 'much' is not a quantity"):
         fields(x={"cpu": "much"}).resources("x")
 
 

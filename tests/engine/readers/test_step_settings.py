@@ -198,7 +198,7 @@ def test_what_a_task_s_output_decides_is_unknown(read) -> None:
     ("resources", "problem"),
     [
         ({"resourceCpuRequest": "-1"}, "negative"),
-        ({"resourceMemoryLimit": "lots"}, "'lots' is no quantity"),
+        ({"resourceMemoryLimit": "lots"}, "'lots' is not a quantity"),
         ({"resourceMemoryLimit": "99999Ei"}, "beyond"),
         ({"cpuRequest": -2}, "0 or more"),
         ({"cpuRequest": "two"}, "number"),

@@ -268,7 +268,7 @@ def test_several_mistakes_are_named_at_once():
     nodes = ", ".join("{name: a, cpu: x, memory: y}" for _ in range(4))
     with pytest.raises(InputError) as raised:
         read(f"nodes: [{nodes}]")
-    assert str(raised.value).count("is no quantity") == 5
+    assert str(raised.value).count("is not a quantity") == 5
     assert str(raised.value).endswith("; and 3 more")
 
 
