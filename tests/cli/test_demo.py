@@ -23,7 +23,7 @@ def test_the_longest_step_starts_last_by_default_and_first_in_the_plan(run):
     printed = run("demo", "--budget", "50ms").stdout
     default, plan = printed.split("The plan: ")
     late, early = (drawn_at(text, "xgboost") for text in (default, plan))
-    assert early < drawn_at(plan, "neighbours") < late
+    assert early < drawn_at(default, "neighbours") < late
 
 
 def drawn_at(text, step):
