@@ -3,8 +3,21 @@
 Along the dependencies every activity takes at least its shortest time. Loops that limit how many
 iterations run at once take more: while this many run, they can together do only this many seconds
 of iteration each second.
+
+Images are pulled once per node, and on every node somebody has to be the first. Let f be the least
+head of all users of an image. No user is bound before f, so a node that lacks the image at time
+zero has it at f + pull at the earliest, whoever asks for it first. A user that is bound at h or
+later and goes to such a node therefore ends no earlier than h + work, and no earlier than
+f + pull + work. Taken over all nodes that hold the image, and over all that lack it, its end is at
+least
+
+    min(h + work where held, max(h + work where missing, f + (pull + work) where missing))
+
+with the least of each sum over the nodes where it fits. Activities are looked at in the order of
+their heads, so f is the head of the first user met: whatever comes later is bound later.
 """
 
+import heapq
 import itertools
 from dataclasses import dataclass
 
@@ -15,50 +28,117 @@ from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProb
 
 
 @dataclass(frozen=True)
+class LeastSeconds:
+    """Least times from bind to end over the nodes where each activity fits.
+
+    Attributes:
+        shortest: [A] over all of them, with the pull of those that need their image first.
+        present: [A] over those that hold its image at time zero, or all if it needs none; infinite
+            where there is none.
+        missing: [A] over the others, without the pull; infinite likewise.
+        pulling: [A] over the others, with the pull.
+    """
+
+    shortest: Floats
+    present: Floats
+    missing: Floats
+    pulling: Floats
+
+
+@dataclass(frozen=True)
 class Paths:
     """The longest paths through each activity.
 
     Attributes:
         shortest: [A] least time from bind to end.
         head: [A] it cannot be bound earlier.
+        end: [A] it cannot end earlier.
         tail: [A] least time from its end to the end of the run.
     """
 
     shortest: Floats
     head: Floats
+    end: Floats
     tail: Floats
 
     @property
     def critical_seconds(self) -> float:
         """The longest chain with every activity at its quickest."""
-        return float((self.head + self.shortest + self.tail).max(initial=0.0))
+        return float((self.end + self.tail).max(initial=0.0))
 
 
-def paths_of(problem: PlacementProblem, shortest: Floats) -> Paths:
-    """Heads and tails, given the [A] shortest times."""
+def paths_of(problem: PlacementProblem, least: LeastSeconds) -> Paths:
+    """Heads, ends and tails, given the least times."""
     arrays = problem.arrays
     before = _rows(arrays.predecessors_start, arrays.predecessors)
     after = _rows(arrays.successors_start, arrays.successors)
     # Lists: most rows hold a few numbers, for which arrays are slow.
-    seconds: list[float] = shortest.tolist()
-    head: list[float] = arrays.release_seconds.tolist()
-    tail = [0.0] * problem.activities
-    order: list[int] = problem.topological.tolist()
+    seconds: list[float] = least.shortest.tolist()
     loops = LimitedLoops(problem, seconds) if arrays.iteration_size.size else None
-    for activity in order:
-        for each in before[activity]:
-            head[activity] = max(head[activity], head[each] + seconds[each])
-        if loops is not None:
-            head[activity] = loops.pass_through(activity, before[activity], head[activity])
+    head, end = _heads_and_ends(problem, least, before, after, loops)
+    tail = [0.0] * problem.activities
     if loops is not None:
         loops.measure_iterations()
-    for activity in reversed(order):
+    for activity in reversed(problem.topological.tolist()):
         for each in after[activity]:
             tail[activity] = max(tail[activity], seconds[each] + tail[each])
         if loops is not None:
             tail[activity] = max(tail[activity], loops.rest(after[activity]))
             loops.pass_back(activity, tail[activity])
-    return Paths(shortest, np.array(head, np.float64), np.array(tail, np.float64))
+    return Paths(least.shortest, *(np.array(each, np.float64) for each in (head, end, tail)))
+
+
+def _heads_and_ends(
+    problem: PlacementProblem,
+    least: LeastSeconds,
+    before: list[list[int]],
+    after: list[list[int]],
+    loops: LimitedLoops | None,
+) -> tuple[list[float], list[float]]:
+    """Earliest binds and ends; activities are looked at in the order of their binds."""
+    head: list[float] = problem.arrays.release_seconds.tolist()
+    end = [0.0] * problem.activities
+    earliest_end = _EarliestEnds(problem, least)
+    open_before = [len(row) for row in before]
+    next_bound: list[tuple[float, int]] = []
+
+    def enter(activity: int) -> None:
+        for each in before[activity]:
+            head[activity] = max(head[activity], end[each])
+        if loops is not None:
+            head[activity] = loops.pass_through(activity, before[activity], head[activity])
+        heapq.heappush(next_bound, (head[activity], activity))
+
+    for activity, count in enumerate(open_before):
+        if count == 0:
+            enter(activity)
+    while next_bound:
+        earliest, activity = heapq.heappop(next_bound)
+        end[activity] = earliest_end.of(activity, earliest)
+        for each in after[activity]:
+            open_before[each] -= 1
+            if open_before[each] == 0:
+                enter(each)
+    return head, end
+
+
+class _EarliestEnds:
+    """When activities may end, given when they may be bound; asked in the order of these times."""
+
+    def __init__(self, problem: PlacementProblem, least: LeastSeconds) -> None:
+        self._image: list[int] = problem.arrays.image.tolist()
+        self._present: list[float] = least.present.tolist()
+        self._missing: list[float] = least.missing.tolist()
+        self._pulling: list[float] = least.pulling.tolist()
+        self._first_asked: dict[int, float] = {}
+
+    def of(self, activity: int, head: float) -> float:
+        """The earliest end of an activity that is bound at its head or later."""
+        there, image = head + self._present[activity], self._image[activity]
+        if image < 0:
+            return there
+        first = self._first_asked.setdefault(image, head)
+        return min(there, max(head + self._missing[activity], first + self._pulling[activity]))
 
 
 def _rows(starts: Integers, values: Integers) -> list[list[int]]:

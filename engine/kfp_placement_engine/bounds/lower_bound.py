@@ -3,7 +3,8 @@
 The larger of three bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
-  with the driver, transfer and pull time that cannot be avoided, and loops at their limit;
+  with the driver, transfer and pull time that cannot be avoided, and loops at their limit; of an
+  image that several use, the first pull is in it (`critical_paths`);
 - `area`: requested resources x time against the room of all nodes, and the time for which pods hold
   a claim that only one may have, between what must come before and what must follow;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
@@ -14,7 +15,7 @@ import math
 
 import numpy as np
 
-from kfp_placement_engine.bounds.critical_paths import Paths, paths_of
+from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, paths_of
 from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
 from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
@@ -38,7 +39,7 @@ def lower_bound(problem: PlacementProblem, reached_seconds: float = math.inf) ->
             linear program, which takes longest, is left out where another bound is as large.
     """
     usable = usable_nodes(problem)
-    paths = paths_of(problem, shortest_seconds(problem, usable))
+    paths = paths_of(problem, least_seconds(problem, usable))
     bounds = [
         Bound(paths.critical_seconds, "critical-path"),
         Bound(area_seconds(problem, usable, paths), "area"),
@@ -62,9 +63,9 @@ def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, .
         problem: the problem.
         runs: how many.
     """
-    paths = paths_of(problem, shortest_seconds(problem, usable_nodes(problem)))
+    paths = paths_of(problem, least_seconds(problem, usable_nodes(problem)))
     longest = np.zeros(problem.arrays.run_weight.size)
-    np.maximum.at(longest, problem.arrays.run, paths.head + paths.shortest + paths.tail)
+    np.maximum.at(longest, problem.arrays.run, paths.end + paths.tail)
     return tuple(Bound(float(seconds) * (1 - 1e-12), "critical-path") for seconds in longest[:runs])
 
 
@@ -78,41 +79,64 @@ def usable_nodes(problem: PlacementProblem) -> Booleans:
     return np.asarray(arrays.feasible[arrays.class_of] & room)
 
 
-def shortest_seconds(problem: PlacementProblem, usable: Booleans) -> Floats:
-    """[A] least time from bind to end; for an activity without a node its reference run time."""
+def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:
+    """Least times from bind to end; for an activity without a node its reference run time."""
     arrays = problem.arrays
-    least = np.full(problem.activities, np.inf)
+    present, missing, pulling = (np.full(problem.activities, np.inf) for _ in range(3))
     step = max(1, BLOCK_CELLS // max(1, problem.nodes))
     for first in range(0, problem.activities, step):
         block = slice(first, first + step)
-        seconds = arrays.duration_seconds[block, None] / np.where(
-            arrays.scales[block, None], arrays.speed[None, :], 1.0
-        )
-        moved = arrays.download_bytes[block] + arrays.upload_bytes[block]
-        seconds += moved[:, None] / arrays.store_rate[None, :]
-        least[block] = np.where(usable[block], seconds, np.inf).min(axis=1)
-    for activity in _lone_pullers(problem):
-        least[activity] = _least_with_pull(problem, int(activity), usable[activity])
-    return np.where(arrays.virtual | np.isinf(least), arrays.duration_seconds, least)
+        seconds = _seconds(problem, block)
+        seconds[~usable[block]] = np.inf
+        users = np.flatnonzero(arrays.image[block] >= 0)
+        image = arrays.image[block][users]
+        held = np.ones(seconds.shape, np.bool_)
+        held[users] = arrays.image_present[image]
+        present[block] = np.where(held, seconds, np.inf).min(axis=1)
+        without = np.where(held[users], np.inf, seconds[users])
+        missing[first + users] = without.min(axis=1)
+        pull = arrays.image_bytes[image][:, None] / arrays.pull_rate[None, :]
+        pulling[first + users] = (without + pull).min(axis=1)
+    nowhere = arrays.virtual | np.isinf(np.minimum(present, missing))
+    present = np.where(nowhere, arrays.duration_seconds, present)
+    missing[nowhere] = pulling[nowhere] = np.inf
+    shortest = np.minimum(present, missing)
+    pullers = _first_pullers(problem)
+    shortest[pullers] = np.minimum(present, pulling)[pullers]
+    return LeastSeconds(shortest, present, missing, pulling)
 
 
-def _lone_pullers(problem: PlacementProblem) -> Integers:
-    """Activities whose image nobody else in the run could have brought to the node."""
-    images = problem.arrays.image
-    pulled = images >= 0
-    users = np.bincount(images[pulled], minlength=1)
-    return np.flatnonzero(pulled & (users[np.maximum(images, 0)] == 1))
-
-
-def _least_with_pull(problem: PlacementProblem, activity: int, usable: Booleans) -> float:
-    """As `shortest_seconds`, with the time to pull the image where it is missing."""
+def _seconds(problem: PlacementProblem, block: slice) -> Floats:
+    """[block, N] run time and transfers of activities, without pulls."""
     arrays = problem.arrays
-    image = arrays.image[activity]
-    speed = arrays.speed if arrays.scales[activity] else np.ones(problem.nodes)
-    moved = arrays.download_bytes[activity] + arrays.upload_bytes[activity]
-    pull = np.where(arrays.image_present[image], 0.0, arrays.image_bytes[image] / arrays.pull_rate)
-    seconds = arrays.duration_seconds[activity] / speed + moved / arrays.store_rate + pull
-    return float(np.where(usable, seconds, np.inf).min())
+    seconds = arrays.duration_seconds[block, None] / np.where(
+        arrays.scales[block, None], arrays.speed[None, :], 1.0
+    )
+    moved = arrays.download_bytes[block] + arrays.upload_bytes[block]
+    return np.asarray(seconds + moved[:, None] / arrays.store_rate[None, :])
+
+
+def _first_pullers(problem: PlacementProblem) -> Integers:
+    """Activities that need an image before all others that need it.
+
+    They are those that follow no user of their image while every other user of it follows one. Any
+    chain of users that precede each other then begins with this one, whatever the plan.
+    """
+    arrays = problem.arrays
+    images: list[int] = arrays.image.tolist()
+    starts, predecessors = arrays.predecessors_start.tolist(), arrays.predecessors.tolist()
+    # By activity, as bits: the images that it or what precedes it needs.
+    needed = [0] * problem.activities
+    leading: dict[int, list[int]] = {}
+    for activity in problem.topological.tolist():
+        before = 0
+        for each in predecessors[starts[activity] : starts[activity + 1]]:
+            before |= needed[each]
+        image = images[activity]
+        if image >= 0 and not before >> image & 1:
+            leading.setdefault(image, []).append(activity)
+        needed[activity] = before | 1 << image if image >= 0 else before
+    return np.array([users[0] for users in leading.values() if len(users) == 1], np.int64)
 
 
 def area_seconds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> float:

@@ -112,8 +112,44 @@ def test_a_loop_within_its_limit_does_not():
 def test_an_image_that_nobody_else_needs_must_be_pulled():
     """100 bytes at 50 a second, unless the node has it."""
     assert bound_of(a_run(a_step("a", image="tool:1"))).seconds == pytest.approx(12)
+
+
+def test_the_first_of_several_users_must_pull_their_image():
+    """Whoever comes first: 2 s to pull, 10 s to run."""
     shared = a_run(a_step("a", image="tool:1"), a_step("b", image="tool:1"))
-    assert bound_of(shared).seconds == pytest.approx(10)
+    assert bound_of(shared, *nodes(3)).seconds == pytest.approx(12)
+
+
+def test_users_one_after_the_other_pull_once():
+    """The second may go where the first has been."""
+    chain = a_run(*(a_step(f"s{n}", *([f"s{n - 1}"] if n else []), image="i:1") for n in range(3)))
+    assert bound_of(chain, *nodes(3)).seconds == pytest.approx(2 + 3 * 10)
+
+
+def test_users_after_a_step_of_another_image_wait_for_both():
+    """2 + 10 s before; then the trainings pull, on whichever nodes they are."""
+    trainings = [a_step(f"train-{n}", "fetch", image="train:1") for n in range(3)]
+    run = a_run(a_step("fetch", image="fetch:1"), *trainings)
+    assert bound_of(run, *nodes(3)).seconds == pytest.approx(2 * (2 + 10))
+
+
+def test_a_user_that_comes_during_the_first_pull_waits_for_its_rest():
+    """Asked for at 0 s, there at 2 s; the user that may start at 1 s runs 20 s from then on."""
+    run = a_run(
+        a_step("first", seconds=1, image="i:1"),
+        a_step("before", seconds=1),
+        a_step("second", "before", seconds=20, image="i:1"),
+    )
+    assert bound_of(run, *nodes(3)).seconds == pytest.approx(2 + 20)
+
+
+def test_a_user_may_rather_go_where_its_image_is():
+    """10 s on the slow node that holds it, or 5 s and the pull of 2 s."""
+    users = a_run(*(a_step(f"s{n}", image="i:1") for n in range(2)))
+    slow, fast = a_node("slow", images={"i:1": 100}), a_node("fast", speed=2.0)
+    assert bound_of(users, slow, fast).seconds == pytest.approx(5 + 2)
+    quick = a_node("quick", speed=1.6, images={"i:1": 100})
+    assert bound_of(users, quick, fast).seconds == pytest.approx(10 / 1.6)
 
 
 def test_large_runs_are_looked_at_in_blocks(monkeypatch):
