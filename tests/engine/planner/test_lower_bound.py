@@ -3,10 +3,12 @@
 import importlib
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kfp_placement_engine import lower_bound
 from kfp_placement_engine.model.run_graph import Group, GroupKind
-from kfp_placement_engine.search.baselines import heft, kube_default
+from kfp_placement_engine.search.baselines import brute_force, heft, kube_default
 from tests.support.builders import (
     a_cluster,
     a_kfp_run,
@@ -171,3 +173,33 @@ def test_a_bound_that_a_schedule_reaches_needs_no_linear_program(monkeypatch):
     assert len(asked) == 1
     lower_bound(problem, reached_seconds=20.1)
     assert len(asked) == 2
+
+
+@st.composite
+def runs_that_share_images(draw):
+    """Up to four steps of two images on up to three nodes that hold some of them."""
+    names = [f"s{number}" for number in range(draw(st.integers(1, 4)))]
+    steps = []
+    for number, name in enumerate(names):
+        earlier = draw(st.sets(st.sampled_from(names[:number]))) if number else ()
+        image = draw(st.sampled_from(["", "i:1", "i:1", "i:2"]))
+        seconds = draw(st.sampled_from([0, 1, 3, 8]))
+        steps.append(a_step(name, *sorted(earlier), seconds=seconds, image=image))
+    members = [
+        a_node(
+            f"n{number}",
+            cpu=2,
+            speed=draw(st.sampled_from([0.5, 1.0, 2.0])),
+            images=dict.fromkeys(draw(st.sets(st.sampled_from(["i:1", "i:2"]), max_size=1)), 200),
+            pull_bytes_per_second=draw(st.sampled_from([25.0, 50.0, 400.0])),
+        )
+        for number in range(draw(st.integers(1, 3)))
+    ]
+    return a_problem(a_run(*steps), a_cluster(*members))
+
+
+@settings(max_examples=150)
+@given(problem=runs_that_share_images())
+def test_no_plan_of_a_run_that_shares_images_ends_before_the_bound(problem):
+    """All assignments are tried."""
+    assert brute_force(problem).makespan_seconds >= lower_bound(problem).seconds
