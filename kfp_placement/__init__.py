@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kfp_placement.clusters.description import Cluster, Node
     from kfp_placement.clusters.examples import example_cluster
     from kfp_placement.decorators import placed, placed_pipeline
+    from kfp_placement.live.notebook import Run, run
     from kfp_placement.preview.planned import Preview
     from kfp_placement.preview.what_if import Suggestion, Suggestions, WhatIf
     from kfp_placement.steps import place
@@ -45,6 +46,7 @@ __all__ = [
     "PlacementError",
     "PlacementWarning",
     "Preview",
+    "Run",
     "RunError",
     "Suggestion",
     "Suggestions",
@@ -59,6 +61,7 @@ __all__ = [
     "placed",
     "placed_pipeline",
     "preview",
+    "run",
 ]
 
 # Importing kfp takes 1.7 s; the command line, `check` and `preview` of a compiled package need none
@@ -69,6 +72,7 @@ _LAZY = {
     "Finding": "check.findings",
     "Node": "clusters.description",
     "Preview": "preview.planned",
+    "Run": "live.notebook",
     "Suggestion": "preview.what_if",
     "Suggestions": "preview.what_if",
     "WhatIf": "preview.what_if",
@@ -76,6 +80,7 @@ _LAZY = {
     "place": "steps",
     "placed": "decorators",
     "placed_pipeline": "decorators",
+    "run": "live.notebook",
 }
 
 if not TYPE_CHECKING:  # else every name would seem to exist

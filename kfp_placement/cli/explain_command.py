@@ -12,7 +12,6 @@ from kfp_placement.cli.live_options import (
     format_option,
     namespace_options,
     now,
-    require_plan,
     the_run,
 )
 from kfp_placement.cli.terminal import warn
@@ -49,17 +48,13 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.exit_codes import ExitCode
     from kfp_placement.cli.output import emit, table_style
-    from kfp_placement.live.choosing import steps_named
+    from kfp_placement.live.choosing import planned_run, steps_named
     from kfp_placement.live.documents import document_text, explanation_document
     from kfp_placement.live.explanation import explanation
-    from kfp_placement.live.fetching import full_run
     from kfp_placement.live.policy import why_off
-    from kfp_placement.live.workflows import with_failure
 
     named_run = the_run(cluster, namespace, run)
-    require_plan(cluster, named_run)
-    view, missing = full_run(cluster, named_run)
-    view = with_failure(cluster, view)
+    view, missing = planned_run(cluster, named_run)
     off = why_off(cluster)
     steps = view.steps if step is None else steps_named(view, step)
     if output_format in ("json", "yaml"):

@@ -10,7 +10,6 @@ import click
 
 from kfp_placement.cli.parameters import FormatType, NamespaceType
 from kfp_placement.cli.terminal import warn
-from kfp_placement.report.visible import shown
 
 if TYPE_CHECKING:
     from kfp_placement.live.connection import LiveCluster
@@ -106,44 +105,13 @@ def the_run(api: "Api", namespace: str, wanted: str) -> "NamedRun":
         ClusterMissingError: none.
         ClusterError: refused, or no answer.
     """
-    from kfp_placement.live.choosing import candidates
-    from kfp_placement.live.exceptions import ClusterMissingError
-    from kfp_placement.live.fetching import find_runs, in_namespace
+    from kfp_placement.live import choosing
+    from kfp_placement.live.exceptions import ClusterAmbiguousError
 
-    runs = find_runs(api, namespace, wanted)
-    name = repr(shown(wanted, 120))
-    if not runs:
-        where = f"namespace {namespace}" if namespace else "any namespace"
-        more = "; -A looks in all namespaces" if namespace else ""
-        own, within = in_namespace(wanted)
-        also = (
-            f"nor {shown(within, 120)!r} in namespace {own}, " if own and own != namespace else ""
-        )
-        raise ClusterMissingError(
-            f"no run {name} in {where}, {also}by Workflow, run id or run name{more};"
-            " `kfp-placement list` shows what there is"
-        )
-    if len(runs) > 1:
-        named = candidates([each.key for each in runs])
-        raise click.UsageError(f"{name} may be several runs; name one as NAMESPACE/NAME: {named}")
-    return runs[0]
-
-
-def require_plan(api: "Api", named_run: "NamedRun") -> None:
-    """Say it plainly where a run has no plan.
-
-    Raises:
-        ClusterMissingError: it has none.
-        ClusterError: no answer.
-    """
-    if named_run.raw is None:
-        from kfp_placement.live.exceptions import ClusterMissingError
-        from kfp_placement.live.workflows import why_no_plan
-
-        raise ClusterMissingError(
-            f"Workflow {named_run.namespace}/{named_run.name} is there but has no plan:"
-            f" {why_no_plan(api, named_run.namespace, named_run.name)}"
-        )
+    try:
+        return choosing.the_run(api, namespace, wanted, wider="-A")
+    except ClusterAmbiguousError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def warn_of_namespace(api: "Api", namespace: str) -> None:

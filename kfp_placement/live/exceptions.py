@@ -5,6 +5,7 @@
     PlacementError
     └── ClusterError                 a live cluster that does not do what is asked
         ├── ClusterMissingError      no kubeconfig, no such context, kind, run or step
+        ├── ClusterAmbiguousError    several runs may be meant
         ├── ClusterUnreachableError  no answer
         ├── ClusterForbiddenError    we may not, or the server does not know us
         ├── ClusterConflictError     somebody else has written in between
@@ -20,6 +21,10 @@ class ClusterError(PlacementError):
 
 class ClusterMissingError(ClusterError):
     """No kubeconfig, no such context, or nothing of that name in the cluster."""
+
+
+class ClusterAmbiguousError(ClusterError):
+    """Several runs may be meant; the message names them."""
 
 
 class ClusterUnreachableError(ClusterError):

@@ -37,7 +37,8 @@ _NOT_COMPARED = (
     "a run's first plan, made at once, compares none, and a step that has begun keeps what it began"
     " with"
 )
-_ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
+ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
+"""States of steps that something happens to."""
 _MAX_ACTIVE = 100
 """Steps that are laid out for a terminal; what does not fit on it is cut off."""
 
@@ -69,7 +70,7 @@ def explanation(
 
 def active_lines(run: RunView, now: datetime, style: TableStyle) -> list[str]:
     """The steps that run or wait, for a terminal that is drawn repeatedly."""
-    steps = [step for step in run.steps if step.state in _ACTIVE]
+    steps = [step for step in run.steps if step.state in ACTIVE]
     counted = f"{shown(run.phase, 20)}, {progress_text(run)}"
     age = age_text(run.age_seconds(now))
     return ["", f"{counted}, {age} since submission", *_table(run, steps[:_MAX_ACTIVE], now, style)]
@@ -94,16 +95,9 @@ def _head(run: RunView, now: datetime) -> list[str]:
     return [*lines, *(f"not readable: {sentence(problem)}" for problem in run.problems)]
 
 
-def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableStyle) -> list[str]:
-    columns = [
-        Column("STEP", shrink_to=_MIN_STEP, is_path=True),
-        Column("STATE"),
-        Column("NODE"),
-        Column("PLANNED", spare=2),
-        Column("ACTUAL", spare=1),
-        Column("WHY", wrap_from=_MIN_WHY),
-    ]
-    rows = [
+def step_rows(run: RunView, steps: Sequence[StepView], now: datetime) -> list[list[str]]:
+    """A row for each step: name, state, node, planned and actual times, why."""
+    return [
         [
             name_text(step.name),
             shown(step.state, 20),
@@ -114,7 +108,18 @@ def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableS
         ]
         for step in steps
     ]
-    return layout(columns, rows, style.columns)
+
+
+def _table(run: RunView, steps: Sequence[StepView], now: datetime, style: TableStyle) -> list[str]:
+    columns = [
+        Column("STEP", shrink_to=_MIN_STEP, is_path=True),
+        Column("STATE"),
+        Column("NODE"),
+        Column("PLANNED", spare=2),
+        Column("ACTUAL", spare=1),
+        Column("WHY", wrap_from=_MIN_WHY),
+    ]
+    return layout(columns, step_rows(run, steps, now), style.columns)
 
 
 def _why(run: RunView, step: StepView, now: datetime) -> str:

@@ -275,7 +275,7 @@ def test_no_such_run(live):
 
 
 def test_a_server_that_refuses_for_good(live, cluster, monkeypatch):
-    monkeypatch.setattr("kfp_placement.cli.watch_command.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("kfp_placement.live.watching.time.sleep", lambda seconds: None)
     refused = ClusterForbiddenError("may not watch")
 
     def stream(kind, resource_version, *, namespace, field_selector):
