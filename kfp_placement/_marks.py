@@ -5,12 +5,19 @@ Knows nothing of kfp, so that everything about values can be tested and reused w
 
 import difflib
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from kfp_placement.exceptions import MarkValueError, NotConstantError, UnknownOptionError
+from kfp_placement.exceptions import (
+    MarkValueError,
+    NotConstantError,
+    PlacementWarning,
+    UnknownOptionError,
+)
 from kfp_placement_engine.contract.hints import StepHints
+from kfp_placement_engine.contract.types import near_type
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
@@ -95,6 +102,7 @@ class Marks:
                 _refuse_channels(subject, name, value)
                 value = check(subject, name, value)
             values[attribute] = value
+        _warn_of_near_type(subject, values.get("type"))
         return cls(**values)
 
     def refined_by(self, other: "Marks") -> "Marks":
@@ -138,6 +146,18 @@ def _bad(subject: str, option: str, value: object, problem: str, remedy: str) ->
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
     return MarkValueError(f"{subject}: {option} = {shown} {problem}; {remedy}")
+
+
+def _warn_of_near_type(subject: str, step_type: str | None) -> None:
+    near = near_type(step_type) if step_type else ""
+    if near:
+        warnings.warn(
+            f"{subject}: type = {step_type!r} is taken for a type of your own, to which no rule"
+            f" applies; did you mean {near!r}?",
+            PlacementWarning,
+            # Whoever called what calls `checked`: `place`, or a decorator.
+            stacklevel=4,
+        )
 
 
 def _is_channel(value: object) -> bool:

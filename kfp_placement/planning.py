@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from kfp_placement._package import Package
+from kfp_placement.remedies import with_remedies
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
@@ -117,7 +118,7 @@ class PlanRequest:
     policy: tuple[str, ...] = ()
 
     def plan(self, progress: Progress = no_progress, *, limits: bool = True) -> Plan:
-        """Make the plan; it says what it took from the policy.
+        """Make the plan; it says what it took from the policy, and what lets steps onto a node.
 
         Args:
             progress: told how far planning is.
@@ -127,7 +128,7 @@ class PlanRequest:
             PlanningError: a run without steps, or a cluster without nodes.
         """
         plan = plan_run(self.run, self.cluster, replace(self.options, limits=limits), progress)
-        return replace(plan, policy=self.policy)
+        return with_remedies(replace(plan, policy=self.policy), self.run, self.cluster)
 
     def after(self, changes: "Iterable[Change]") -> "PlanRequest":
         """The request to plan the run as it is after changes.

@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kfp_placement.check.findings import Finding, Level
+from kfp_placement_engine.contract.types import near_type
 from kfp_placement_engine.model.durations import marked_round_trip_text
-from kfp_placement_engine.model.latency import is_ruled
+from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
@@ -94,6 +95,19 @@ def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Fin
         )
 
 
+def near_types(graph: RunGraph) -> Iterator[Finding]:
+    """Types that are probably typing errors."""
+    for step in container_tasks(graph):
+        near = near_type(step.type)
+        if near:
+            yield Finding(
+                Level.WARNING,
+                "near-type",
+                f"type {step.type!r} is not one of the known types; did you mean {near!r}?",
+                step.task,
+            )
+
+
 def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
     """Locations and limits of the round trip that change nothing.
 
@@ -101,15 +115,9 @@ def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
         graph: the run.
         ruled_types: step types that follow the latency rule, lower case.
     """
-    tasks = list(container_tasks(graph))
-    located = [step for step in tasks if step.location]
-    # A hard limit applies whatever the type.
-    used = any(
-        is_ruled(each.type, ruled_types) or each.max_latency_ms is not None for each in located
-    )
-    if located and not used:
-        yield Finding(Level.WARNING, "location-unused", _unused(located, ruled_types))
-    for step in tasks:
+    for notice in unused_locations(graph.steps, ruled_types):
+        yield Finding(Level.WARNING, notice.code, notice.message, notice.step)
+    for step in container_tasks(graph):
         if step.max_latency_ms is not None and not step.location:
             yield Finding(
                 Level.WARNING,
@@ -118,17 +126,3 @@ def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
                 " changes nothing without location",
                 step.task,
             )
-
-
-def _unused(located: Sequence[Step], ruled_types: Sequence[str]) -> str:
-    places = ", ".join(sorted({step.location for step in located})[:5])
-    if not ruled_types:
-        return (
-            f"location {places} changes nothing: the cluster's PlacementPolicy names no type that"
-            " follows it (latencyRules.stepTypes); max_latency='20ms' sets a limit for any type"
-        )
-    example = "Predict" if "predict" in ruled_types else ruled_types[0]
-    return (
-        f"location {places} changes nothing: no step with a location has a type that follows it"
-        f" ({', '.join(ruled_types)}); say type={example!r}"
-    )

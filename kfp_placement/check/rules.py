@@ -9,9 +9,11 @@ from kfp_placement.check.marks import (
     container_tasks,
     guessed_types,
     locations,
+    near_types,
     unmarked_steps,
 )
 from kfp_placement.planning import GivenOptions, PlanRequest, plan_request
+from kfp_placement.remedies import GPU, accelerated_by, accelerator_line
 from kfp_placement_engine.contract.keys import (
     LATENCY_RULED_TYPES,
     LOCATION_LABEL,
@@ -19,13 +21,14 @@ from kfp_placement_engine.contract.keys import (
     TYPE_LABEL,
 )
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
-_SAID_BETTER = frozenset({"unmarked-steps"})
-"""Notices of the planner that a rule here gives step by step."""
+_SAID_HERE = frozenset({"location-unused", "unmarked-steps"})
+"""Notices of the planner that a rule here gives, with or without a cluster."""
 
 _NAMED = 5
 """Steps that a finding on several names; JSON has all."""
@@ -60,7 +63,8 @@ def check_run(
     request = None if cluster is None else plan_request(graph, cluster, options=_OPTIONS)
     run = graph if request is None else request.run
     ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
-    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *locations(run, ruled)]
+    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *near_types(run)]
+    findings += locations(run, ruled)
     findings += [finding for rule in _RULES for finding in rule(run)]
     if run.source == "kfp-package":
         findings += _parameter_names(package)
@@ -147,6 +151,37 @@ def _retries(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
+def _accelerators(graph: RunGraph) -> Iterator[Finding]:
+    for step in container_tasks(graph):
+        where = accelerated_by(step)
+        if where:
+            yield Finding(
+                Level.WARNING,
+                "no-accelerator",
+                f"its {where} means a node with accelerators, but it requests none, so its"
+                f" container may see none; this line asks for one: {accelerator_line(GPU)}",
+                step.task,
+            )
+
+
+def _workspace(graph: RunGraph) -> Iterator[Finding]:
+    names = {
+        claim.name
+        for claim in graph.claims
+        if claim.is_workspace and not shared_modes(claim.access_modes)
+    }
+    users = [step for step in graph.steps if any(use.claim in names for use in step.claims)]
+    tasks = {step.task: step for step in users}
+    if len(users) > 1:
+        yield Finding(
+            Level.NOTE,
+            "shared-workspace",
+            f"{_counted(users)} mount the workspace, which is not ReadWriteMany, so all of them run"
+            f" on one node{_named(list(tasks.values()))}",
+            steps=tuple(tasks),
+        )
+
+
 def _images(graph: RunGraph) -> Iterator[Finding]:
     seen: set[str] = set()
     for step in container_tasks(graph):
@@ -200,6 +235,8 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
     _sizes,
     _requests,
     _retries,
+    _accelerators,
+    _workspace,
     _images,
     _pod_less,
     _backend,
@@ -249,5 +286,5 @@ def _on_cluster(request: PlanRequest) -> Iterator[Finding]:
     tasks = {step.name: step.task for step in run.steps}
     for name, reason in plan.unschedulable:
         yield Finding(Level.ERROR, "unschedulable", reason, tasks.get(name, name))
-    notices = (notice for notice in plan.notices if notice.code not in _SAID_BETTER)
+    notices = (notice for notice in plan.notices if notice.code not in _SAID_HERE)
     yield from _with_hard_limits(run, notices)

@@ -210,8 +210,6 @@ def steps(context: Context) -> Markup:
     if len(plan.steps) > limits.rows:
         rest = len(plan.steps) - limits.rows
         notes.append(f"{rest:,} more steps not shown; kfp-placement plan -o json has them all.")
-    if unused := summary.unused_locations(plan):
-        notes.append(f"{unused[0].upper()}{unused[1:]}.")
     table = steps_table(plan, context.colours, limits)
     return _figure(context, "Steps", _scroll("Steps", table, ""), *_note(" ".join(notes)))
 

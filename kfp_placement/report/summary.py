@@ -15,7 +15,6 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.plan import Figures, Plan, PlannedStep
 from kfp_placement_engine.model.quantities import format_resources
 from kfp_placement_engine.model.run_graph import DurationSource, StepKind
-from kfp_placement_engine.model.step_names import listed
 
 PLAN_NAME = "this plan"
 
@@ -261,21 +260,6 @@ def location(step: PlannedStep) -> str:
     """The location asked for; "" where nothing follows from it."""
     ruled = step.latency_ms is not None or step.is_latency_ruled
     return visible(step.location) if ruled or step.node is None else ""
-
-
-def unused_locations(plan: Plan) -> str:
-    """How many steps have a location from which nothing follows, and why, or ""."""
-    unused = [step for step in plan.steps if step.location and not location(step)]
-    if not unused:
-        return ""
-    places = listed(
-        [visible(place) for place in dict.fromkeys(step.location for step in unused)], 5
-    )
-    one = len(unused) == 1
-    return (
-        f"location {places} changes nothing for {counted(len(unused), 'step')}, whose"
-        f" type{' follows' if one else 's follow'} no latency rule"
-    )
 
 
 def requests(step: PlannedStep) -> list[tuple[str, str]]:

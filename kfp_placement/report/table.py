@@ -141,8 +141,6 @@ def _steps(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
             columns = columns[:at] + columns[at + 1 :]
             rows = [row[:at] + row[at + 1 :] for row in rows]
     lines = layout(columns, rows, style.columns)
-    unused = summary.unused_locations(plan) if style.wide else ""
-    below += [unused] if unused else []
     if not reasons:
         items = "every item of a loop, and " if any(group.is_folded for group in groups) else ""
         below.append(f"{items}why each step goes there: -o wide")

@@ -162,9 +162,7 @@ def test_near_is_said_only_of_steps_with_a_rule(golden):
     golden(lines_of(source, "BERLIN", "ROME"))
     text = " ".join(parse_page(source).text)
     assert "near BERLIN" in text
-    assert "near ROME" not in text
-    assert text.count("ROME") == 1
-    assert "ROME changes nothing" in text
+    assert "ROME" not in text
 
 
 def test_the_notebook_shows_the_same_parts():

@@ -83,14 +83,6 @@ def test_requests_go_before_anything_is_cut():
     assert plan.steps[0].name in text
 
 
-def test_locations_that_change_nothing_are_one_line(golden):
-    steps = [a_step(f"s{n}", type="Fetch", location="ROME") for n in range(3)]
-    text = plan_table(a_plan(*steps), TableStyle(wide=True))
-    golden(text)
-    assert text.count("ROME") == 1
-    assert "changes nothing for 3 steps" in text
-
-
 def test_the_table_of_a_run_that_ends(golden):
     plan = a_plan(a_step(), baselines={"kube-default": Figures(0, 0.0, 0.0, 75.0)})
     table = plan_table(plan).split("\n\n")[1]

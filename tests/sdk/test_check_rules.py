@@ -6,11 +6,13 @@ from kfp_placement.check.findings import Level
 from kfp_placement.check.rules import check_run
 from kfp_placement_engine.model.cluster import Cluster, Node
 from kfp_placement_engine.model.run_graph import (
+    ClaimUse,
     DataInput,
     DurationSource,
     Group,
     GroupKind,
     Notice,
+    RunClaim,
     RunGraph,
     Step,
     StepKind,
@@ -24,8 +26,8 @@ MARKED = {
 }
 
 
-def a_graph(*steps, groups=(), source="argo-workflow", notices=()):
-    return RunGraph("run", source, tuple(steps), groups=tuple(groups), notices=tuple(notices))
+def a_graph(*steps, groups=(), source="argo-workflow", notices=(), claims=()):
+    return RunGraph("run", source, tuple(steps), tuple(groups), claims, tuple(notices))
 
 
 def a_step(name="work", **changes):
@@ -138,9 +140,44 @@ def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
 
 def test_a_location_no_type_follows_is_told():
     step = a_step(type="Training", location="X")
-    assert findings_of(step) == [("warning", "location-unused", "")]
-    assert "location X changes nothing" in message(step)
-    assert findings_of(step, a_step("p", type="Predict", location="X")) == []
+    assert findings_of(step) == [("warning", "location-unused", "work")]
+    assert "location 'X' changes nothing" in message(step)
+    other = a_step("p", type="Predict", location="Y")
+    assert findings_of(step, other) == [("warning", "location-unused", "work")]
+
+
+def test_a_location_of_the_whole_pipeline_is_told_once_and_only_if_nothing_follows_it():
+    """As `@placed_pipeline(location="X")` writes it on every step."""
+    training = [a_step(f"train-{i}", type="Training", location="X") for i in range(3)]
+    assert findings_of(*training) == [("warning", "location-unused", "")]
+    assert findings_of(*training, a_step("p", type="Predict", location="X")) == []
+
+
+def test_a_location_in_a_loop_is_told_once():
+    items = [
+        a_step(f"for-loop-1[{i}].work", task="for-loop-1[*].work", location="X") for i in range(9)
+    ]
+    assert findings_of(a_step("one"), *items) == [
+        ("warning", "location-unused", "for-loop-1[*].work")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Trainning", "Predct", "transfrom", "Serbing"])
+def test_a_type_that_is_nearly_a_known_one_is_told(kind, golden):
+    (finding,) = check_run(a_graph(a_step(type=kind)))
+    assert (finding.level, finding.code, finding.step) == (Level.WARNING, "near-type", "work")
+    golden(finding.message)
+
+
+@pytest.mark.parametrize("modes", [("ReadWriteOnce",), (), ("ReadWriteMany",)])
+def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
+    claims = (RunClaim("kfp-workspace", modes, is_workspace=True),)
+    use = (ClaimUse("kfp-workspace"),)
+    steps = [a_step("one", claims=use), a_step("two", claims=use), a_step("three")]
+    found = check_run(a_graph(*steps, claims=claims)).of("shared-workspace")
+    golden([finding.message for finding in found] or ["nothing"])
+    assert bool(found) is (modes != ("ReadWriteMany",))
+    assert not check_run(a_graph(*steps[1:], claims=claims)).of("shared-workspace")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +321,7 @@ def test_a_hard_limit_to_a_place_nobody_knows_is_an_error(limit, level, golden):
 def on_cluster(*steps, **spec):
     """What is found on a cluster with a policy of that spec; without a spec it has no policy."""
     policy = a_policy(**spec) if spec else None
-    node = Node("n1", {"cpu": 4000, "memory": 2**33, "pods": 10})
+    node = Node("n1", {"cpu": 4000, "memory": 2**33, "pods": 10}, images={"a/b:1": 1})
     cluster = Cluster((node,), latencies={"HOME": {"n1": 2.0}}, policy=policy)
     return check_run(a_graph(*steps), cluster=cluster)
 
@@ -296,7 +333,7 @@ def codes(report):
 def test_the_policy_s_types_follow_their_location():
     scoring = a_step(type="Scoring", location="HOME", duration_seconds=1)
     rules = {"latencyRules": {"stepTypes": ["Scoring"]}}
-    assert codes(on_cluster(scoring)) == [("warning", "location-unused", "")]
+    assert codes(on_cluster(scoring)) == [("warning", "location-unused", "work")]
     assert codes(on_cluster(scoring, **rules)) == []
 
 
@@ -305,7 +342,7 @@ def test_a_type_that_the_policy_does_not_name_follows_no_location(golden):
     (finding,) = on_cluster(predict, latencyRules={"stepTypes": ["Scoring", "Show"]})
     assert finding.code == "location-unused"
     golden(finding.message)
-    assert "(scoring, show)" in finding.message
+    assert "types that do: scoring, show" in finding.message
 
 
 def test_an_empty_list_of_types_switches_the_rule_off(golden):

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from kfp_placement import (
     UnknownOptionError,
     UsageError,
     place,
+    placed,
+    placed_pipeline,
 )
 from kfp_placement_engine.contract.hints import MAX_ANNOTATION_CHARACTERS
 from tests.support.pipelines import (
@@ -493,7 +496,8 @@ def test_steps_in_loops_conditions_and_exit_handlers_are_placed():
 def test_unreadable_hints_by_other_means_are_named():
     def mark(task):
         kubernetes.add_pod_annotation(task, HINTS, "{")
-        with pytest.raises(MarkValueError, match=f"step 'work': the annotation {HINTS} .* no JSON"):
+        refusal = f"step 'work': the annotation {HINTS} .* not JSON"
+        with pytest.raises(MarkValueError, match=refusal):
             place(task, duration=1)
 
     one_step(mark)
@@ -516,3 +520,25 @@ def test_hints_beyond_what_readers_take_are_refused():
 def test_all_errors_have_one_base():
     for error in (ConflictError, MarkValueError, NotConstantError, UnknownOptionError, UsageError):
         assert issubclass(error, PlacementError)
+
+
+@pytest.mark.parametrize(("written", "meant"), [("Trainning", "Training"), ("Predct", "Predict")])
+def test_a_type_that_is_nearly_a_known_one_warns_where_it_is_written(written, meant):
+    with pytest.warns(PlacementWarning, match=f"did you mean '{meant}'") as caught:
+        placed_once(type=written)
+    assert caught[0].filename == __file__
+    assert f"type = {written!r}" in str(caught[0].message)
+
+
+def test_a_decorator_warns_of_such_a_type_too():
+    marks = ((placed(type="Trainning"), work), (placed_pipeline(type="Predct"), len))
+    for mark, marked in marks:
+        with pytest.warns(PlacementWarning, match="did you mean") as caught:
+            mark(marked)
+        assert caught[0].filename == __file__
+
+
+def test_durations_may_be_times_and_words():
+    for duration in ("20m", "20min", "20 minutes", timedelta(minutes=20)):
+        written = compiled_metadata({"duration": duration})
+        assert '"duration":"20m"' in written["annotations"][HINTS]

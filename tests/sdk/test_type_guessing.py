@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_engine.contract.types import guess_type
+from kfp_placement_engine.contract.types import guess_type, near_type
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,39 @@ def test_no_word_no_type(name):
 @given(st.text())
 def test_any_name_gives_a_type_or_none(name):
     assert guess_type(name) in {"", "Fetch", "Transform", "Training", "Predict", "Evaluate"}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Trainning", "Training"),
+        ("Traning", "Training"),
+        ("trainin", "Training"),
+        ("Trianing", "Training"),
+        ("Predct", "Predict"),
+        ("Perdict", "Predict"),
+        ("predicton", "Prediction"),
+        ("inferance", "Inference"),
+        ("Fetchh", "Fetch"),
+        ("Evalaute", "Evaluate"),
+    ],
+)
+def test_one_slip_is_a_typing_error(written, meant):
+    assert near_type(written) == meant
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        *("", "Training", "PREDICT", "serving", "Prediction", "Train", "Transformer", "Scoring"),
+        *("Fit", "Batch", "Predict-2", "Trainig-x", "Retraining", "Fetching"),
+    ],
+)
+def test_known_types_and_words_of_one_s_own_are_left_alone(own):
+    assert near_type(own) == ""
+
+
+@given(st.text())
+def test_any_type_is_near_a_known_one_or_none(text):
+    near = near_type(text)
+    assert not near or (near != text and near_type(near) == "")

@@ -1,10 +1,11 @@
-"""Guess a step's type from its name; used by the SDK alone, and always marked as a guess.
+"""Guess a step's type from its name, and find typing errors in types; used by the SDK alone.
+
+A guess is always marked as one.
 
 The rule, in this order:
 
 1. The name is cut into lower-case words at everything that is not a letter and where a capital
-follows
-   a small letter: `XGBoostTrain-2` becomes `xg boost train`.
+   follows a small letter: `XGBoostTrain-2` becomes `xg boost train`.
 2. Pairs that only look like an action are set aside (`training data`, `test set`); a few
    phrases that name one are known as a whole (`train test split`, `fine tune`).
 3. The first word that is a command decides (`load-and-train` loads first, so it is Fetch).
@@ -15,7 +16,9 @@ follow the latency rule; so plurals such as `predictions`, mostly a table, are n
 """
 
 import re
-from itertools import pairwise
+from itertools import pairwise, takewhile
+
+from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
 
 _COMMANDS = {
     "Fetch": "fetch download load import ingest extract read collect pull query gather scrape",
@@ -73,6 +76,33 @@ def guess_type(name: str) -> str:
         if word in _TYPE_OF_ACTIVITY:
             return _TYPE_OF_ACTIVITY[word]
     return ""
+
+
+def near_type(step_type: str) -> str:
+    """The known type that was probably meant, or "".
+
+    A type of the author's own is as good as any; but one that differs from a known one in a single
+    slip (a letter too many, too few or wrong, two swapped) is a typing error.
+    """
+    written = step_type.lower()
+    known = {word.lower(): word for word in (*_COMMANDS, *map(str.title, LATENCY_RULED_TYPES))}
+    if written in known:
+        return ""
+    return next((word for lower, word in known.items() if _is_one_slip(written, lower)), "")
+
+
+def _is_one_slip(written: str, meant: str) -> bool:
+    start = _shared_start(written, meant)
+    one, other = written[start:], meant[start:]
+    end = _shared_start(one[::-1], other[::-1])
+    one, other = one[: len(one) - end], other[: len(other) - end]
+    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _shared_start(one: str, other: str) -> int:
+    """With how many letters both begin."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _without_things(words: list[str]) -> list[str]:

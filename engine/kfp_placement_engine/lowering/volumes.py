@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.cluster import Claim, Cluster
-from kfp_placement_engine.model.constraints import matches_any_term
+from kfp_placement_engine.model.constraints import matches_any_term, shared_modes
 from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
 from kfp_placement_engine.problem.problem import Booleans
-
-_SHARED_MODES = ("ReadWriteMany", "ReadOnlyMany")
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def _with_run(
             notices.append(_ambiguous(candidates))
         modes = claim.access_modes or (existing.access_modes if existing else ())
         notices += _mode_notices(claim.name, modes, users[claim.name])
-        is_binding = not any(mode in _SHARED_MODES for mode in modes)
+        is_binding = not shared_modes(modes)
         if is_binding:
             binding.add(keys[claim.name])
             if "ReadWriteOncePod" in modes:

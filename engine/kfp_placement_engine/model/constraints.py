@@ -37,6 +37,11 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
+def shared_modes(access_modes: Iterable[str]) -> bool:
+    """Whether a volume of these access modes may be mounted on several nodes."""
+    return any(mode in ("ReadWriteMany", "ReadOnlyMany") for mode in access_modes)
+
+
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     """Whether any of the tolerations matches the taint.
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import given_round_trip_text
 from kfp_placement_engine.model.round_trips import latencies_to
-from kfp_placement_engine.model.run_graph import Notice, Step
+from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
 
 UNKNOWN_MS = math.inf
 """The round trip of a node for which none is known: it keeps no limit."""
@@ -149,6 +149,51 @@ def latency_rule(
     return LatencyRule(), Notice(
         "unknown-location", _unknown(step, cluster, nearest=nearest), step.task
     )
+
+
+def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> list[Notice]:
+    """What to tell of locations from which nothing follows, one notice for each task.
+
+    A location that all marked steps have was given to the whole pipeline: it is used if one of them
+    follows it, and one notice tells of all of them if none does.
+
+    Args:
+        steps: of a run.
+        ruled_types: step types that follow the latency rule, lower case.
+    """
+    tasks = {step.task: step for step in steps if step.kind is StepKind.CONTAINER}.values()
+    idle = [step for step in tasks if step.location and not _follows(step, ruled_types)]
+    marked = [step for step in tasks if step.scheduler]
+    if len(marked) > 1 and marked[0].location and len({step.location for step in marked}) == 1:
+        if not any(_follows(step, ruled_types) for step in marked):
+            return [Notice("location-unused", _unused_by_all(marked[0], ruled_types))]
+        idle = [step for step in idle if not step.scheduler]
+    return [Notice("location-unused", _unused(step, ruled_types), step.task) for step in idle]
+
+
+def _follows(step: Step, ruled_types: Collection[str]) -> bool:
+    """Whether its location counts; a hard limit holds whatever the type."""
+    return is_ruled(step.type, ruled_types) or step.max_latency_ms is not None
+
+
+def _unused_by_all(step: Step, ruled_types: Collection[str]) -> str:
+    return (
+        f"location {step.location!r} of all steps changes nothing, as no step has a type that"
+        f" follows it (types that do: {_listed(ruled_types)})"
+    )
+
+
+def _unused(step: Step, ruled_types: Collection[str]) -> str:
+    own = f"type {step.type!r} does not follow it" if step.type else "the step has no type"
+    return (
+        f"location {step.location!r} changes nothing, as {own} (types that do:"
+        f" {_listed(ruled_types)}); max_latency='20ms' sets a limit for any type"
+    )
+
+
+def _listed(ruled_types: Collection[str]) -> str:
+    none = "none, as latencyRules.stepTypes of the PlacementPolicy is empty"
+    return ", ".join(ruled_types) or none
 
 
 def _unknown(step: Step, cluster: Cluster, *, nearest: bool) -> str:

@@ -16,7 +16,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
 from kfp_placement_engine.model.images import canonical
-from kfp_placement_engine.model.latency import is_ruled
+from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.reasons import Ended, Reason
@@ -159,6 +159,7 @@ def notices_of(graph: RunGraph, lowered: Lowered) -> list[Notice]:
     """Notices about marks and images."""
     return [
         *_unmarked_steps(graph, lowered.options.marked_only),
+        *unused_locations(graph.steps, lowered.options.latency_ruled_types),
         *_unknown_images(graph, lowered),
     ]
 

@@ -173,8 +173,9 @@ def test_a_plan_shows_the_locations_of_the_types_in_force(golden):
     plan = plan_run(run, cluster, PlanOptions(latency_ruled_types=("scoring",)))
     assert summary.location(plan.step("predict")) == PLACE
     assert summary.location(plan.step("usual")) == ""
-    golden(summary.unused_locations(plan))
-    assert "1 step," in summary.unused_locations(plan)
+    (unused,) = (each for each in plan.notices if each.code == "location-unused")
+    golden(unused.message)
+    assert unused.step == "usual"
 
 
 def test_locations_are_found_whatever_their_case():

@@ -4,7 +4,7 @@ The rules are those of KFP's container driver, which makes the pod's resources, 
 volumes from the same three pieces at run time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,7 @@ def container_leaf(
         caching_enabled=caching.flag("enableCache"),
         has_driver=True,
         defaults=input_defaults(component),
+        numeric_inputs=_numeric_inputs(component),
         place=task.place,
     )
     return LeafWithInputs(leaf, config.inputs)
@@ -118,9 +119,20 @@ def input_defaults(component: Fields) -> dict[str, Any]:
     Raises:
         InputError: malformed.
     """
-    definitions = component.flat("inputDefinitions")
-    named = definitions.each_named("parameters", ": input parameter {:.80}", at="input parameters")
+    named = _parameters(component)
     return {name: fields.get("defaultValue") for name, fields in named if "defaultValue" in fields}
+
+
+def _numeric_inputs(component: Fields) -> frozenset[str]:
+    """Names of the input parameters that are numbers or booleans, so never a path."""
+    kinds = ("NUMBER_INTEGER", "NUMBER_DOUBLE", "BOOLEAN")
+    named = _parameters(component)
+    return frozenset(name for name, fields in named if fields.get("parameterType") in kinds)
+
+
+def _parameters(component: Fields) -> Iterable[tuple[str, Fields]]:
+    definitions = component.flat("inputDefinitions")
+    return definitions.each_named("parameters", ": input parameter {:.80}", at="input parameters")
 
 
 def _resources(resources: Fields) -> tuple[ResourceSpec, ...]:

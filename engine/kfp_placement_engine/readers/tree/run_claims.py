@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import ClaimUse, RunClaim
+from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.readers.tree.expressions import Scope
 from kfp_placement_engine.readers.tree.notices import NoticeCollector
 from kfp_placement_engine.readers.tree.tasks import WORKSPACE_CLAIM, Leaf
@@ -31,6 +33,8 @@ class ClaimRegistry:
         self._created: dict[str, str] = {}
         self._fillers: set[str] = set()
         self._workspace = WORKSPACE_CLAIM in run_claims
+        self._workspace_ties = not shared_modes(run_claims.get(WORKSPACE_CLAIM, ()))
+        self._workspace_users: set[str] = set()
 
     def claims(self) -> tuple[RunClaim, ...]:
         """All claims, in the order in which they came up."""
@@ -56,11 +60,34 @@ class ClaimRegistry:
         names: list[str] = []
         if self._workspace and self._needs_workspace(leaf, scope, artifacts):
             names.append(WORKSPACE_CLAIM)
+            self._workspace_users.add(step)
             if leaf.fills_workspace:
                 self._fillers.add(step)
+        elif self._workspace and self._workspace_ties:
+            self._warn_of_paths(leaf, task, scope)
         for expression in leaf.claims:
             names.extend(self._mounted(expression.evaluate(scope), task))
         return tuple(ClaimUse(name) for name in dict.fromkeys(names))
+
+    def _warn_of_paths(self, leaf: Leaf, task: str, scope: Scope) -> None:
+        """Tell of values that may be paths in the workspace: what they are is known when they are.
+
+        KFP's driver mounts the workspace where a path in it comes, whoever made that.
+        """
+        for name, value in scope.inputs.items():
+            if not isinstance(value, Produced) or name in leaf.numeric_inputs:
+                continue
+            makers = [step for step, _ in value.sources if step in self._workspace_users]
+            if makers:
+                self._notices.add(
+                    "workspace-path",
+                    f"input {name!r:.80} comes from {task_of(makers[0]):.120}, which works in the"
+                    " workspace: if it is a path there, KFP mounts the workspace here too, and both"
+                    " steps need one node, which this plan does not know; pass"
+                    " dsl.WORKSPACE_PATH_PLACEHOLDER to both, and no path between them",
+                    task,
+                )
+                return
 
     def _needs_workspace(self, leaf: Leaf, scope: Scope, artifacts: Mapping[str, Value]) -> bool:
         if leaf.uses_workspace:

@@ -49,6 +49,7 @@ class Leaf:
         caching_enabled: its result may come from the cache.
         has_driver: a KFP driver pod runs before it.
         defaults: values of inputs that the task does not set.
+        numeric_inputs: names of inputs that are numbers or booleans, where that is known.
         place: where it is in the file, for messages.
     """
 
@@ -69,6 +70,7 @@ class Leaf:
     caching_enabled: bool = False
     has_driver: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    numeric_inputs: frozenset[str] = frozenset()
     place: Place = NOWHERE
 
 

@@ -1,0 +1,190 @@
+"""Lines of Python that let a step onto a node: the toleration, selector or accelerator it lacks."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kfp_placement_engine.model.cluster import Cluster, Node, Taint
+from kfp_placement_engine.model.constraints import (
+    is_not_ready,
+    matches_affinity,
+    untolerated_taint,
+)
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.resources import free_room, lacking, with_pod
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+
+SOURCES = frozenset({"kfp-package", "argo-workflow"})
+"""Runs that are written in Python with kfp."""
+
+GPU = "nvidia.com/gpu"
+"""The accelerator that is meant where nobody names one."""
+
+_ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda", re.IGNORECASE)
+"""Labels and taints of nodes with accelerators."""
+
+_LONGEST_VALUE = 253
+"""Characters of what is put into a line; Kubernetes' own names are no longer."""
+
+_MOST_LINES = 2
+"""A node that needs more is another kind of node, not one that was forgotten."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What an author adds so that a node takes a step.
+
+    Attributes:
+        node: name of the node.
+        lines: of Python; `task` stands for the step.
+    """
+
+    node: str
+    lines: tuple[str, ...]
+
+    # `typing.override` is there from Python 3.12 on.
+    def __str__(self) -> str:  # type: ignore[explicit-override]
+        """For the end of a sentence on why no node takes the step."""
+        these = "this line lets" if len(self.lines) == 1 else "these lines let"
+        return f"{these} it onto {self.node}: {'; '.join(self.lines)}"
+
+
+def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
+    """The plan, whose reasons say of steps that fit nowhere which lines would let them somewhere.
+
+    Args:
+        plan: of the run on the cluster.
+        run: as it was planned.
+        cluster: likewise.
+    """
+    if not plan.unschedulable or run.source not in SOURCES:
+        return plan
+    steps = {step.name: step for step in run.steps}
+    of_task: dict[str, Remedy | None] = {}
+    reasons: dict[str, str] = {}
+    for name, reason in plan.unschedulable:
+        step = steps.get(name)
+        if step is not None and step.task not in of_task:
+            of_task[step.task] = remedy(step, cluster)
+        found = None if step is None else of_task[step.task]
+        reasons[name] = reason if found is None else f"{reason}; {found}"
+    return replace(
+        plan,
+        unschedulable=tuple(reasons.items()),
+        steps=tuple(
+            replace(step, reason=reasons[step.name]) if step.name in reasons else step
+            for step in plan.steps
+        ),
+    )
+
+
+def remedy(step: Step, cluster: Cluster) -> Remedy | None:
+    """The fewest lines that let a step onto a node.
+
+    Args:
+        step: one that fits no node.
+        cluster: the cluster.
+
+    Returns:
+        None where no line does: there is no room, or something else keeps it off.
+    """
+    found: Remedy | None = None
+    for node in cluster.nodes:
+        lines = _lines(step, node)
+        if lines is None or len(lines) > _MOST_LINES:
+            continue
+        if not lines:
+            # The node would take it: a volume or a limit of the round trip is in the way.
+            return None
+        if found is None or len(lines) < len(found.lines):
+            found = Remedy(node.name, lines)
+    return found
+
+
+def _lines(step: Step, node: Node) -> tuple[str, ...] | None:
+    """What lets the step onto the node; None where no lines do."""
+    if node.unschedulable or is_not_ready(node) or not matches_affinity(step.affinity, node):
+        return None
+    accelerator = _accelerator(step, node)
+    selector = _selector(step.node_selector, node)
+    if accelerator is None or selector is None:
+        return None
+    return (*accelerator, *selector, *_tolerations(step, node))
+
+
+def _accelerator(step: Step, node: Node) -> tuple[str, ...] | None:
+    """The accelerator that the node has in place of the one that the step asks for."""
+    free = free_room(node.allocatable, node.used)
+    short = lacking(with_pod(step.requests), free)
+    if not short:
+        return ()
+    if len(short) > 1 or not _is_accelerator(short[0]) or short[0] in node.allocatable:
+        return None
+    amount = step.requests[short[0]]
+    for name in node.allocatable:
+        if _is_accelerator(name) and free[name] >= amount:
+            return (accelerator_line(name, amount),)
+    return None
+
+
+def _is_accelerator(resource: str) -> bool:
+    """Extended resources have a domain; KFP writes old names of accelerators without one."""
+    return resource not in ("cpu", "memory", "pods", "ephemeral-storage") and not (
+        resource.startswith(("hugepages-", "attachable-volumes-"))
+    )
+
+
+def accelerated_by(step: Step) -> str:
+    """What means a node with accelerators of a step that requests none, or ""."""
+    if any(_is_accelerator(name) for name in (*step.requests, *step.unknown_resources)):
+        return ""
+    for toleration in step.tolerations:
+        if _ACCELERATED.search(toleration.key):
+            return f"toleration of {toleration.key!r:.80}"
+    for key, value in step.node_selector.items():
+        if _ACCELERATED.search(f"{key} {value}"):
+            return f"node selector {key!r:.80}"
+    return ""
+
+
+def accelerator_line(resource: str, amount: int = 1) -> str:
+    """The line that asks for accelerators."""
+    return f"task.set_accelerator_type({_quoted(resource)}).set_accelerator_limit({amount})"
+
+
+def _selector(wanted: Mapping[str, str], node: Node) -> tuple[str, ...] | None:
+    """Selectors of the same labels with the node's own values."""
+    missing = {key: value for key, value in wanted.items() if node.labels.get(key) != value}
+    lines = []
+    for key, value in missing.items():
+        if key not in node.labels or not _is_near(value, node.labels[key]):
+            return None
+        arguments = f"label_key={_quoted(key)}, label_value={_quoted(node.labels[key])}"
+        lines.append(f"kubernetes.add_node_selector(task, {arguments})")
+    return tuple(lines)
+
+
+def _is_near(wanted: str, present: str) -> bool:
+    """Whether one may have been written for the other; `ssd` was not meant for `hdd`."""
+    return bool(difflib.get_close_matches(wanted.lower(), [present.lower()], cutoff=0.75))
+
+
+def _tolerations(step: Step, node: Node) -> Iterator[str]:
+    for taint in node.taints:
+        if untolerated_taint(step.tolerations, (taint,)) is not None:
+            yield toleration_line(taint)
+
+
+def toleration_line(taint: Taint) -> str:
+    """The line that tolerates a taint."""
+    key, value, effect = map(_quoted, (taint.key, taint.value, taint.effect))
+    matched = f'operator="Equal", value={value}' if taint.value else 'operator="Exists"'
+    return f"kubernetes.add_toleration(task, key={key}, {matched}, effect={effect})"
+
+
+def _quoted(text: str) -> str:
+    """The text as Python writes it, in double quotes where it can be read."""
+    text = text[:_LONGEST_VALUE]
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

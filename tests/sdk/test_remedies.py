@@ -1,0 +1,142 @@
+"""A step that fits nowhere comes with the line of Python that lets it onto a node."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kfp import dsl, kubernetes
+
+from kfp_placement import Cluster, Node, check, place, preview
+from kfp_placement.remedies import remedy, toleration_line
+from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.constraints import tolerates
+from kfp_placement_engine.model.run_graph import Step, Toleration
+from tests.support.pipelines import one_step
+
+QUICK: dict[str, Any] = {"budget": "50ms", "compare": ()}
+GPU = {"gpu": 2, "labels": {"gpu-model": "a100-80g"}}
+CPU_ONLY = Node("plain", cpu=8, memory="32Gi", count=2)
+
+
+def gpu_node(**changes: Any) -> Cluster:
+    return Cluster([CPU_ONLY, Node("gpu-1", cpu=32, memory="128Gi", **{**GPU, **changes})])
+
+
+def lines_in(text: str) -> list[str]:
+    found = re.search(r"(?:this line lets|these lines let) it onto \S+: (.*)", text)
+    return found[1].split("; ") if found else []
+
+
+def marked(mark, *lines):
+    """A pipeline of one step with that mark and, in addition, these lines."""
+
+    def all_of_it(task):
+        mark(task)
+        for line in lines:
+            exec(line, {"task": task, "kubernetes": kubernetes})
+
+    return one_step(all_of_it)
+
+
+def wants_gpu(task: dsl.PipelineTask) -> None:
+    place(task, gpu=1, cpu=1, duration="1m")
+
+
+def wants_a_model(task: dsl.PipelineTask) -> None:
+    wants_gpu(task)
+    kubernetes.add_node_selector(task, "gpu-model", "a100-80gb")
+
+
+def wants_an_old_name(task: dsl.PipelineTask) -> None:
+    place(task, cpu=1, duration="1m")
+    task.set_accelerator_type("NVIDIA_TESLA_A100").set_accelerator_limit(1)
+
+
+CASES = {
+    "toleration": (wants_gpu, gpu_node(taints=["gpu=true:NoSchedule"])),
+    "toleration of a taint without a value": (wants_gpu, gpu_node(taints=["dedicated:NoExecute"])),
+    "selector": (wants_a_model, gpu_node()),
+    "accelerator": (wants_an_old_name, gpu_node()),
+    "two tolerations": (wants_gpu, gpu_node(taints=["a:NoSchedule", "b=c:NoSchedule"])),
+    "toleration and selector": (wants_a_model, gpu_node(taints=["gpu:NoSchedule"])),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_lines_let_the_step_onto_the_node(case, golden):
+    mark, cluster = CASES[case]
+    plan = preview(marked(mark), cluster, **QUICK)
+    ((name, reason),) = plan.plan.unschedulable
+    golden(reason)
+    assert plan.steps[name].node is None
+    assert reason in plan.explain(name)
+    (finding,) = check(marked(mark), cluster).of("unschedulable")
+    assert finding.message == reason
+    helped = preview(marked(mark, *lines_in(reason)), cluster, **QUICK)
+    assert helped.steps[name].node == "gpu-1"
+
+
+@pytest.mark.parametrize(
+    ("mark", "cluster"),
+    [
+        (lambda task: place(task, cpu=64), gpu_node()),
+        (wants_gpu, Cluster([CPU_ONLY])),
+        (wants_gpu, gpu_node(unschedulable=True)),
+        (wants_gpu, gpu_node(taints=["node.kubernetes.io/not-ready:NoSchedule"])),
+        (wants_gpu, gpu_node(taints=["a:NoSchedule", "b:NoSchedule", "c:NoSchedule"])),
+        (wants_gpu, gpu_node(used={"nvidia.com/gpu": 2})),
+        (lambda task: kubernetes.add_node_selector(place(task), "disk", "ssd"), gpu_node()),
+        (lambda task: kubernetes.add_node_selector(place(task), "gpu-model", "v100"), gpu_node()),
+    ],
+    ids=["room", "none", "cordoned", "not ready", "three taints", "taken", "no label", "far"],
+)
+def test_where_no_line_helps_there_is_none(mark, cluster):
+    ((_, reason),) = preview(marked(mark), cluster, **QUICK).plan.unschedulable
+    assert reason.startswith("none of ")
+    assert "task" not in reason
+
+
+def test_a_limit_of_the_round_trip_is_not_mended_by_a_line():
+    cluster = Cluster([CPU_ONLY], latencies={"HOME": {"plain": "50ms"}})
+    near = one_step(lambda task: place(task, type="Predict", location="HOME", max_latency="5ms"))
+    ((_, reason),) = preview(near, cluster, **QUICK).plan.unschedulable
+    assert not lines_in(reason)
+
+
+names = st.text(min_size=1, max_size=60)
+
+
+@given(names, st.text(max_size=60), st.sampled_from(["NoSchedule", "NoExecute"]))
+def test_the_line_of_any_taint_is_python_that_tolerates_it(key, value, effect):
+    taint = Taint(key, value, effect)
+    written = []
+
+    class Kubernetes:
+        @staticmethod
+        def add_toleration(task, **arguments):
+            written.append(Toleration(**arguments))
+
+    exec(toleration_line(taint), {"kubernetes": Kubernetes, "task": None})
+    assert tolerates(written, taint)
+
+
+def test_a_step_without_wishes_needs_no_line():
+    assert remedy(Step("work", "work"), gpu_node().noun) is None
+
+
+def tolerates_gpus(task):
+    kubernetes.add_toleration(place(task, cpu=1), key="nvidia.com/gpu", operator="Exists")
+
+
+def selects_gpus(task):
+    kubernetes.add_node_selector(place(task, cpu=1), "cloud.google.com/gke-accelerator", "l4")
+
+
+@pytest.mark.parametrize("mark", [tolerates_gpus, selects_gpus])
+def test_a_gpu_that_was_not_asked_for_is_told(mark, golden):
+    (finding,) = check(marked(mark)).of("no-accelerator")
+    golden(finding.message)
+    line = finding.message.rpartition(": ")[2]
+    assert not check(marked(mark, line)).of("no-accelerator")
