@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 # How long fuzz looks, such as 90s, 5m or 1h30m.
 FUZZ_TIME ?= 5m
-# More for the demo on a cluster: --location NITLAB-EDGE, --keep (to try commands on it).
+# More for the demo on a cluster: --keep (to try commands on it), taxi (another sample), taxi --location NITLAB-EDGE.
 DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
 BENCH_ARGS ?=
@@ -87,7 +87,7 @@ screenshots: setup ## make the pictures of the documentation again (needs Chromi
 controlplane: setup ## start a control plane by hand, print its kubeconfig, stop it at Ctrl-C
 	@$(BIN)/python -m tests.controlplane start
 
-demo-cluster: setup ## place the taxi pipeline on a real control plane and show it (Go builds it once: minutes)
+demo-cluster: setup ## run a sample on a real control plane, by default and with gates (Go builds it once: minutes)
 	@$(BIN)/python -m tests.controller.demo_cluster $(DEMO_ARGS)
 
 # Nothing is compared with itself by mistake: the base is always named.

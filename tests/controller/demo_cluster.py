@@ -1,6 +1,7 @@
-"""`make demo-cluster`: the taxi sample placed by all of our processes on a real control plane.
+"""`make demo-cluster`: a sample placed by all of our processes on a real control plane.
 
-Nothing runs images: the kubelets are stand-ins that take as long as the steps say, shortened.
+The lead case is run twice: by the default scheduler, then with gates. Nothing runs images: the
+kubelets are stand-ins that take as long as the steps say, shortened.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from kfp_placement_engine.contract.keys import SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PipelinePlacement
 from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from tests.controller.cluster_bench.recorder import Recorder
+from tests.controller.demo_lead_case import SAMPLE, LeadCase, lead_nodes, verdict
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
@@ -33,6 +36,10 @@ SHORTER = 60
 LOOK_SECONDS = 0.2
 TIMEOUT_SECONDS = 300.0
 POLICY = {"engine": {"budget": "500ms"}, "defaults": {"driver": "200ms"}}
+SHORT_BACKOFF = {"podMaxBackoffSeconds": 1}
+"""The usual 10 s after which a pod is tried again would be 10 minutes of a run 60 times longer."""
+
+LEAD, TAXI = "unequal-steps", "taxi"
 
 TO_TRY = """
 It stays until Ctrl-C, also after the run. In another terminal, from the checkout:
@@ -43,7 +50,7 @@ kfp-placement watch -n {namespace} {run}
 kfp-placement list -A
 kfp-placement explain -n {namespace} {run}
 kfp-placement explain -n {namespace} {run} predict
-kfp-placement plan samples/06_taxi/pipeline.yaml --cluster live -n {namespace}
+kfp-placement plan samples/{sample}/pipeline.yaml --cluster live -n {namespace}
 kfp-placement release; kfp-placement list -A; kfp-placement release --resume
 kubectl get placementpolicy,locations,pipelineplacements -A
 """
@@ -56,7 +63,9 @@ def main() -> int:
     options = read_options(sys.argv[1:])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _show(options.location, options.shorter, keep=options.keep)
+        if options.sample == TAXI:
+            return _show_taxi(options.location, options.shorter, keep=options.keep)
+        return _show_lead_case(options.shorter, keep=options.keep)
     except ControlPlaneError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
@@ -68,7 +77,13 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     """What was asked for; ends the program where that makes no sense."""
     parser = argparse.ArgumentParser(prog="make demo-cluster", description=__doc__)
     parser.add_argument(
-        "--location", choices=sorted(NEAREST), default="HOME-EDGE", help="where the users are"
+        "sample", nargs="?", choices=(LEAD, TAXI), default=LEAD, help="[default: %(default)s]"
+    )
+    parser.add_argument(
+        "--location",
+        choices=sorted(NEAREST),
+        default="HOME-EDGE",
+        help="where the users of the taxi sample are",
     )
     parser.add_argument(
         "--keep", action="store_true", help="keep it after the run, to try commands, until Ctrl-C"
@@ -89,7 +104,39 @@ def _divisor(text: str) -> int:
     return int(text)
 
 
-def _show(location: str, shorter: int, *, keep: bool) -> int:
+def _show_lead_case(shorter: int, *, keep: bool) -> int:
+    """The run by the default scheduler, then with gates."""
+    options = InstallationOptions(features=("gates",), policy={"actuator": "gates", **POLICY})
+    _say("Starting etcd, the API server, two schedulers, planner and extender ...")
+    started = time.monotonic()
+    plane_options = PlaneOptions(scheduler=SHORT_BACKOFF, play_pods=False)
+    with ControlPlane(plane_options, _say) as plane:
+        housekeeping.add_nodes(plane.api, *lead_nodes(shorter))
+        with Installation(plane, options) as installation, Recorder(plane.api) as recorder:
+            _say(f"They run, after {time.monotonic() - started:.0f} s.")
+            case = LeadCase(installation, recorder, shorter, _say)
+            with installation.namespace() as first, installation.namespace() as second:
+                _say(f"\nWithout marks, steps {shorter} times shorter: the default scheduler")
+                default = case.by_default(first)
+                _say("\nThe same with marks: the plan, and gates that hold pods back")
+
+                def submitted(run: str) -> None:
+                    if keep:
+                        _say(_to_try(plane, second, run, SAMPLE))
+
+                for line in verdict(default, case.with_gates(second, submitted)):
+                    _say(line)
+                if keep:
+                    _say("\nThe cluster stays until Ctrl-C.")
+                    _wait_for_interrupt()
+                return 0
+
+
+def _to_try(plane: ControlPlane, namespace: str, run: str, sample: str) -> str:
+    return TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run, sample=sample)
+
+
+def _show_taxi(location: str, shorter: int, *, keep: bool) -> int:
     _say("Starting etcd, the API server, two schedulers, planner and extender ...")
     started = time.monotonic()
     with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
@@ -103,7 +150,7 @@ def _show(location: str, shorter: int, *, keep: bool) -> int:
                 _say(f"\nSubmitted {run}; its steps take a {shorter}th of their time.")
                 if keep:
                     # Before it has ended: there is more to see of a run that goes on.
-                    _say(TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run))
+                    _say(_to_try(plane, namespace, run, "06_taxi"))
                 code = _follow(installation, run, namespace)
                 if keep:
                     _say("\nThe cluster stays until Ctrl-C.")

@@ -21,12 +21,15 @@ def test_what_makes_no_sense_is_refused_before_anything_starts(shorter, capsys):
 
 def test_what_is_asked_for():
     assert read_options([]).shorter == SHORTER
+    assert read_options([]).sample == "unequal-steps"
+    assert read_options(["taxi", "--location", "HOME-EDGE"]).sample == "taxi"
     assert read_options(["--shorter", "1"]).shorter == 1
     assert read_options(["--keep"]).keep
 
 
-def test_every_live_command_is_there_to_try():
-    text = TO_TRY.format(kubeconfig="k", namespace="team-a", run="taxi")
+@pytest.mark.parametrize("sample", ["04_unequal_steps", "06_taxi"])
+def test_every_live_command_is_there_to_try(sample):
+    text = TO_TRY.format(kubeconfig="k", namespace="team-a", run="taxi", sample=sample)
     lines = [part.strip() for line in text.splitlines() for part in line.split(";")]
     tried = [shlex.split(line)[1:] for line in lines if line.startswith("kfp-placement")]
     assert {command for command, *_ in tried} == {"watch", "list", "explain", "plan", "release"}

@@ -25,6 +25,10 @@ FOLDER_VARIABLE = "KFP_PLACEMENT_CONTROLPLANE"
 MODULES = Path(__file__).parent / "go"
 _PINS = ("go.mod", "go.sum", "tools.go")
 _LINES_SHOWN = 30
+_NEWS_SECONDS = 10.0
+"""Between two lines on a program that is being built."""
+
+_PACKAGE = re.compile(r"[\w.~-]+(?:/[\w.~-]+)*")
 
 Progress = Callable[[str], None]
 
@@ -194,14 +198,20 @@ def find_go() -> str:
 
 
 def _build(go: str, module: Module, program: str, into: Path, progress: Progress) -> None:
-    progress(f"building {program} {module.version}: takes minutes the first time, then never again")
-    command = [go, "build", "-trimpath", "-mod=readonly", "-buildvcs=false"]
-    command += ["-ldflags", module.linker_flags, "-o", str(into / program)]
+    package = module.programs[program]
     # Without cgo the programs need no C library, and no C compiler is needed to build them.
     environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
-    started = time.monotonic()
+    total = _packages(go, module, package, environment)
+    progress(
+        f"building {program} {module.version}, {total} packages: takes minutes the first time, then"
+        " never again"
+    )
+    # Go names each package that it compiles; those compiled before are in its cache.
+    command = [go, "build", "-v", "-trimpath", "-mod=readonly", "-buildvcs=false"]
+    command += ["-ldflags", module.linker_flags, "-o", str(into / program)]
+    started = told = time.monotonic()
     with subprocess.Popen(
-        [*command, module.programs[program]],
+        [*command, package],
         cwd=module.folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -210,20 +220,42 @@ def _build(go: str, module: Module, program: str, into: Path, progress: Progress
         text=True,
     ) as running:
         assert running.stdout is not None
-        lines = []
+        lines, compiled = [], 0
         try:
             for line in map(str.rstrip, running.stdout):
-                lines.append(line)
-                progress(line)
+                now = time.monotonic()
+                if not _PACKAGE.fullmatch(line):
+                    lines.append(line)
+                    progress(line)
+                    continue
+                compiled += 1
+                if now - told >= _NEWS_SECONDS:
+                    told = now
+                    progress(f"{program}: {compiled} packages compiled, {now - started:.0f} s")
         except KeyboardInterrupt:
             running.terminate()
             raise
     if running.returncode != 0:
         last = "\n".join(lines[-_LINES_SHOWN:])
-        raise BuildError(
-            f"{go} build {module.programs[program]} failed in {module.folder}:\n{last}"
-        )
+        raise BuildError(f"{go} build {package} failed in {module.folder}:\n{last}")
     progress(f"built {program} in {time.monotonic() - started:.0f} s")
+
+
+def _packages(go: str, module: Module, package: str, environment: Mapping[str, str]) -> int:
+    """How many packages a program is made of; fetches their code where it is not there."""
+    listed = subprocess.run(
+        [go, "list", "-mod=readonly", "-deps", package],
+        cwd=module.folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        last = "\n".join(listed.stderr.splitlines()[-_LINES_SHOWN:])
+        raise BuildError(f"{go} list {package} failed in {module.folder}:\n{last}")
+    return len(listed.stdout.splitlines())
 
 
 @contextlib.contextmanager

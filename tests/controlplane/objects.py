@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tests.controlplane.kubelet.amounts import amount
+
 JsonObject = dict[str, Any]
 
 
@@ -10,16 +12,28 @@ def node(
     name: str,
     allocatable: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    images: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> JsonObject:
-    """A node of 8 CPU, 16 GiB and 110 pods, not ready yet; `allocatable` adds to these."""
+    """A node of 8 CPU, 16 GiB and 110 pods, not ready yet.
+
+    Args:
+        name: of the node, and of its host.
+        allocatable: adds to these.
+        labels: beside the host name.
+        images: reference -> size, of the images that it reports.
+        **spec: fields of the spec.
+    """
+    held = [
+        {"names": [image], "sizeBytes": int(amount(size))} for image, size in (images or {}).items()
+    ]
     room = {"cpu": "8", "memory": "16Gi", "pods": "110", **(allocatable or {})}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
         "spec": spec,
-        "status": {"allocatable": room, "capacity": room},
+        "status": {"allocatable": room, "capacity": room, "images": held},
     }
 
 

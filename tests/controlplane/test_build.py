@@ -1,6 +1,7 @@
 """What is built when, and where it is kept; Go itself is a script here."""
 
 import dataclasses
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -11,8 +12,11 @@ from tests.controlplane import build
 from tests.controlplane.exceptions import BuildError, ControlPlaneUnavailableError
 
 FAKE_GO = """#!/bin/sh
+[ "$1" != list ] || {{ echo runtime; echo example.com/it; exit 0; }}
 echo "$PWD: $*" >>{calls}
+echo runtime >&2
 [ -z "{fails}" ] || {{ echo "package is not there" >&2; exit 1; }}
+echo example.com/it >&2
 while [ "$1" != -o ]; do shift; done
 echo program >"$2"
 """
@@ -69,6 +73,19 @@ def test_every_program_is_built_once(fake_go, cache):
     assert build.binaries(lines.append) == first
     assert not calls.exists()
     assert not lines
+
+
+def test_every_program_tells_how_far_it_is(fake_go, cache, monkeypatch):
+    monkeypatch.setattr(build, "_NEWS_SECONDS", 0.0)
+    fake_go()
+    lines: list[str] = []
+    build.built(build.ETCD, cache, lines.append)
+    assert [re.sub(r"\d+ s$", "0 s", line) for line in lines] == [
+        "building etcd v3.7.3, 2 packages: takes minutes the first time, then never again",
+        "etcd: 1 packages compiled, 0 s",
+        "etcd: 2 packages compiled, 0 s",
+        "built etcd in 0 s",
+    ]
 
 
 def test_another_pin_is_another_folder(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ def taxi_nodes() -> list[JsonObject]:
         labels[SPEED_LABEL] = str(node.get("speed", 1))
         labels[STORE_BANDWIDTH_LABEL] = "1T"
         room = {"cpu": str(node["cpu"]), "memory": node["memory"]}
-        found.append(objects.node(node["name"], room, labels))
+        found.append(objects.node(node["name"], room, labels, images=node["images"]))
     return found
 
 

@@ -28,13 +28,14 @@ class SeenPod:
 
     Attributes:
         latest: as last seen.
-        created_at, running_at: when it was first seen so.
+        created_at, running_at, ended_at: when it was first seen so.
         bound_version: of the object that first named a node; 0 = none has.
     """
 
     latest: JsonObject
     created_at: float
     running_at: float | None = None
+    ended_at: float | None = None
     bound_version: int = 0
 
     @property
@@ -137,6 +138,8 @@ class Recorder(Watching):
             seen.bound_version = version_of(item)
         if item["status"].get("phase") != "Pending" and seen.running_at is None:
             seen.running_at = now
+        if item["status"].get("phase") in ("Succeeded", "Failed") and seen.ended_at is None:
+            seen.ended_at = now
 
     def placement_changed(self, item: JsonObject) -> None:
         """A plan was written."""
