@@ -53,6 +53,7 @@ FULL = Cluster(
     ],
     latencies={"HOME-EDGE": {"cloud": "89.7ms", "gpu": 42}},
     claims=[{"name": "data", "accessModes": ["ReadWriteOnce"], "node": "cloud"}],
+    images={"team/train:7": "3Gi"},
     defaults={"image": "1Gi", "loopWidth": 4},
     policy={"actuator": "gates"},
 )

@@ -89,6 +89,13 @@ def test_bare_latencies_are_milliseconds(value, milliseconds):
     assert checked(max_latency=value).max_latency_ms == pytest.approx(milliseconds)
 
 
+def test_image_sizes_are_quantities():
+    assert checked(image_size="3Gi").image_bytes == 3 * 2**30
+    assert checked(image_size=500_000).image_bytes == 500_000
+    with pytest.raises(MarkValueError, match=r"^step 'train': image_size: '3 apples' is not a "):
+        checked(image_size="3 apples")
+
+
 def test_bad_latency_is_refused():
     with pytest.raises(
         MarkValueError, match=r"^step 'train': max_latency: 'near' is not a latency"

@@ -99,6 +99,7 @@ def cluster_document() -> dict[str, Any]:
         ],
         "latencies": {"HOME": {"n1": "1ms"}},
         "claims": [{"name": "c", "node": "n1-1", "accessModes": ["ReadWriteOnce"]}],
+        "images": {"b:1": "1Gi"},
         "defaults": {"duration": "1m", "loopWidth": 3},
     }
 
@@ -235,7 +236,9 @@ def clusters(draw: st.DrawFn) -> Cluster:
         st.none() | on_node | st.lists(term, max_size=2).map(tuple),
         st.lists(st.sampled_from(names), max_size=2).map(tuple),
     )
-    return Cluster(members, latencies, tuple(draw(st.lists(claim, max_size=3))))
+    claims = tuple(draw(st.lists(claim, max_size=3)))
+    sizes = draw(st.dictionaries(NAME, AMOUNT, max_size=2))
+    return Cluster(members, latencies, claims, image_bytes=sizes)
 
 
 @settings(max_examples=200)

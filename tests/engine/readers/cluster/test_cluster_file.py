@@ -62,6 +62,7 @@ claims:
   accessModes: [ReadWriteMany]
   usedOn: [old]
   nodeAffinity: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]
+images: {python: 300Mi, "team/train:7": 3Gi}
 defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth: 5, driver: 8s}
 """)
     gpu, old = cluster.nodes
@@ -99,6 +100,7 @@ defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth
         "loop_width": 5,
         "driver_seconds": 8.0,
     }
+    assert cluster.image_bytes == {"python": 300 * 2**20, "team/train:7": 3 * GIBIBYTE}
     assert dataclasses.replace(Assumptions(), **cluster.defaults).loop_width == 5
     assert plain(again(cluster)) == plain(cluster)
 
