@@ -221,12 +221,15 @@ def _search_stop(
 
 
 def _bound_reached(problem: PlacementProblem, bounds: tuple[Bound, ...]) -> BoundReached:
-    """Where no plan of all runs together completes earlier."""
+    """Where no plan of all runs together that keeps the latency rules completes earlier."""
     arrays = problem.arrays
+    kept = arrays._replace(feasible=arrays.feasible & (arrays.latency_excess_ms <= 0))
+    paths = critical_path_bounds(replace(problem, arrays=kept), len(bounds))
     ends = np.zeros(arrays.run_weight.size)
     # Reserved runs come behind the others; they may end later than reserved, but not earlier.
     np.maximum.at(ends, arrays.run, arrays.release_seconds + arrays.duration_seconds)
-    ends[: len(bounds)] = [bound.seconds for bound in bounds]
+    pairs = zip(bounds, paths, strict=True)
+    ends[: len(bounds)] = [max(bound.seconds, path.seconds) for bound, path in pairs]
     return BoundReached(float(arrays.run_weight @ ends))
 
 

@@ -166,3 +166,17 @@ def test_what_waiting_would_gain_is_asked_for_only_where_it_says_something():
     assert told(params=GeneticParams(exact_below=0)) is None
     assert told(a_run(a_step("alone"))) is None
     assert told(a_run(a_step("one"), a_step("huge", cpu=99))) is None
+
+
+def test_the_search_stops_where_a_latency_rule_allows_nothing_earlier():
+    """The bound that is shown knows no rules; what waiting would gain is not asked for either."""
+    run = a_run(a_step("fit"), a_step("serve", "fit", type="Predict", location="HOME", seconds=8))
+    near, far = a_node("near", speed=0.5), a_node("far", speed=2.0)
+    cluster = a_cluster(near, far, latencies={"HOME": {"near": 5.0, "far": 50.0}})
+    plan = searched(run, cluster)
+    assert plan.figures.makespan_seconds == 5 + 16
+    assert plan.lower_bound.seconds == pytest.approx(5 + 4)
+    assert plan.generations <= 2 * SEEDS
+    exact = searched(run, cluster, params=None, limits=True)
+    assert exact.exact
+    assert exact.ordered_makespan_seconds is None
