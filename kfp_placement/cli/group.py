@@ -1,13 +1,13 @@
 """How commands end: errors become one line on stderr and an exit code, never a traceback."""
 
 import contextlib
-import difflib
+import importlib
 import io
 import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -52,7 +52,28 @@ def debug_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class PlacementGroup(click.Group):
-    """The group of all commands."""
+    """The group of all commands, each imported when it is asked for: few runs need several."""
+
+    def __init__(self, *args: Any, members: Mapping[str, str] | None = None, **extra: Any) -> None:
+        """Begin with commands by name: the module of each and its name there, `module:name`."""
+        super().__init__(*args, **extra)
+        self._members = dict(members or {})
+
+    # `typing.override` is there from Python 3.12 on.
+    def list_commands(self, ctx: click.Context) -> list[str]:  # type: ignore[explicit-override]
+        """The names of all commands, sorted."""
+        return sorted({*self._members, *super().list_commands(ctx)})
+
+    # `typing.override` is there from Python 3.12 on.
+    def get_command(  # type: ignore[explicit-override]
+        self, ctx: click.Context, cmd_name: str
+    ) -> click.Command | None:
+        """The command of that name; None = there is none."""
+        place = self._members.pop(cmd_name, None)
+        if place is not None:
+            module, _, name = place.partition(":")
+            self.add_command(getattr(importlib.import_module(module), name), cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     # `typing.override` is there from Python 3.12 on.
     def main(  # type: ignore[explicit-override, override]
@@ -106,7 +127,10 @@ class PlacementGroup(click.Group):
         """The command that is meant; of names that are near, the nearest comes first."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            close = " or ".join(map(repr, difflib.get_close_matches(name, self.commands)))
+            import difflib
+
+            names = self.list_commands(ctx)
+            close = " or ".join(map(repr, difflib.get_close_matches(name, names)))
             advice = f" Did you mean {close}?" if close else ""
             ctx.fail(f"No such command {name!r}.{advice}")
         return super().resolve_command(ctx, args)

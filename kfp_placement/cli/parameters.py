@@ -168,10 +168,12 @@ def changes(
     _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> "tuple[Change, ...] | str":
     """A callback for changes to plan with: several, or `best` alone."""
-    from kfp_placement_engine.readers.changes import read_change
-
     if values == (BEST,):
         return BEST
+    if not values:
+        return ()
+    from kfp_placement_engine.readers.changes import read_change
+
     if BEST in values:
         raise click.BadParameter(f"give {BEST!r} without other changes", param=param)
     try:

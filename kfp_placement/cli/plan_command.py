@@ -216,23 +216,27 @@ def plan(output_format: str | None, output: Path | None, **given: Any) -> int:
 
 def rendered(made: "PlannedRun", chosen: str, target: Path | None) -> str:
     """The plan, and what changes would make of it, in the format asked for."""
-    from kfp_placement.report import what_if
-
     plan, answer = made.plan, made.answer
     if chosen == "html":
         from kfp_placement.report.html import plan_html
+        from kfp_placement.report.what_if import what_if_html
 
-        return plan_html(plan, what_if.what_if_html(plan, answer))
+        return plan_html(plan, what_if_html(plan, answer))
     if chosen in ("json", "yaml"):
         from kfp_placement.report.document import plan_json, plan_yaml
+        from kfp_placement.report.what_if import what_if_document
 
-        more = what_if.what_if_document(answer)
+        more = what_if_document(answer)
         return plan_json(plan, more) if chosen == "json" else plan_yaml(plan, more)
     from kfp_placement.cli.output import table_style
     from kfp_placement.report.table import plan_table
 
     style = table_style(target, wide=chosen == "wide")
-    return plan_table(plan, style) + what_if.what_if_block(plan, answer, style.columns)
+    if answer is None:
+        return plan_table(plan, style)
+    from kfp_placement.report.what_if import what_if_block
+
+    return plan_table(plan, style) + what_if_block(plan, answer, style.columns)
 
 
 def _finish_changed(made: "PlannedRun") -> int:

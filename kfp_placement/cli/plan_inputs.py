@@ -91,7 +91,7 @@ def make_plan(given: PlanInputs) -> PlannedRun:
         with usage_errors(InputError):
             request = plan_request(run, cluster, overrides, options)
             # Before the search: what does not exist is reported at once.
-            if isinstance(given.what_if, tuple):
+            if given.what_if and isinstance(given.what_if, tuple):
                 request.after(given.what_if)
         plan = request.plan(progress)
         return PlannedRun(plan, _answer(request, plan, given.what_if, progress))

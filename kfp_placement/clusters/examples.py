@@ -1,14 +1,16 @@
 """Example clusters, for a first plan without a cluster of one's own."""
 
-import difflib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import kfp_placement_engine.model.cluster as model
 from kfp_placement._reading import engine_errors
-from kfp_placement.clusters.description import Cluster, cluster_from
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, load_documents
+
+if TYPE_CHECKING:
+    from kfp_placement.clusters.description import Cluster
 
 EXAMPLES = {
     "equal": "three equal workers of 4 CPU",
@@ -24,7 +26,7 @@ PREFIX = "example:"
 """How a name of a cluster says that it is an example's: `example:equal`."""
 
 
-def example_cluster(name: str) -> Cluster:
+def example_cluster(name: str) -> "Cluster":
     """An example cluster: `equal`, `uneven` or `edge`; all are planned for scheduling gates.
 
     Args:
@@ -38,6 +40,8 @@ def example_cluster(name: str) -> Cluster:
     with engine_errors():
         _check_name(name)
     from importlib import resources
+
+    from kfp_placement.clusters.description import cluster_from
 
     file = resources.files(__package__).joinpath(f"{name}.yaml")
     (document,) = load_documents(file.read_bytes(), name=name, max_bytes=CLUSTER_MAX_BYTES)
@@ -59,6 +63,8 @@ def default_cluster() -> model.Cluster:
 def _check_name(name: str) -> None:
     if name in EXAMPLES:
         return
+    import difflib
+
     close = difflib.get_close_matches(str(name), EXAMPLES, n=1)
     advice = f"did you mean {close[0]!r}? " if close else ""
     raise InputNotFoundError(

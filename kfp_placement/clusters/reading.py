@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import kfp_placement_engine.model.cluster as model
 from kfp_placement._reading import engine_errors
-from kfp_placement.clusters.description import Cluster, read_document
 from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, example_cluster
 from kfp_placement.exceptions import UsageError
 from kfp_placement_engine.exceptions import InputNotFoundError
@@ -42,6 +41,9 @@ def known_cluster(given: object) -> KnownCluster:
         UsageError: it is not one of these.
         PlacementError: it cannot be read.
     """
+    # Here and not above: the commands are given names alone.
+    from kfp_placement.clusters.description import Cluster, read_document
+
     if given is None:
         return KnownCluster(default_cluster())
     if isinstance(given, Cluster):

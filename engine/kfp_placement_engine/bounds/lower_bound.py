@@ -16,7 +16,6 @@ import math
 import numpy as np
 
 from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, paths_of
-from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
 from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
 
@@ -46,14 +45,24 @@ def lower_bound(problem: PlacementProblem, reached_seconds: float = math.inf) ->
     ]
     largest = max(bound.seconds for bound in bounds)
     is_reached = reached_seconds <= largest * (1 + RELATIVE_MARGIN)
-    pattern = None if is_reached else pattern_bound_seconds(problem, usable)
-    if pattern is not None:
-        steps = problem.arrays.gene >= 0
-        around = float(paths.head[steps].min()) + float(paths.tail[steps].min())
-        bounds.append(Bound(pattern + around, "pattern-lp"))
+    if not is_reached:
+        bounds += _pattern_bounds(problem, usable, paths)
     # The bounds are compared with simulated times, which add up the same numbers in another order.
     best = max(bounds, key=lambda bound: bound.seconds)
     return Bound(best.seconds * (1 - 1e-12), best.kind)
+
+
+def _pattern_bounds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> list[Bound]:
+    """The bound of the linear program, if it can be had."""
+    # Here, since other bounds often do.
+    from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
+
+    pattern = pattern_bound_seconds(problem, usable)
+    if pattern is None:
+        return []
+    steps = problem.arrays.gene >= 0
+    around = float(paths.head[steps].min()) + float(paths.tail[steps].min())
+    return [Bound(pattern + around, "pattern-lp")]
 
 
 def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, ...]:

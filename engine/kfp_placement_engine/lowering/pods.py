@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.latency import LatencyRule
-from kfp_placement_engine.model.pod import (
+from kfp_placement_engine.model.resources import (
     DEFAULT_CPU_REQUEST_MILLI,
     DEFAULT_MEMORY_REQUEST_BYTES,
+    Resources,
+    add_to,
+    bounded,
+    raise_to,
 )
-from kfp_placement_engine.model.resources import Resources, add_to, bounded, raise_to
 from kfp_placement_engine.model.run_graph import NodeAffinity, RunGraph, Step, StepKind, Toleration
 
 LAUNCHER_REQUESTS: Resources = {"cpu": 100, "memory": 256 * 2**20}

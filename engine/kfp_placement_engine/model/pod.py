@@ -10,13 +10,6 @@ from kfp_placement_engine.model.run_graph import NodeAffinity, Requirement, Tole
 ANY_ADDRESS = "0.0.0.0"
 """A host port without an address is taken on all addresses of the node."""
 
-DEFAULT_CPU_REQUEST_MILLI = 100
-DEFAULT_MEMORY_REQUEST_BYTES = 200 * 1024 * 1024
-"""What kube-scheduler's resource scores count for a container that requests nothing.
-
-Only scores use them, never the filter (`pkg/scheduler/util/pod_resources.go`).
-"""
-
 
 @dataclass(frozen=True)
 class LabelSelector:

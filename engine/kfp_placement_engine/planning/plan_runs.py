@@ -23,7 +23,6 @@ from kfp_placement_engine.model.progress import GenerationProgress, Progress, no
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
-from kfp_placement_engine.planning.next_best import NextBest
 from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
     lowering_options_of,
@@ -199,10 +198,12 @@ def _explanations(
 ) -> Explanations:
     work = 0 if options.quick else WHAT_IF_WORK
     explainer = Explainer(lowered, cluster, result.placement, result.schedule, work)
+    if not options.alternatives:
+        return Explanations(explainer.reasons(), {})
+    from kfp_placement_engine.planning.next_best import NextBest
+
     next_best = NextBest(lowered, result.placement, result.schedule)
-    return Explanations(
-        explainer.reasons(), next_best.alternatives() if options.alternatives else {}
-    )
+    return Explanations(explainer.reasons(), next_best.alternatives())
 
 
 def _search_stop(

@@ -44,9 +44,9 @@ def least_allocated(
 ) -> int:
     """NodeResourcesFit's default strategy LeastAllocated (`noderesources/least_allocated.go`).
 
-    `requested` is what the node's pods and the new pod request together, with the
-    defaults of `model.pod` for containers that request nothing. A resource the node has nothing of
-    is left out.
+    `requested` is what the node's pods and the new pod request together, with the defaults of
+    `model.resources` for containers that request nothing. A resource the node has nothing of is
+    left out.
     """
     return _least_allocated(requested_cpu, requested_memory, allocatable_cpu, allocatable_memory)
 

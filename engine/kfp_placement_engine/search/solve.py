@@ -18,7 +18,6 @@ from kfp_placement_engine.search.genetic import (
     candidates_of,
     seeds_of,
 )
-from kfp_placement_engine.search.paper_genetic import PaperSearch
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.stop import MaxRuntime, StoppingCriterion
@@ -67,6 +66,8 @@ def solve(
             placement, simulate(problem, placement), 0, seed, time.monotonic() - started, exact=True
         )
     if params.variant == "paper":
+        from kfp_placement_engine.search.paper_genetic import PaperSearch
+
         best, generations = PaperSearch(problem, params, seed).run(stop, report)
         return Result(best.placement, best.schedule, generations, seed, time.monotonic() - started)
     if is_tiny(problem, params.exact_below):

@@ -155,7 +155,7 @@ def test_a_user_may_rather_go_where_its_image_is():
 
 
 def test_large_runs_are_looked_at_in_blocks(monkeypatch):
-    module = importlib.import_module("kfp_placement_engine.bounds.lower_bound")
+    module = importlib.import_module("kfp_placement_engine.bounds.pattern_bound")
     run = a_run(*(a_step(f"s{n}", seconds=1 + n, image=f"i{n % 5}") for n in range(20)))
     problem = a_problem(run, a_cluster(*nodes(3)))
     whole = lower_bound(problem)

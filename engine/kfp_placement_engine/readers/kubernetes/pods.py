@@ -10,12 +10,16 @@ from typing import NamedTuple
 
 from kfp_placement_engine.model.pod import (
     ANY_ADDRESS,
-    DEFAULT_CPU_REQUEST_MILLI,
-    DEFAULT_MEMORY_REQUEST_BYTES,
     HostPort,
     Pod,
 )
-from kfp_placement_engine.model.resources import Resources, add_to, raise_to
+from kfp_placement_engine.model.resources import (
+    DEFAULT_CPU_REQUEST_MILLI,
+    DEFAULT_MEMORY_REQUEST_BYTES,
+    Resources,
+    add_to,
+    raise_to,
+)
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.kubernetes.constraints import read_node_affinity, read_tolerations
 from kfp_placement_engine.readers.kubernetes.pod_terms import read_pod_affinity, read_spread
