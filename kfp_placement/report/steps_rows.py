@@ -10,9 +10,6 @@ from kfp_placement.report.values import counted, duration, latency
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.model.plan import Plan, PlannedStep
 
-_NODES_NAMED = 2
-"""Nodes of a loop's items that are named; more are counted."""
-
 
 @dataclass(frozen=True)
 class StepGroup:
@@ -85,8 +82,13 @@ def display_text(group: StepGroup) -> str:
     return visible(display_name(group.steps[0]))
 
 
-def node_text(group: StepGroup) -> str:
-    """The node; of a loop's items `worker-1 x 4, worker-2 x 3`, or how many nodes there are."""
+def node_text(group: StepGroup, named: int = 2) -> str:
+    """The node; of a loop's items `worker-1 x 4, worker-2 x 3`, or how many nodes there are.
+
+    Args:
+        group: the step, or the loop's items.
+        named: nodes of a loop's items that are named; if there are more, they are counted.
+    """
     if not group.is_folded:
         return visible(summary.where(group.steps[0]))
     nodes = group.nodes
@@ -94,7 +96,7 @@ def node_text(group: StepGroup) -> str:
     if len(nodes) + len(rest) == 1:
         return visible(next(iter(nodes or rest)))
     texts = [f"{visible(node)} x {count:,}" for node, count in nodes.items()]
-    if len(nodes) > _NODES_NAMED:
+    if len(nodes) > named:
         texts = [counted(len(nodes), "node")]
     return ", ".join([*texts, *(f"{words} x {count:,}" for words, count in rest.items())])
 

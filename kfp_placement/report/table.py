@@ -20,12 +20,15 @@ from kfp_placement.report.terminal import Paint, notice_lines, wrapped
 from kfp_placement.report.verdict import headline, search_sentence
 from kfp_placement.report.visible import visible, width
 from kfp_placement_engine.model.plan import Plan, PlannedStep
+from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.step_names import listed
 
 _MIN_NAME = 12
 _MIN_WORD = 8
 _MIN_REASON = 30
 _MIN_NOTE = 22
 _REQUESTS = "REQUESTS"
+_FEW_ALIKE, _STEPS_NAMED = 2, 5
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,9 @@ def _steps(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     reasons = style.wide or style.reasons
     groups = grouped(plan, most=len(plan.steps) if reasons else 1)
     columns, rows = _step_columns(plan, groups, wide=style.wide, reasons=reasons)
+    if style.columns is not None and natural_width(columns, rows) > style.columns:
+        # `3 nodes` says more than a list of nodes of which the middle is cut out.
+        columns, rows = _step_columns(plan, groups, wide=style.wide, reasons=reasons, named=1)
     below = []
     if style.columns is not None and natural_width(columns, rows) > style.columns:
         # Of all columns these are the easiest to do without: the author knows them.
@@ -148,7 +154,7 @@ def _steps(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
 
 
 def _step_columns(
-    plan: Plan, groups: Sequence[StepGroup], *, wide: bool, reasons: bool
+    plan: Plan, groups: Sequence[StepGroup], *, wide: bool, reasons: bool, named: int = 2
 ) -> tuple[list[Column], list[list[str]]]:
     waiting = summary.waiting_for(plan)
     # Columns of `-o wide` are of single steps: loops are not folded there.
@@ -162,7 +168,7 @@ def _step_columns(
         (Column("NAME", shrink_to=_MIN_NAME), map(display_text, groups), True),
         (Column("TYPE", shrink_to=_MIN_WORD), map(summary.type_text, steps), wide),
         (Column("LOCATION", shrink_to=_MIN_WORD), map(summary.location, steps), wide),
-        (Column("NODE", shrink_to=_MIN_NAME), map(node_text, groups), True),
+        (Column("NODE", shrink_to=_MIN_NAME), (node_text(group, named) for group in groups), True),
         (
             Column("START", right=True),
             (values.duration(group.start_seconds) for group in groups),
@@ -212,9 +218,25 @@ def _problems(plan: Plan, style: TableStyle, paint: Paint) -> list[list[str]]:
         blocks.append(lines)
     if plan.notices:
         lines = [paint.yellow(f"Warnings ({len(plan.notices)}):")]
-        for notice in plan.notices:
+        for notice in _folded(plan.notices) if not style.wide else plan.notices:
             label, code = visible(notice.step), visible(notice.code)
             text = visible(notice.message)
             lines += notice_lines(text, style.columns, paint, label=label, code=code)
         blocks.append(lines)
     return blocks
+
+
+def _folded(notices: Sequence[Notice]) -> list[Notice]:
+    """The warnings; of many that say the same of different steps the first, then their number."""
+    alike: dict[str, list[Notice]] = {}
+    for notice in notices:
+        alike.setdefault(notice.code if notice.step else f"run {notice.message}", []).append(notice)
+    shown: list[Notice] = []
+    for first, *others in alike.values():
+        if len(others) <= _FEW_ALIKE:
+            shown += [first, *others]
+            continue
+        steps = list(dict.fromkeys(notice.step for notice in others))
+        words = f"{len(others):,} more like it: {listed(steps, _STEPS_NAMED)}; all: -o wide"
+        shown += [first, Notice(first.code, words)]
+    return shown

@@ -85,6 +85,13 @@ def test_the_row_of_a_loop(case, golden):
     assert row
 
 
+def test_nodes_are_counted_where_the_terminal_has_no_room_for_their_names():
+    assert "worker-0 x 3, worker-1 x 2" in plan_table(a_loop(5, nodes=2), TableStyle(columns=90))
+    narrow = plan_table(a_loop(5, nodes=2), TableStyle(columns=60))
+    (row,) = [line for line in narrow.splitlines() if "work x 5" in line]
+    assert "2 nodes" in row
+
+
 def test_wide_shows_every_item():
     text = plan_table(a_loop(), TableStyle(wide=True))
     assert all(step.name in text for step in a_loop().steps)

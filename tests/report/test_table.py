@@ -10,6 +10,7 @@ from kfp_placement.report.table import TableStyle, plan_table
 from kfp_placement.report.visible import width
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.plan import Figures
+from kfp_placement_engine.model.run_graph import Notice
 from tests.support.plans import (
     a_plan,
     a_step,
@@ -199,6 +200,18 @@ def test_no_name_steers_the_terminal(name, wide):
 
 def test_many_steps_take_no_time():
     assert plan_table(random_plan(10_000, 100)).count("\n") > 10_000
+
+
+def test_warnings_that_say_the_same_of_many_steps_are_told_once(golden):
+    notices = [
+        Notice("loop-width-assumed", f"3 assumed: --loop-width {n}=N", n) for n in "abcdefgh"
+    ]
+    others = [Notice("guessed-type", "type guessed", name) for name in "abc"]
+    plan = a_plan(notices=(*notices, *others))
+    text = plan_table(plan).split("\n\n")[3]
+    golden(text)
+    assert len(text.splitlines()) == 1 + 2 + 3
+    assert len(plan_table(plan, TableStyle(wide=True)).split("\n\n")[3].splitlines()) == 1 + 8 + 3
 
 
 def test_columns_shrink_from_the_widest():
