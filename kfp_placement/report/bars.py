@@ -1,12 +1,13 @@
 """One step on the time line: where its bar and label go, and the phases inside it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from kfp_placement.report import summary, values
 from kfp_placement.report.axis import Scale
 from kfp_placement.report.drawing import Pen
-from kfp_placement.report.labels import fit, short_name, text_width
+from kfp_placement.report.labels import fit, short_name, text_width, unlike
 from kfp_placement.report.markup import Markup, plain, tag
 from kfp_placement.report.timeline import Interval
 from kfp_placement_engine.model.plan import PlannedStep
@@ -31,14 +32,19 @@ class Bar:
     extent: Interval
 
 
-def bar_of(step: PlannedStep, scale: Scale, *, labelled: bool) -> Bar:
+def bar_labels(steps: Iterable[PlannedStep]) -> dict[str, str]:
+    """The labels of a drawing's bars, by the step's name."""
+    short = {step.name: short_name(step) for step in steps}
+    return unlike(short, _LABEL_PIXELS, _LABEL_SIZE, bold=False)
+
+
+def bar_of(step: PlannedStep, scale: Scale, label: str, *, labelled: bool) -> Bar:
     """Place a step's bar; with `labelled`, a label too long for it is beside it."""
     start, finish = step.start_seconds or 0.0, step.finish_seconds or 0.0
     left = scale.x(start)
     right = max(scale.x(finish), left + 2.0)
     run = max(left, right - scale.pixels(step.duration_seconds)) if finish > start else left
     place = partial(Bar, step, left, run, right)
-    label = fit(short_name(step), _LABEL_PIXELS, _LABEL_SIZE)
     needed = text_width(label, _LABEL_SIZE) + 2 * _LABEL_GAP
     # The label is on the run phase alone: the tints before it are too light for its colour.
     inside = right - run

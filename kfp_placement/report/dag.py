@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kfp_placement.report import summary, values
 from kfp_placement.report.drawing import Drawing, Pen
-from kfp_placement.report.labels import fit, short_name, short_task
+from kfp_placement.report.labels import fit, short_name, short_task, unlike
 from kfp_placement.report.layering import (
     Layout,
     layered,
@@ -24,6 +24,7 @@ _COLUMN = _BOX_WIDTH + 52.0
 _ROW = _BOX_HEIGHT + 14.0
 _MARGIN = 8.0
 _TEXT_WIDTH = _BOX_WIDTH - 24.0
+_NAME_SIZE = 12.5
 _LEVEL_BARS = 120
 
 
@@ -63,7 +64,14 @@ def dag(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing:
         note += f" {left_out:,} dependencies that others imply are not drawn."
     if colours.repeat:
         note += " Several nodes have the same colour."
-    return _graph(plan, boxes, drawn, layout, pen, note.strip())
+    return _graph(plan, _told_apart(boxes), drawn, layout, pen, note.strip())
+
+
+def _told_apart(boxes: Mapping[str, _Box]) -> dict[str, _Box]:
+    """The boxes with labels that fit into them, no two alike."""
+    labels = {name: box.label for name, box in boxes.items()}
+    short = unlike(labels, _TEXT_WIDTH, _NAME_SIZE, bold=True)
+    return {name: replace(box, label=short[name]) for name, box in boxes.items()}
 
 
 def _step_box(step: PlannedStep, colours: NodeColours, cause: PlannedStep | None = None) -> _Box:
@@ -113,7 +121,7 @@ def _task_box(task: str, steps: Sequence[PlannedStep], colours: NodeColours) -> 
     places = most if len(nodes) == 1 else values.counted(len(nodes), "node")
     note = f"{len(steps):,} steps on {places}"
     return _Box(
-        label=short_task(task),
+        label=short_task(steps[0]),
         note=note,
         title=f"{task}: {note}",
         colour=colours.css_class(most if len(nodes) == 1 else None),
@@ -208,7 +216,7 @@ def _draw_box(box: _Box, layout: Layout, node: str, pen: Pen) -> Markup:
     for flag, kind in ((box.conditional, "conditional"), (box.assumed, "assumed")):
         if flag:
             parts.append(tag("path", d=_strip(x, y), fill=pen.hatch(kind)))
-    name = plain(fit(box.label, _TEXT_WIDTH, 12.5, bold=True))
+    name = plain(box.label)
     words = [word for flag, word in ((box.conditional, "if"), (box.assumed, "assumed")) if flag]
     note = fit(" · ".join([box.note, *words]), _TEXT_WIDTH, 11.0)
     parts.append(tag("text", name, x=x + 18, y=y + 18, class_="box-name"))

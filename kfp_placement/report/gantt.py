@@ -1,14 +1,14 @@
 """The plan over time, a row for each node, and the default scheduler's schedule below it."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kfp_placement.report import axis, summary, values
 from kfp_placement.report.axis import Scale
-from kfp_placement.report.bars import bar_of, draw_bar
+from kfp_placement.report.bars import bar_labels, bar_of, draw_bar
 from kfp_placement.report.drawing import Drawing, Pen
-from kfp_placement.report.labels import fit
+from kfp_placement.report.labels import fit, fit_all
 from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import Markup, number, plain, tag
 from kfp_placement.report.palette import NodeColours
@@ -21,6 +21,7 @@ _BOTTOM = 26.0
 _HEADING = 30.0
 _ROW_PADDING = 7.0
 _MIN_ROW = 38.0
+_NAME_GAP = 14.0
 _DRIVER_HEIGHT = 5.0
 _DRIVERS_EACH = 4
 """Drivers that may be drawn for each bar that may; a KFP step has one, loops have some more."""
@@ -39,6 +40,7 @@ class _Schedule:
     steps: Sequence[PlannedStep]
     drivers: Sequence[PlannedDriver]
     nodes: Sequence[str]
+    labels: Mapping[str, str]
     critical: frozenset[str] = frozenset()
 
 
@@ -157,17 +159,19 @@ def hatches(pen: Pen) -> Markup:
 
 def _schedules(plan: Plan, limits: Limits) -> list[_Schedule]:
     compared = default_steps(plan)
+    labels = {} if is_summed_up(plan, limits) else bar_labels(plan.steps)
     mine = _Schedule(
         heading=f"This plan: {summary.makespan(plan.figures)}" if compared else "",
         steps=plan.steps,
         drivers=plan.drivers,
         nodes=nodes_shown(plan, limits),
+        labels=labels,
         critical=_critical(plan),
     )
     if not compared:
         return [mine]
     nodes = _busiest(plan, nodes_busy(compared), limits)
-    return [mine, _Schedule(_default_heading(plan, compared), compared, (), nodes)]
+    return [mine, _Schedule(_default_heading(plan, compared), compared, (), nodes, labels)]
 
 
 def _default_heading(plan: Plan, steps: Sequence[PlannedStep]) -> str:
@@ -221,14 +225,15 @@ def _rows(
     if schedule.heading:
         rows.append(_heading(schedule.heading, y, scale.width))
         y += _HEADING
+    names = fit_all(schedule.nodes, scale.left - _NAME_GAP, 12.0, bold=True)
     for node in schedule.nodes:
         steps, colour = by_node[node], colours.css_class(node)
         if single:
-            bars, height = _bars(steps, drivers[node], scale, y, pen, schedule.critical)
+            bars, height = _bars(steps, drivers[node], schedule, scale, y, pen)
             note = values.counted(len(steps), "step")
         else:
             bars, height, note = _load(steps, scale, y, pen, node)
-        heading = _row_heading(node, note, y, height, scale, pen)
+        heading = _row_heading(node, names[node], note, y, height, scale, pen)
         rows.append(tag("g", *heading, tag("g", *bars, class_=colour)))
         y += height
     return rows, y
@@ -243,13 +248,14 @@ def _heading(words: str, top: float, width: float) -> Markup:
 def _bars(
     steps: Sequence[PlannedStep],
     drivers: Sequence[PlannedDriver],
+    schedule: _Schedule,
     scale: Scale,
     top: float,
     pen: Pen,
-    critical: frozenset[str],
 ) -> tuple[list[Markup], float]:
     """Drivers and steps, one by one; also the height that they take."""
-    bars = [bar_of(step, scale, labelled=len(steps) <= _PACKED_BARS) for step in steps]
+    labelled = len(steps) <= _PACKED_BARS
+    bars = [bar_of(step, scale, schedule.labels[step.name], labelled=labelled) for step in steps]
     bar_lanes = lanes([bar.extent for bar in bars])
     count = max(bar_lanes, default=-1) + 1
     lane_height = 24.0 if count <= 12 else 15.0 if count <= 40 else 7.0
@@ -262,7 +268,7 @@ def _bars(
         y += spans * (_DRIVER_HEIGHT + 1) + 2
     for bar, lane in zip(bars, bar_lanes, strict=True):
         at, height = y + lane * lane_height, lane_height - 3
-        parts.append(draw_bar(bar, at, height, pen, critical=bar.step.name in critical))
+        parts.append(draw_bar(bar, at, height, pen, critical=bar.step.name in schedule.critical))
     return parts, max(y + count * lane_height + _ROW_PADDING - top, _MIN_ROW)
 
 
@@ -276,14 +282,13 @@ def _driver_lanes(drivers: Sequence[PlannedDriver]) -> tuple[int, list[int]]:
 
 
 def _row_heading(
-    node: str, note: str, top: float, height: float, scale: Scale, pen: Pen
+    node: str, label: str, note: str, top: float, height: float, scale: Scale, pen: Pen
 ) -> list[Markup]:
     middle = top + height / 2
-    room = scale.left - 14
-    label, below = plain(fit(node, room, 12.0, bold=True)), plain(fit(note, room, 11.0))
+    below = plain(fit(note, scale.left - _NAME_GAP, 11.0))
     return [
         tag("path", d=f"M0 {number(top + height)}H{number(scale.width)}", class_="row-line"),
-        tag("text", pen.tooltip(node), label, x=2.0, y=middle - 2, class_="row-name"),
+        tag("text", pen.tooltip(node), plain(label), x=2.0, y=middle - 2, class_="row-name"),
         tag("text", below, x=2.0, y=middle + 13, class_="row-note"),
     ]
 

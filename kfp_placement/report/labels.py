@@ -1,7 +1,8 @@
 """Names short enough for bars and boxes; the whole name is in the tooltip and in the table."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from kfp_placement.report.shortening import distinct
 from kfp_placement.report.visible import clip, shown, width
@@ -51,9 +52,26 @@ def short_name(step: PlannedStep) -> str:
     return f"{shown_name} [{indexes}]" if indexes else shown_name
 
 
-def short_task(task: str) -> str:
+def short_task(step: PlannedStep) -> str:
     """The same for a step as a whole: `work-2 [*]`."""
-    return _short(task, ("*",) * task.count("[*]"))
+    shown_name, indexes = display_name(step), ("*",) * step.task.count("[*]")
+    if not shown_name:
+        return _short(step.task, indexes)
+    return f"{shown_name} [{','.join(indexes)}]" if indexes else shown_name
+
+
+def unlike(labels: Mapping[str, str], pixels: float, size: float, *, bold: bool) -> dict[str, str]:
+    """Labels by what they stand for, short enough, no two alike.
+
+    Two tasks may have one display name, and tasks of one name may be in several groups: a label
+    that several have is followed by what it stands for.
+    """
+    counts = Counter(labels.values())
+    whole = {
+        key: f"{label} ({key})" if counts[label] > 1 else label for key, label in labels.items()
+    }
+    short = fit_all(whole.values(), pixels, size, bold=bold)
+    return {key: short[label] for key, label in whole.items()}
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
@@ -78,11 +96,28 @@ def fit_all(
     texts: Iterable[str], pixels: float, size: float, *, bold: bool = False
 ) -> dict[str, str]:
     """The same for texts side by side: those that differ look different."""
-    return distinct(
-        texts,
-        lambda text: fit(text, pixels, size, bold=bold),
-        lambda text: text_width(text, size, bold=bold) <= pixels,
+    safe = _safe(texts)
+    short = distinct(
+        safe.values(),
+        lambda form: fit(form, pixels, size, bold=bold),
+        lambda form: text_width(form, size, bold=bold) <= pixels,
     )
+    return {text: short[form] for text, form in safe.items()}
+
+
+def _safe(texts: Iterable[str]) -> dict[str, str]:
+    """Each text made visible and no longer than any drawing has room for, no two alike."""
+    safe: dict[str, str] = {}
+    taken: set[str] = set()
+    alike: Counter[str] = Counter()
+    for text in dict.fromkeys(texts):
+        form = base = shown(text, _LONGEST)
+        while form in taken:
+            alike[base] += 1
+            form = f"{base}~{alike[base] + 1}"
+        taken.add(form)
+        safe[text] = form
+    return safe
 
 
 def _short(name: str, indexes: tuple[object, ...]) -> str:

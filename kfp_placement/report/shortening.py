@@ -7,6 +7,9 @@ from kfp_placement.report.visible import clip_columns, width
 
 ELLIPSIS = "…"
 
+_WIDER = 4
+"""Times as many characters as of one text may fit of another: letters differ in width."""
+
 _CONTEXT = 2
 """Characters kept before the place where names begin to differ."""
 
@@ -50,16 +53,15 @@ def _told_apart(
     texts: Sequence[str], taken: set[str], fits: Callable[[str], bool]
 ) -> list[str] | None:
     """Parts of the texts that tell them from each other and from what is taken, if there are."""
-    longest = max(map(len, texts))
-    room = next((size for size in range(longest, 0, -1) if fits(texts[0][:size])), 0)
-    middle = room // 2
+    room = len(_longest(texts[0], "", fits, len(texts[0])))
+    middle, most = room // 2, _WIDER * room
     same = _same_beginning(min(texts), max(texts))
     cuts: list[Callable[[str], str]] = [
         *(
-            lambda text, tail=tail: _ends(text, tail, fits)
+            lambda text, tail=tail: _ends(text, tail, fits, most)
             for tail in sorted(range(room), key=lambda tail: abs(tail - middle))
         ),
-        lambda text: _window(text, max(same - _CONTEXT, 1), fits),
+        lambda text: _window(text, max(same - _CONTEXT, 1), fits, most),
     ]
     return next((forms for cut in cuts if (forms := _all_new(texts, cut, taken))), None)
 
@@ -84,32 +86,40 @@ def _all_new(texts: Sequence[str], cut: Callable[[str], str], taken: set[str]) -
 def _numbered(texts: Sequence[str], taken: set[str], fits: Callable[[str], bool]) -> list[str]:
     forms: list[str] = []
     used, number = set(taken), 1
+    most = _WIDER * len(_longest(texts[0], "", fits, len(texts[0])))
     for text in texts:
-        form = _longest(text, f"~{number}", fits)
+        form = _longest(text, f"~{number}", fits, most)
         while form in used:
             number += 1
-            form = _longest(text, f"~{number}", fits)
+            form = _longest(text, f"~{number}", fits, most)
         used.add(form)
         forms.append(form)
     return forms
 
 
-def _ends(text: str, tail: int, fits: Callable[[str], bool]) -> str:
+def _ends(text: str, tail: int, fits: Callable[[str], bool], most: int) -> str:
     """As much of the beginning as fits before this many characters of the end; "" for none."""
-    form = _longest(text, ELLIPSIS + text[len(text) - tail :], fits)
+    form = _longest(text, ELLIPSIS + text[len(text) - tail :], fits, most)
     return form if fits(form) else ""
 
 
-def _window(text: str, start: int, fits: Callable[[str], bool]) -> str:
+def _window(text: str, start: int, fits: Callable[[str], bool], most: int) -> str:
     """What fits from the middle of the text."""
-    rest = text[start:]
-    form = _longest(rest, ELLIPSIS, lambda form: fits(ELLIPSIS + form))
-    return ELLIPSIS + form if fits(ELLIPSIS + form) else ""
+    rest = text[start : start + most]
+    form = ELLIPSIS + _longest(rest, ELLIPSIS, lambda form: fits(ELLIPSIS + form), most)
+    return form if fits(form) else ""
 
 
-def _longest(text: str, end: str, fits: Callable[[str], bool]) -> str:
-    """As much of the beginning of the text as fits before an end, by bisection."""
-    low, high = 0, len(text)
+def _longest(text: str, end: str, fits: Callable[[str], bool], most: int) -> str:
+    """As much of the beginning of the text as fits before an end, by bisection.
+
+    Args:
+        text: the text.
+        end: follows what is kept of it.
+        fits: whether there is room.
+        most: no more characters are tried: names may be of any length.
+    """
+    low, high = 0, min(len(text), most)
     while low < high:
         middle = (low + high + 1) // 2
         if fits(text[:middle] + end):

@@ -11,6 +11,7 @@ from kfp_placement.report.labels import (
     short_task,
     text_width,
     title,
+    unlike,
 )
 from tests.support.plans import a_step
 
@@ -33,8 +34,16 @@ def test_short_names(name, iteration, short):
 
 
 def test_short_names_of_steps_as_a_whole():
-    assert short_task("for-loop-1[*].for-loop-2[*].work") == "work [*,*]"
-    assert short_task("inner.work") == "inner.work"
+    assert short_task(a_step("s", task="for-loop-1[*].for-loop-2[*].work")) == "work [*,*]"
+    assert short_task(a_step("s", task="inner.work")) == "inner.work"
+    assert short_task(a_step("s", task="a[*].work", display_name="Hard work")) == "Hard work [*]"
+
+
+def test_labels_that_several_have_are_followed_by_what_they_stand_for():
+    labels = {"train": "fit", "train-2": "fit", "choose": "choose"}
+    apart = {"train": "fit (train)", "train-2": "fit (train-2)", "choose": "choose"}
+    assert unlike(labels, 200, 12.0, bold=True) == apart
+    assert len(set(unlike(labels, 60, 12.0, bold=True).values())) == 3
 
 
 @pytest.mark.parametrize(

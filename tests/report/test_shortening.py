@@ -74,6 +74,18 @@ def test_nodes_and_steps_of_a_table_stay_different():
     assert len({row[0] for row in rows}) == len({row[1] for row in rows}) == 3
 
 
+def test_names_without_end_take_no_time():
+    names = [f"{'x' * 30_000}{end}{'y' * 30_000}" for end in "ab"]
+    assert len(set(distinct_columns(names, 20, clip_path).values())) == 2
+    assert len(set(fit_all(names, 200, 12.0).values())) == 2
+
+
+def test_names_that_cannot_be_printed_are_still_told_apart():
+    short = fit_all(["a\nb", "a\\nb", "\u202e" * 90], 80, 12.0)
+    assert len(set(short.values())) == 3
+    assert all(form.isprintable() for form in short.values())
+
+
 def test_thousands_of_names_take_no_time():
     names = [f"step-{'x' * 80}-{index}-{'y' * 80}" for index in range(5000)]
     assert len(set(distinct_columns(names, 12, clip_path).values())) == 5000
