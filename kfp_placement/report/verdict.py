@@ -64,9 +64,8 @@ def search_verdict(plan: Plan) -> str:
     if not plan.exact or plan.objective != "completion":
         return "best found"
     choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
-    gated = plan.ordered_makespan_seconds
-    earlier = gated is not None and values.duration(gated) != makespan(plan.figures)
-    gates = f"; with gates {values.duration(gated)}" if earlier else ""
+    gated = _gated(plan)
+    gates = f"; with gates {gated}" if gated else ""
     return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
 
 
@@ -100,6 +99,15 @@ def reaches_bound(plan: Plan) -> bool:
     return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
 
 
+def _gated(plan: Plan) -> str:
+    """The makespan with gates, where it is earlier, else ""."""
+    seconds = plan.ordered_makespan_seconds
+    if seconds is None or seconds >= plan.figures.makespan_seconds:
+        return ""
+    words = values.duration(seconds)
+    return "" if words == makespan(plan.figures) else words
+
+
 def _endless(plan: Plan) -> str:
     names = [shown(name, _NAME_CHARACTERS) for name, _ in plan.unschedulable]
     if len(names) == 1:
@@ -120,11 +128,23 @@ def _equal(plan: Plan, default: Figures) -> str:
             f"The run ends after {end}, as with the default scheduler on average"
             f" ({spread(default)})."
         )
-    assumed = f", {_AS_FAR}" if plan.all_durations_assumed else ""
     return (
         f"The run ends after {end}; the default scheduler does as well here:"
-        f" nothing to gain{assumed}."
+        f" nothing to gain{_proviso(plan)}."
     )
+
+
+def _proviso(plan: Plan) -> str:
+    """How far it is known that no plan gains anything, ready to be appended."""
+    rests_on = ["assumed run times"] if plan.all_durations_assumed else []
+    gates = ""
+    if not reaches_bound(plan):
+        rests_on += [] if plan.exact else ["the search"]
+        known = plan.ordered_makespan_seconds is not None
+        may_gain = plan.dispatch == "ready" and (not known or bool(_gated(plan)))
+        gates = " without gates" if may_gain else ""
+    tell = "tells" if rests_on == ["the search"] else "tell"
+    return f"{gates}, as far as {' and '.join(rests_on)} {tell}" if rests_on else gates
 
 
 def _assumed(plan: Plan, default: Figures) -> str:

@@ -36,6 +36,13 @@ SENTENCES = {
         replace(EQUAL, fastest_seconds=1700.0, slowest_seconds=1800.0, tie_breaks=6)
     ),
     "equal but keeps a rule": beside(breaking(EQUAL)),
+    "equal, all tried": beside(EQUAL, exact=True, ordered_makespan_seconds=1742.0),
+    "equal, gates end earlier": beside(EQUAL, exact=True, ordered_makespan_seconds=1600.0),
+    "equal, best possible": beside(EQUAL, lower_bound=Bound(1742.0, "area")),
+    "equal, ordered": beside(EQUAL, dispatch="ordered"),
+    "assumed, equal, best possible": beside(
+        EQUAL, lower_bound=Bound(1742.0, "area"), all_durations_assumed=True
+    ),
     "earlier by less than what prints": beside(replace(EQUAL, makespan_seconds=1742.45)),
     "later": beside(EARLIER),
     "later for a rule": beside(breaking(EARLIER)),
@@ -63,6 +70,15 @@ def test_no_percentage_rests_on_assumed_durations():
     for case, plan in SENTENCES.items():
         figures = case.startswith(("earlier", "later")) and "prints" not in case
         assert ("%" in headline(plan)) == figures
+
+
+def test_nothing_to_gain_is_said_as_far_as_it_is_known():
+    assert headline(SENTENCES["equal, best possible"]).endswith(": nothing to gain.")
+    assert headline(SENTENCES["equal, all tried"]).endswith(": nothing to gain.")
+    for case in ("equal", "equal, ordered"):
+        assert "the search" in headline(SENTENCES[case])
+    for case in ("equal", "equal, gates end earlier"):
+        assert "nothing to gain without gates" in headline(SENTENCES[case])
 
 
 def test_a_schedule_that_breaks_a_rule_is_not_said_to_do_as_well():
