@@ -36,8 +36,7 @@ def test_the_view_is_laid_out(tmp_path, chromium):
             for dark in (False, True):
                 server.set_theme(page, dark=dark)
                 for width in WIDTHS:
-                    page.resize(width=width)
-                    page.settle(f"{OUTPUT}.clientWidth", looks=10)
+                    server.resize(page, width)
                     found = layout_problems(page, OUTPUT, steady=width >= STEADY)
                     problems[f"{name}, {width} {'dark' if dark else 'light'}"] = found
             assert not [url for url in page.requests if "attack" in url]

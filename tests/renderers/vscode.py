@@ -102,6 +102,15 @@ class VSCode:
             seconds=_SECONDS,
         )
 
+    def resize(self, page: Page, width: int) -> None:
+        """Change the window's width, and wait until the output has followed it."""
+        room = f"{OUTPUT}.clientWidth"
+        before, changed = page.evaluate(room), page.evaluate("innerWidth") != width
+        page.resize(width=width)
+        if changed:
+            page.wait_for(f"{room} !== {before}")
+        page.settle(room)
+
     def set_theme(self, page: Page, *, dark: bool) -> None:
         """Change the theme; a notebook must be open."""
         _write_settings(self.folder, dark=dark)

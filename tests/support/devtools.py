@@ -88,13 +88,13 @@ class Page:
         if not waited:
             raise AssertionError(f"not so within {seconds:g} s: {condition}")
 
-    def settle(self, expression: str, *, looks: int = 3) -> None:
-        """Wait until `looks` looks at an expression, 50 ms apart, find the same value."""
+    def settle(self, expression: str) -> None:
+        """Wait until three looks at an expression, 50 ms apart, find the same value."""
         self.evaluate(
             "new Promise(done => { let last, same = 0;"
             " const look = () => {"
             f"  const now = ({expression}); same = now === last ? same + 1 : 1; last = now;"
-            f"  if (same >= {looks}) done(true); else setTimeout(look, 50);"
+            "  if (same >= 3) done(true); else setTimeout(look, 50);"
             " }; look(); })"
         )
 
