@@ -75,12 +75,13 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, condition: str, *, seconds: float = _TIMEOUT_SECONDS) -> None:
-        """Wait until a JavaScript expression is true."""
+        """Wait until a JavaScript expression is true; while it cannot be computed it is not."""
         waited = self.evaluate(
             "new Promise(done => {"
             f" const end = performance.now() + {seconds * 1000};"
             " const look = () => {"
-            f"  if ({condition}) done(true);"
+            f"  let found = false; try {{ found = {condition}; }} catch {{}}"
+            "  if (found) done(true);"
             "  else if (performance.now() > end) done(false);"
             "  else setTimeout(look, 30);"
             " }; look(); })"
@@ -89,13 +90,11 @@ class Page:
             raise AssertionError(f"not so within {seconds:g} s: {condition}")
 
     def settle(self, expression: str) -> None:
-        """Wait until three looks at an expression, 50 ms apart, find the same value."""
-        self.evaluate(
-            "new Promise(done => { let last, same = 0;"
-            " const look = () => {"
-            f"  const now = ({expression}); same = now === last ? same + 1 : 1; last = now;"
-            "  if (same >= 3) done(true); else setTimeout(look, 50);"
-            " }; look(); })"
+        """Wait until three looks at an expression, 30 ms apart, find the same value."""
+        self.evaluate("delete window.looks")
+        self.wait_for(
+            f"(now => (window.looks = [now, ...(window.looks || [])].slice(0, 3))"
+            f".filter(each => each === now).length === 3)({expression})"
         )
 
     def double_click(self, x: float, y: float) -> None:
@@ -148,7 +147,11 @@ class Page:
         data = json.dumps(message).encode() + b"\0"
         while data:
             data = data[os.write(self._to, data) :]
+        deadline = time.monotonic() + 2 * _TIMEOUT_SECONDS
         while True:
+            # Others may be heard all the time.
+            if time.monotonic() > deadline:
+                raise AssertionError(f"the browser does not answer {method}: {params}"[:500])
             answer = self._receive()
             if answer.get("id") == self._last_id:
                 if "error" in answer:
