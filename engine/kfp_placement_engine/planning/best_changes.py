@@ -17,25 +17,14 @@ from kfp_placement_engine.model.what_if import Suggestion, Suggestions, end_seco
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions, lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
-from kfp_placement_engine.planning.single_changes import SingleChange, single_changes
+from kfp_placement_engine.planning.single_changes import (
+    SingleChange,
+    SuggestionParams,
+    single_changes,
+)
 from kfp_placement_engine.planning.warm_start import replayed
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.refine import refine
-
-SCREENING_WORK = 500_000
-"""Work for each change, to see which are promising; 20 ms or so."""
-
-SEARCH_WORK = 8_000_000
-"""Work for each of those; 0.3 s or so."""
-
-SEARCHED = 6
-"""How many are."""
-
-NEAR = 0.05
-"""A gain that is less than the best by at most this share of it counts as equal to it."""
-
-NOTHING = 0.01
-"""A gain below this share of the run is not worth a change."""
 
 _DIGITS = 3
 """Ends are compared to the millisecond; what lies beyond is noise of the arithmetic."""
@@ -47,6 +36,7 @@ def best_changes(
     present: Plan,
     options: PlanOptions | None = None,
     progress: Progress = no_progress,
+    params: SuggestionParams | None = None,
 ) -> Suggestions:
     """Try the single changes and rank those that make the run shorter.
 
@@ -60,24 +50,28 @@ def best_changes(
         present: the plan of the run on the cluster, made with the same options.
         options: how to plan; its budget is not used.
         progress: told how far it is.
+        params: which changes are tried, and for how long.
     """
-    options = options or PlanOptions()
+    options, params = options or PlanOptions(), params or SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
-    singles = single_changes(graph, cluster, present)
+    singles = single_changes(graph, cluster, present, params)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
-        screened = [pool.submit(trier.tried, each.change, SCREENING_WORK) for each in singles]
+        work = params.screening_work
+        screened = [pool.submit(trier.tried, each.change, work) for each in singles]
         trials = _results(screened, progress, 0.0)
-        promising = _promising(trials)
+        promising = _promising(trials, params.searched)
+        work = params.search_work
         searched = [
-            pool.submit(trier.tried, singles[at].change, SEARCH_WORK, trials[at].placement)
+            pool.submit(trier.tried, singles[at].change, work, trials[at].placement)
             for at in promising
         ]
-        # What a longer search alone would gain is not a merit of a change.
-        unchanged = [pool.submit(trier.tried, None, SEARCH_WORK)] if promising else []
+        # A change must gain more than the same search does without it.
+        work += params.screening_work
+        unchanged = [pool.submit(trier.tried, None, work)] if promising else []
         longer = _results([*searched, *unchanged], progress, 0.5)
     for at, trial in zip(promising, longer, strict=False):
         trials[at] = trial
-    return _answer(present, singles, trials, longer[-1] if longer else None)
+    return _answer(present, singles, trials, longer[-1] if longer else None, params)
 
 
 @dataclass(frozen=True)
@@ -130,10 +124,10 @@ def _results(jobs: Sequence[Future[_Trial]], progress: Progress, first: float) -
     return results
 
 
-def _promising(trials: Sequence[_Trial]) -> list[int]:
+def _promising(trials: Sequence[_Trial], most: int) -> list[int]:
     """Those to search for longer: they end first, and not all of their plans were tried."""
     order = sorted(range(len(trials)), key=lambda at: (trials[at].end_seconds, at))
-    return [at for at in order if not trials[at].exact][:SEARCHED]
+    return [at for at in order if not trials[at].exact][:most]
 
 
 def _answer(
@@ -141,6 +135,7 @@ def _answer(
     singles: Sequence[SingleChange],
     trials: Sequence[_Trial],
     unchanged: _Trial | None,
+    params: SuggestionParams,
 ) -> Suggestions:
     before = end_seconds(present.figures)
     reachable = before if unchanged is None else min(before, unchanged.end_seconds)
@@ -155,9 +150,9 @@ def _answer(
         for single, trial in zip(singles, trials, strict=True)
     ]
     kinds = {single.change: single.kind for single in singles}
-    least = NOTHING * before if math.isfinite(before) else 0.0
+    least = params.nothing * before if math.isfinite(before) else 0.0
     best: dict[Hashable, Suggestion] = {}
-    for each in ranked([each for each in found if each.gain_seconds > 0]):
+    for each in ranked((each for each in found if each.gain_seconds > 0), params.near):
         if each.gain_seconds >= least:
             best.setdefault(kinds[each.change], each)
     return Suggestions(
@@ -168,7 +163,7 @@ def _answer(
     )
 
 
-def ranked(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
+def ranked(suggestions: Iterable[Suggestion], near: float) -> list[Suggestion]:
     """The best first: by gain, but of gains near the best those come first that cost least.
 
     What costs least adds no node, and then least CPU. Where runs end only with a change, all gains
@@ -177,9 +172,9 @@ def ranked(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     rest = sorted(suggestions, key=lambda each: -_gain(each))
     if not rest:
         return []
-    enough = (1 - NEAR) * _gain(rest[0])
-    near = [each for each in rest if _gain(each) >= enough]
-    return sorted(near, key=_cost) + sorted(rest[len(near) :], key=lambda each: -_gain(each))
+    enough = (1 - near) * _gain(rest[0])
+    best = [each for each in rest if _gain(each) >= enough]
+    return sorted(best, key=_cost) + rest[len(best) :]
 
 
 def _gain(suggestion: Suggestion) -> float:

@@ -6,8 +6,9 @@ each limit of a loop one up, or off; one image held by every node; one volume Re
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.volumes import volume_rules
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -29,16 +30,44 @@ from kfp_placement_engine.model.run_graph import GroupKind, NodeSelectorTerm, Ru
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.planning.applied_changes import group_of, lasting_taints
 
-EVERY_NODE = 8
-"""In a cluster of at most this many nodes each is tried at twice its size."""
-
-BUSIEST, EMPTIEST = 3, 1
-"""In a larger one this many of each shape: those with most to do, and those with most room."""
-
-MOST_IMAGES = 10
-"""Images tried, at most: those that take the plan longest to pull come first."""
-
 _DOUBLED = ("cpu", "memory")
+
+
+@dataclass(frozen=True)
+class SuggestionParams:
+    """How single changes are chosen, tried and ranked.
+
+    Work is counted as in `PlacementProblem.simulation_work`; the times are those of two cores at a
+    run of 100 steps on 50 nodes.
+
+    Attributes:
+        every_node: in a cluster of at most so many nodes each is tried at twice its size.
+        busiest, emptiest: in a larger one so many of each shape: those with most to do in the plan,
+            and those with most room.
+        most_images: images tried at most; those that take the plan longest to pull come first.
+        screening_work: spent on each change to see which are promising; 20 ms.
+        search_work: spent on each of those; 0.3 s.
+        searched: how many are.
+        near: a gain that is less than the best by at most this share of it counts as equal to it.
+        nothing: a gain below this share of the run is not worth a change.
+    """
+
+    every_node: int = 8
+    busiest: int = 3
+    emptiest: int = 1
+    most_images: int = 10
+    screening_work: int = 500_000
+    search_work: int = 8_000_000
+    searched: int = 6
+    near: float = 0.05
+    nothing: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Refuse negative values."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not value >= 0:
+                raise PlanningError(f"{each.name} = {value!r}; it must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -55,20 +84,23 @@ class SingleChange:
     kind: Hashable
 
 
-def single_changes(graph: RunGraph, cluster: Cluster, plan: Plan) -> list[SingleChange]:
+def single_changes(
+    graph: RunGraph, cluster: Cluster, plan: Plan, params: SuggestionParams
+) -> list[SingleChange]:
     """The changes to try, each once.
 
     Args:
         graph: the run.
         cluster: the cluster.
         plan: the present plan of the run, which says where most is to gain.
+        params: how many are tried.
     """
     shapes = _Shapes(graph, cluster)
     return [
         *_more_nodes(cluster, shapes),
-        *_larger_nodes(graph, cluster, plan, shapes),
+        *_larger_nodes(graph, cluster, plan, shapes, params),
         *_higher_limits(graph),
-        *_held_images(graph, cluster, plan),
+        *_held_images(graph, cluster, plan, params.most_images),
         *_shared_volumes(graph, cluster),
     ]
 
@@ -150,20 +182,21 @@ def _more_nodes(cluster: Cluster, shapes: _Shapes) -> Iterator[SingleChange]:
 
 
 def _larger_nodes(
-    graph: RunGraph, cluster: Cluster, plan: Plan, shapes: _Shapes
+    graph: RunGraph, cluster: Cluster, plan: Plan, shapes: _Shapes, params: SuggestionParams
 ) -> Iterator[SingleChange]:
-    nodes = cluster.nodes
-    if len(nodes) > EVERY_NODE:
-        nodes = tuple(_telling_nodes(cluster, plan, shapes))
+    is_every = len(cluster.nodes) <= params.every_node
+    nodes = cluster.nodes if is_every else tuple(_telling_nodes(cluster, plan, shapes, params))
     for node in nodes:
         for resource in _DOUBLED:
             amount = node.allocatable.get(resource, 0)
-            if amount and (len(cluster.nodes) <= EVERY_NODE or _may_run_out(graph, node, resource)):
+            if amount and (is_every or _may_run_out(graph, node, resource)):
                 change = ResizeNodes(node.name, ((resource, 2 * amount),))
                 yield SingleChange(change, ("larger", resource, shapes.state(node)))
 
 
-def _telling_nodes(cluster: Cluster, plan: Plan, shapes: _Shapes) -> Iterable[Node]:
+def _telling_nodes(
+    cluster: Cluster, plan: Plan, shapes: _Shapes, params: SuggestionParams
+) -> Iterable[Node]:
     """Of each shape a few nodes, of which no two are alike."""
     busy: defaultdict[str, float] = defaultdict(float)
     for step in plan.steps:
@@ -176,7 +209,8 @@ def _telling_nodes(cluster: Cluster, plan: Plan, shapes: _Shapes) -> Iterable[No
     for states in of_shape.values():
         alike = list(states.values())
         emptiest = sorted(alike, key=lambda node: sum(node.used.values()))
-        chosen.update(node.name for node in (*alike[:BUSIEST], *emptiest[:EMPTIEST]))
+        telling = (*alike[: params.busiest], *emptiest[: params.emptiest])
+        chosen.update(node.name for node in telling)
     return (node for node in cluster.nodes if node.name in chosen)
 
 
@@ -210,7 +244,9 @@ def _higher_limits(graph: RunGraph) -> Iterator[SingleChange]:
             yield SingleChange(LoopLimit(task, raised), ("limit", task, None if free else raised))
 
 
-def _held_images(graph: RunGraph, cluster: Cluster, plan: Plan) -> Iterator[SingleChange]:
+def _held_images(
+    graph: RunGraph, cluster: Cluster, plan: Plan, most: int
+) -> Iterator[SingleChange]:
     pulling: defaultdict[str, float] = defaultdict(float)
     spelled: dict[str, str] = {}
     for step in graph.steps:
@@ -222,7 +258,7 @@ def _held_images(graph: RunGraph, cluster: Cluster, plan: Plan) -> Iterator[Sing
     held = held_sizes(cluster.nodes, spelled)
     missing = [image for image in spelled if None in held[image]]
     missing.sort(key=lambda image: -pulling[image])
-    for image in missing[:MOST_IMAGES]:
+    for image in missing[:most]:
         yield SingleChange(HoldImage(spelled[image]), ("image", image))
 
 

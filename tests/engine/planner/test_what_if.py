@@ -353,7 +353,7 @@ def test_near_the_best_what_costs_least_comes_first(order):
         a_suggestion(4, 60, machines=1),
         a_suggestion(5, 50),
     ]
-    names = [each.change.text for each in ranked(suggestions[at] for at in order)]
+    names = [each.change.text for each in ranked((suggestions[at] for at in order), 0.05)]
     assert names == [f"n{number} cpu=1m" for number in range(6)]
 
 

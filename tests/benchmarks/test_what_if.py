@@ -1,0 +1,54 @@
+"""The table of what-if: made-up cases, suggestions, and a search of every single change."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.what_if import CASES, NODES, STEPS, Found, is_good, made_up_case, measure, table
+
+FOUND = Found(
+    case=CASES[0],
+    dispatch="ready",
+    present_seconds=1000.0,
+    tried=40,
+    every=120,
+    wall_seconds=2.0,
+    cpu_seconds=3.5,
+    first="+1 of large",
+    first_gain=0.19,
+    best_gain=0.2,
+    best="large-1 cpu=32",
+)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_a_case_has_the_size_asked_for_and_is_the_same_each_time(number):
+    run, cluster = made_up_case(number)
+    assert (len(run.steps), len(cluster.nodes)) == (STEPS, NODES)
+    assert made_up_case(number) == (run, cluster)
+    assert bool(run.claims) == CASES[number].has_volume
+
+
+def test_one_case_is_measured():
+    """With next to no search; the last change is one that nothing suggests."""
+    found = measure(1, "ready", 0.1, 0.0)
+    assert found.first_gain > 0.05
+    assert found.share > 0.5
+    assert 0 < found.tried < found.every
+    assert found.cpu_seconds > 0
+
+
+def test_what_is_late_or_far_from_the_best_fails():
+    assert is_good(FOUND)
+    assert not is_good(replace(FOUND, wall_seconds=3.1))
+    assert not is_good(replace(FOUND, first_gain=0.17))
+    assert not is_good(replace(FOUND, first="", first_gain=0.0))
+    assert is_good(replace(FOUND, first="", first_gain=0.0, best_gain=0.009))
+
+
+def test_the_table_says_what_was_found():
+    (row,) = table([FOUND]).rows
+    assert row[3:5] == ["+1 of large", "large-1 cpu=32"]
+    assert row[-3:] == ["19.0", "20.0", "95"]
+    (row,) = table([replace(FOUND, first="", best_gain=0.001, first_gain=0.0)]).rows
+    assert row[3:5] == ["nothing", "nothing"]
