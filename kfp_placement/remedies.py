@@ -1,4 +1,4 @@
-"""Lines of Python that let a step onto a node: the toleration, selector or accelerator it lacks."""
+"""Lines of Python that let a step onto a node: a toleration, selector or accelerator for it."""
 
 import difflib
 import json

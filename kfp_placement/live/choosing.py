@@ -52,7 +52,7 @@ def the_run(api: Api, namespace: str, wanted: str, wider: str) -> NamedRun:
 
 
 def planned_run(api: Api, named_run: NamedRun) -> tuple[RunView, tuple[str, ...]]:
-    """A run with all that there is to say about it; and what could not be read.
+    """A run with everything that is known about it; and what could not be read.
 
     Raises:
         ClusterMissingError: it has no plan; the message says why.

@@ -175,7 +175,7 @@ _OUTCOMES = {Outcome.TIMED_OUT: "Timed out; the run has not ended."}
 
 
 class _Answer(str):
-    """Text of several lines that a notebook shows as it stands."""
+    """Text of several lines that a notebook shows unchanged."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ class _Snapshot:
         key: namespace and name.
         run: as it was; None = it had no plan.
         moment: when.
-        news: what has changed since the snapshot before; empty = nothing.
+        news: changes since the snapshot before; empty = nothing.
         remarks: the latest of these and of earlier ones.
     """
 

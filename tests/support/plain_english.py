@@ -123,7 +123,7 @@ TURNS = (
     Turn(r"\bwant of\b", "'lack of', 'because there is not enough'", "refused for want of room"),
     Turn(r"\bin earnest\b", "'actually', 'really'", "whether it runs in earnest"),
     Turn(r"\bin truth\b", "'actually'", "what the pod requests in truth"),
-    Turn(r"\bnews\b", "'new', 'a change'", "logged when the reason is news"),
+    Turn(r"\b(?:are|is|no|for|has) news\b", "'new', 'a change'", "logged when the reason is news"),
     # Saying and knowing.
     Turn(
         r"\b(?:is|are|was|were|be) told\b(?! apart)",

@@ -172,7 +172,7 @@ def unused_locations(steps: Iterable[Step], ruled_types: Collection[str]) -> lis
 
 
 def _follows(step: Step, ruled_types: Collection[str]) -> bool:
-    """Whether its location counts; a hard limit holds whatever the type."""
+    """Whether its location counts; a hard limit applies whatever the type."""
     return is_ruled(step.type, ruled_types) or step.max_latency_ms is not None
 
 
