@@ -27,7 +27,7 @@ from kfp_placement_engine.planning.plan_options import (
     PlanOptions,
     lowering_options_of,
 )
-from kfp_placement_engine.planning.plan_parts import PlanParts, figures_of, plan_of
+from kfp_placement_engine.planning.plan_parts import PlanParts, plan_of
 from kfp_placement_engine.planning.plan_rows import Explanations
 from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_placement
 from kfp_placement_engine.problem.placement import Placement
@@ -262,6 +262,10 @@ def _bounds(
     """A bound for each run; schedules that are known already say how large it can be."""
     if runs > 1 or quick:
         return critical_path_bounds(problem, runs)
-    whole = [each for each in known if each.finished.all()]
-    ends = [figures_of(problem, each).makespan_seconds for each in whole]
+    # Schedules may hold reserved rooms as well, which come behind the run's own activities.
+    ends = [
+        float(each.end[: problem.activities].max(initial=0.0))
+        for each in known
+        if each.finished.all()
+    ]
     return (lower_bound(problem, min(ends, default=math.inf)),)
