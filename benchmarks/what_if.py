@@ -146,7 +146,7 @@ def _node(rng: np.random.Generator, kind: Kind, number: int) -> Node:
 
 
 def measure(number: int, dispatch: str, budget_seconds: float, each_seconds: float) -> Found:
-    """Plan a case, ask for suggestions, and search every change by itself."""
+    """Plan a case, ask for suggestions, and search every change on its own."""
     run, cluster = made_up_case(number)
     options = PlanOptions(budget_seconds=budget_seconds, dispatch=dispatch, compare=())
     plan = plan_run(run, cluster, options)
@@ -195,7 +195,7 @@ def _end(
     options: PlanOptions,
     budget_seconds: float,
 ) -> float:
-    """When the run ends with a change that is searched for so long, from the same plan."""
+    """When the run ends with a change that is searched for that time, from the same plan."""
     run, cluster = with_changes(run, cluster, () if change is None else (change,))
     runs = (ActiveRun("", run),)
     lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
@@ -241,7 +241,7 @@ def main(
         for dispatch in DISPATCHES:
             progress(f"{CASES[number].scarce} is scarce, {dispatch}")
             found.append(measure(number, dispatch, budget_seconds, each_seconds))
-    parts = [_about(budget_seconds, each_seconds, load), table(found)]
+    parts: list[Table | Sequence[str]] = [_about(budget_seconds, each_seconds, load), table(found)]
     figures = {"machine": machine(), "load": load, "cases": [_figures(each) for each in found]}
     show(Page("What-if", parts, figures), echo, form, output)
     return 0 if all(map(is_good, found)) else 1

@@ -115,7 +115,7 @@ def _longest(text: str, end: str, fits: Callable[[str], bool], most: int) -> str
 
     Args:
         text: the text.
-        end: follows what is kept of it.
+        end: follows that beginning.
         fits: whether there is room.
         most: no more characters are tried: names may be of any length.
     """

@@ -41,9 +41,9 @@ class SuggestionParams:
     run of 100 steps on 50 nodes.
 
     Attributes:
-        every_node: in a cluster of at most so many nodes each is tried at twice its size.
-        busiest, emptiest: in a larger one so many of each shape: those with most to do in the plan,
-            and those with most room.
+        every_node: in a cluster of at most this many nodes each is tried at twice its size.
+        busiest, emptiest: in a larger one this many of each shape: those with most to do in the
+            plan, and those with most room.
         most_images: images tried at most; those that take the plan longest to pull come first.
         screening_work: spent on each change to see which are promising; 20 ms.
         search_work: spent on each of those; 0.3 s.

@@ -51,6 +51,9 @@ READ: Mapping[Kind, Callable[[Json], Any]] = {
 }
 MOST_STEPS = 2000
 
+NO_PULLS = {"defaults": {"image": "0"}}
+"""Of a policy: the kubelets here pull no image, and their nodes report none."""
+
 
 class PlayedCluster:
     """Nodes, runs and a coordinator.

@@ -11,7 +11,7 @@ from kfp_placement_controller.planning.tracked_run import HoldWatch
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_engine.model.step_state import ENDED_STATES
 from tests.controller.planning.builders import a_policy, a_workflow, after
-from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
 from tests.controller.planning.test_recordings import a_cluster, recorded_workflow
 from tests.controller.planning.test_scenarios import a_chain, a_step, started, submit
 from tests.controlplane.argo.small_workflows import dag, task, workflow
@@ -24,7 +24,7 @@ HOLDS = ("suspended", "Pending", "")
 
 
 def a_small_cluster(*, gated):
-    policy = a_policy(actuator="gates" if gated else "extender")
+    policy = a_policy(actuator="gates" if gated else "extender", **NO_PULLS)
     node = node_object("n0", allocatable={"cpu": "1"})
     return PlayedCluster(
         node, coordinator=Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(policy)), gated=gated

@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.keys import STORE_BANDWIDTH_LABEL
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.change import Change
 from tests.controller.planning.builders import a_policy
-from tests.controller.planning.played_cluster import READ, PlayedCluster
+from tests.controller.planning.played_cluster import NO_PULLS, READ, PlayedCluster
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.test_recordings import _workflow
 from tests.controlplane.kubelet.drivers import DriverChoices
@@ -44,7 +44,7 @@ def a_cluster(**options) -> PlayedCluster:
     labels = {STORE_BANDWIDTH_LABEL: "1T"}
     nodes = [node_object(f"n{number}", allocatable=room, labels=labels) for number in range(3)]
     params = PlanningParams(evaluation_seconds=30)
-    policy = a_policy(**options.pop("policy", {}))
+    policy = a_policy(**(NO_PULLS | options.pop("policy", {})))
     coordinator = Coordinator(DEFAULT_SOURCES, policy=PolicyInForce(policy), params=params)
     return PlayedCluster(*nodes, coordinator=coordinator, **options)
 

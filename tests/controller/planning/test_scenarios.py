@@ -33,7 +33,7 @@ from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, PODS
 from tests.controller.planning.builders import a_policy
-from tests.controller.planning.played_cluster import PlayedCluster
+from tests.controller.planning.played_cluster import NO_PULLS, PlayedCluster
 from tests.controlplane.argo.playing import START
 from tests.controlplane.argo.small_workflows import NO_DEFAULTS, dag, step, task, workflow
 from tests.controlplane.times import write_time
@@ -64,7 +64,7 @@ def a_chain(name="wf", *templates, **spec):
 def a_cluster(*nodes, policy=None, opt_in=False, **options):
     coordinator = Coordinator(
         DEFAULT_SOURCES,
-        policy=PolicyInForce(a_policy(**(policy or {}))),
+        policy=PolicyInForce(a_policy(**(NO_PULLS | (policy or {})))),
         params=PARAMS,
         opt_in=opt_in,
     )

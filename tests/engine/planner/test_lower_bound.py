@@ -155,7 +155,7 @@ def test_a_user_may_rather_go_where_its_image_is():
 
 
 def test_large_runs_are_looked_at_in_blocks(monkeypatch):
-    module = importlib.import_module("kfp_placement_engine.bounds.pattern_bound")
+    module = importlib.import_module("kfp_placement_engine.bounds.lower_bound")
     run = a_run(*(a_step(f"s{n}", seconds=1 + n, image=f"i{n % 5}") for n in range(20)))
     problem = a_problem(run, a_cluster(*nodes(3)))
     whole = lower_bound(problem)
@@ -167,7 +167,7 @@ def test_a_bound_that_a_schedule_reaches_needs_no_linear_program(monkeypatch):
     """No bound is above the makespan of a schedule, so a solver could add nothing."""
     problem = a_problem(a_run(a_step("first"), a_step("second", "first")), a_cluster())
     asked = []
-    module = importlib.import_module("kfp_placement_engine.bounds.lower_bound")
+    module = importlib.import_module("kfp_placement_engine.bounds.pattern_bound")
     monkeypatch.setattr(module, "pattern_bound_seconds", lambda *_: asked.append(True))
     assert lower_bound(problem, reached_seconds=20.0) == lower_bound(problem)
     assert len(asked) == 1

@@ -327,7 +327,7 @@ def test_pods_outside_the_graph_are_read_by_grammar_with_a_warning() -> None:
     found = index.identify("wf.root.gone.executor")
     assert found is not None
     assert (found.name, found.role) == ("gone", PodRole.EXECUTOR)
-    assert "no step or group" in found.warning
+    assert "not a step or group" in found.warning
     assert index.identify("another.root.work.executor") is None
     assert index.identify("wfx.root.work.executor") is None
 
