@@ -22,7 +22,7 @@ found, 4 a step is unschedulable (the output is still printed), 5 timed out.
 """
 
 
-_COMMANDS = {
+COMMANDS = {
     "plan": "plan_command:plan",
     "check": "check_command:check",
     "cluster": "cluster_command:cluster",
@@ -38,7 +38,7 @@ _COMMANDS = {
 
 @click.group(
     cls=PlacementGroup,
-    members={name: f"{__package__}.{place}" for name, place in _COMMANDS.items()},
+    members={name: f"{__package__}.{place}" for name, place in COMMANDS.items()},
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

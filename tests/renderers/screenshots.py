@@ -54,7 +54,8 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     TIME_LINE.write_text(time_line(plan) + "\n", encoding="utf-8")
     with (
-        tempfile.TemporaryDirectory() as folder,
+        # Processes of Chromium may write for a moment after it has ended.
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         headless_page(chromium, Path(folder) / "browser") as page,
     ):
         _photograph(page, plan, Path(folder) / "jupyter")
