@@ -125,6 +125,12 @@ class _Place:
             " file and give its path"
         )
 
+    def cut_off(self, received_bytes: int, promised_bytes: int) -> InputError:
+        return InputError(
+            f"{self.name}: {self.host} closed the connection after {received_bytes} of"
+            f" {promised_bytes} bytes; try again, or download the file and give its path"
+        )
+
     def too_large(self, limits: DownloadLimits) -> LimitError:
         return LimitError(
             f"{self.name}: is larger than {limits.max_bytes / _MEGABYTE:g} MB, the most that is"
@@ -165,7 +171,8 @@ def _fetched(url: str, place: _Place, limits: DownloadLimits) -> Download:
     )
     with _opener(place, limits).open(request, timeout=limits.seconds) as response:
         length = response.headers.get("Content-Length", "")
-        if length.isascii() and length.isdigit() and int(length[:20]) > limits.max_bytes:
+        promised = int(length[:20]) if length.isascii() and length.isdigit() else 0
+        if promised > limits.max_bytes:
             raise place.too_large(limits)
         data = bytearray()
         # One piece at a time as they arrive: `read` would wait for the whole.
@@ -175,6 +182,9 @@ def _fetched(url: str, place: _Place, limits: DownloadLimits) -> Download:
                 raise place.too_large(limits)
             if time.monotonic() > deadline:
                 raise place.too_slow(limits)
+        # `read1` takes a connection that closes early for the end.
+        if len(data) < promised:
+            raise place.cut_off(len(data), promised)
         return Download(place.name_from(response.url), bytes(data))
 
 

@@ -1,6 +1,7 @@
 """What people give for a cluster -> the engine's noun."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -9,10 +10,12 @@ import kfp_placement_engine.model.cluster as model
 from kfp_placement._reading import engine_errors
 from kfp_placement.clusters.examples import EXAMPLES, PREFIX, default_cluster, example_cluster
 from kfp_placement.exceptions import UsageError
-from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.readers import read_cluster
 from kfp_placement_engine.readers.text.documents import CLUSTER_MAX_BYTES, read_file
+
+_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://")
 
 LIVE = "live"
 """Names the cluster of the kubeconfig."""
@@ -76,8 +79,10 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
 
     Raises:
         PlacementError: there is no such example.
-        EngineError: the file is not there or cannot be read.
+        EngineError: nothing that can be read is named, or the file is not there or cannot be read.
     """
+    if not name.strip():
+        raise InputError("the name of the cluster is empty; give a path, a URL or example:equal")
     if name.startswith(PREFIX):
         return example_cluster(name.removeprefix(PREFIX)).noun
     if is_url(name):
@@ -87,6 +92,10 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
         progress(0.0, f"fetching {name}")
         source, data = download(name)
         return read_cluster(data, name=source, progress=progress)
+    if _SCHEME.match(name):
+        raise InputError(
+            f"{name!r:.200}: give a path, or an address that begins with http:// or https://"
+        )
     progress(0.0, f"reading {name}")
     if name in EXAMPLES and not Path(name).exists():
         raise InputNotFoundError(f"{name}: no such file; the example cluster is {PREFIX}{name}")

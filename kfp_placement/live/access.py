@@ -111,8 +111,8 @@ def _kubeconfig_source(kubeconfig: Path | None) -> str:
     kubeconfigs = default_kubeconfigs()
     if not kubeconfigs:
         raise ClusterMissingError(
-            f"no kubeconfig: there is no {named_kubeconfigs()}; give --kubeconfig FILE, or set"
-            " KUBECONFIG"
+            f"no kubeconfig: there is no {named_kubeconfigs()}; set KUBECONFIG, or name"
+            " a file with --kubeconfig (in Python: run(..., kubeconfig=...))"
         )
     return ", ".join(map(str, kubeconfigs))
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kfp_placement.exceptions import MarkValueError, UnknownStepError
+from kfp_placement.exceptions import MarkValueError, UnknownStepError, UsageError
 from kfp_placement.live.choosing import planned_run, steps_named, the_run
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterMissingError
@@ -60,8 +60,11 @@ def run(
         The run; `.watch()` follows it, `.explain("train")` says why a step is where it is.
 
     Raises:
+        UsageError: the name is not text, or empty.
         PlacementError: there is no such run, several may be meant, or the cluster does not answer.
     """
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError(f"name a run, such as run('taxi-x7k2p'); got {name!r:.60}")
     cluster = LiveCluster.connect(None if kubeconfig is None else Path(kubeconfig), context)
     where = cluster.namespace if namespace is None else namespace
     return Run(cluster, the_run(cluster, where, name, wider=_WIDER))

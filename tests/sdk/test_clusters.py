@@ -187,3 +187,12 @@ def test_a_cluster_in_python_is_one_of_the_forms():
     forms = [cluster, cluster.noun, document, json.dumps(document), yaml.safe_dump(document)]
     assert {str(known_cluster(form).cluster) for form in forms} == {str(cluster.noun)}
     assert read_cluster(json.dumps(document).encode(), name="cluster") == cluster.noun
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", "ftp://example.com/c.yaml", " https://example.com/c.yaml"]
+)
+def test_a_name_that_cannot_be_read_is_one_clear_sentence(golden, name):
+    with pytest.raises(RunError) as caught:
+        preview(one_step(place), name, **QUICK)
+    golden(str(caught.value))

@@ -9,6 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import kfp_placement
 from kfp_placement import MarkValueError, PlacementError, UnknownStepError
 from kfp_placement.live import notebook, watching
+from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterAmbiguousError, ClusterForbiddenError
 from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS
 from tests.cli.live.conftest import NOW, placement
@@ -195,3 +196,11 @@ def test_a_wide_run_shows_what_goes_on_first(the_run, cluster):
     words = " ".join(parse_page(the_run("wide")._repr_html_()).text)
     assert f"step-{count - 1}" in words
     assert f"{count - notebook.MAX_ROWS} more steps are not shown" in words
+
+
+@pytest.mark.parametrize("name", [5, "", "  ", None])
+def test_what_is_not_a_name_is_told_before_a_cluster_is_asked(monkeypatch, golden, name):
+    monkeypatch.setattr(LiveCluster, "connect", lambda *_: pytest.fail("asked a cluster"))
+    with pytest.raises(kfp_placement.UsageError) as caught:
+        kfp_placement.run(name)
+    golden(str(caught.value))
