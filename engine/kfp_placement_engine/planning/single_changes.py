@@ -46,7 +46,7 @@ class SuggestionParams:
             plan, and those with most room.
         most_images: images tried at most; those that take the plan longest to pull come first.
         screening_work: spent on each change to see which are promising; 20 ms.
-        search_work: spent on each of those; 0.3 s.
+        search_work: spent on each of those; 0.2 s.
         searched: how many are.
         near: a gain that is less than the best by at most this share of it counts as equal to it.
         nothing: a gain below this share of the run is not worth a change.
@@ -57,7 +57,7 @@ class SuggestionParams:
     emptiest: int = 1
     most_images: int = 10
     screening_work: int = 500_000
-    search_work: int = 8_000_000
+    search_work: int = 5_000_000
     searched: int = 6
     near: float = 0.05
     nothing: float = 0.01
