@@ -85,6 +85,11 @@ def test_reading_a_file_does_not_load_kfp():
     assert line.endswith("CODE 0")
 
 
+def test_a_plan_loads_no_library_that_it_does_not_use():
+    line = loaded_by("plan", RUN, "--cluster", CLUSTER)
+    assert line == "LOADED ['numpy', 'yaml'] CODE 0"
+
+
 def test_help_comes_at_once():
     """It takes a tenth of what kfp alone takes to import; half is far off."""
     help_seconds = child_cpu_seconds(*PROGRAM, "--help")
