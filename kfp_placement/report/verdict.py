@@ -94,7 +94,7 @@ def bound_words(plan: Plan) -> str:
 def reaches_bound(plan: Plan) -> bool:
     """Whether no schedule can end before the plan does."""
     bound = plan.lower_bound.seconds
-    if not ends(plan) or values.finite(bound) is None or bound <= 0:
+    if not ends(plan) or values.finite(bound) is None:
         return False
     return plan.figures.makespan_seconds - bound <= max(_NOISE * bound, _NOISE_SECONDS)
 

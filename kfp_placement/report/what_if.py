@@ -27,6 +27,9 @@ SHOWN = 8
 _NOTICEABLE = 5e-4
 """Gains below this share of the run print as 0.0%."""
 
+_NOISE_SECONDS = 1e-3
+"""Ends closer than this are the same, however short the run is."""
+
 _CHANGE_CHARACTERS, _SENTENCE_CHARACTERS, _STEPS_SHOWN = 160, 2000, 5
 _MIN_CHANGE = 12
 _CELL = "padding:2px 16px 2px 0;text-align:{side};vertical-align:top"
@@ -62,7 +65,7 @@ def heading(present: Plan, answer: Suggestions) -> str:
 def remark(answer: Suggestions) -> str:
     """What gains do not count in, or ""."""
     gain = answer.unchanged_gain_seconds
-    if not answer.best or gain < _NOTICEABLE * answer.present_seconds:
+    if not answer.best or gain <= _NOTICEABLE * answer.present_seconds:
         return ""
     return (
         f"A longer search alone gains {values.duration(gain)} without any change; what the changes"
@@ -158,11 +161,11 @@ def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
 
 
 def _gain(present: Plan, seconds: float) -> str:
-    """`4m52s (16.8%)`; no percentage where all run times are assumed."""
-    amount = values.duration(abs(seconds))
-    if present.all_durations_assumed:
+    """`4m52s (16.8%)`; no percentage where all run times are assumed, or the run lasts 0 s."""
+    amount, whole = values.duration(abs(seconds)), present.figures.makespan_seconds
+    if present.all_durations_assumed or whole <= 0:
         return amount
-    return f"{amount} ({abs(seconds) / present.figures.makespan_seconds:.1%})"
+    return f"{amount} ({abs(seconds) / whole:.1%})"
 
 
 def _differs(present: Plan, answer: ChangedPlan) -> bool:
@@ -170,7 +173,7 @@ def _differs(present: Plan, answer: ChangedPlan) -> bool:
     after, before = end_seconds(answer.plan.figures), end_seconds(present.figures)
     if math.isinf(after) or math.isinf(before):
         return after != before
-    return abs(answer.gain_seconds) >= _NOTICEABLE * before
+    return abs(answer.gain_seconds) >= max(_NOTICEABLE * before, _NOISE_SECONDS)
 
 
 def _unplaced(plan: Plan) -> str:

@@ -39,6 +39,11 @@ SENTENCES = {
     "equal, all tried": beside(EQUAL, exact=True, ordered_makespan_seconds=1742.0),
     "equal, gates end earlier": beside(EQUAL, exact=True, ordered_makespan_seconds=1600.0),
     "equal, best possible": beside(EQUAL, lower_bound=Bound(1742.0, "area")),
+    "equal, nothing to run": beside(
+        replace(EQUAL, makespan_seconds=0.0),
+        replace(MINE, makespan_seconds=0.0),
+        lower_bound=Bound(0.0, "critical-path"),
+    ),
     "equal, ordered": beside(EQUAL, dispatch="ordered"),
     "assumed, equal, best possible": beside(
         EQUAL, lower_bound=Bound(1742.0, "area"), all_durations_assumed=True
@@ -74,6 +79,7 @@ def test_no_percentage_rests_on_assumed_durations():
 
 def test_nothing_to_gain_is_said_as_far_as_it_is_known():
     assert headline(SENTENCES["equal, best possible"]).endswith(": nothing to gain.")
+    assert headline(SENTENCES["equal, nothing to run"]).endswith(": nothing to gain.")
     assert headline(SENTENCES["equal, all tried"]).endswith(": nothing to gain.")
     for case in ("equal", "equal, ordered"):
         assert "the search" in headline(SENTENCES[case])
@@ -110,6 +116,9 @@ FOUND = {
     "all tried, another objective": tried(objective="packing"),
     "the bound prints as the same": a_plan(
         figures=Figures(0, 0.0, 0.0, 91.4), lower_bound=Bound(90.6, "area")
+    ),
+    "nothing to run": a_plan(
+        figures=Figures(0, 0.0, 0.0, 0.0), lower_bound=Bound(0.0, "critical-path"), exact=True
     ),
     "no bound": a_plan(lower_bound=Bound(0.0, "critical-path")),
 }

@@ -66,7 +66,14 @@ ENDLESS = Suggestions((Suggestion(read_change("n1 memory=128Gi"), 60, math.inf),
 NEVER = Suggestions((), 5, math.inf)
 STUCK = a_plan(a_step("fetch"), unplaced_step("train"))
 
+NO_TIME = a_plan(a_step(finish_seconds=0.0))
+
 ANSWERS = {
+    "a run of no time": (NO_TIME, ChangedPlan((read_change("+1 of worker"),), NO_TIME, 0.0)),
+    "a run of no time, longer": (
+        NO_TIME,
+        ChangedPlan((read_change("step train duration=60s"),), a_plan(), -60.0),
+    ),
     "earlier": (PRESENT, changed(moved_plan())),
     "later": (PRESENT, changed(ending(1.2 * END), "-1 of worker", "step train duration=1h")),
     "as before": (PRESENT, changed(ending(END - 0.1))),
