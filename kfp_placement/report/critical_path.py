@@ -1,9 +1,10 @@
 """What limits a run, for people: its critical path in few rows, by kind, and what is scarcest."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kfp_placement.report.labels import told_names
 from kfp_placement.report.values import counted, duration
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.model.limits import CriticalPiece, PieceKind
@@ -62,7 +63,8 @@ def limit_rows(plan: Plan, most: int = MOST_ROWS) -> tuple[LimitRow, ...]:
             in the last.
     """
     total = sum(piece.seconds for piece in plan.critical_path)
-    rows = [_row(pieces, total) for pieces in _by_sentence(plan.critical_path)]
+    told = told_names(plan.steps)
+    rows = [_row(pieces, total, told) for pieces in _by_sentence(plan.critical_path)]
     ranked = sorted(rows, key=lambda row: -row.seconds)
     long = [row for row in ranked[: most - 1] if row.share >= _LEAST]
     rest = [row for row in rows if row not in long]
@@ -140,17 +142,20 @@ def _by_sentence(pieces: Iterable[CriticalPiece]) -> list[list[CriticalPiece]]:
     return list(groups.values())
 
 
-def _row(pieces: list[CriticalPiece], total: float) -> LimitRow:
+def _row(pieces: list[CriticalPiece], total: float, told: Mapping[str, str]) -> LimitRow:
     first, seconds = pieces[0], sum(piece.seconds for piece in pieces)
     is_one = first.kind is not PieceKind.DRIVER
-    text = _sentence(first) if is_one else f"{counted(len(pieces), 'driver pod')} of KFP"
+    text = _sentence(first, told) if is_one else f"{counted(len(pieces), 'driver pod')} of KFP"
     step = first.step if is_one else ""
     return LimitRow(text, first.kind, step, first.start_seconds, seconds, seconds / total)
 
 
-def _sentence(piece: CriticalPiece) -> str:
-    """What a piece is, in a few words."""
-    step, cause = shown(piece.step, _NAME_CHARACTERS), shown(piece.cause, _NAME_CHARACTERS)
+def _sentence(piece: CriticalPiece, told: Mapping[str, str]) -> str:
+    """What a piece is, in a few words; steps by the names that are told of them."""
+    is_caused_by_step = piece.kind in (PieceKind.NODE_FULL, PieceKind.HELD_BACK)
+    behind = told.get(piece.cause, piece.cause) if is_caused_by_step else piece.cause
+    step = shown(told.get(piece.step, piece.step), _NAME_CHARACTERS)
+    cause = shown(behind, _NAME_CHARACTERS)
     on = f" on {shown(piece.node, _NAME_CHARACTERS)}" if piece.node else ""
     until = f" until {cause} ends" if cause else ""
     words = {

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kfp_placement.report.shortening import distinct
 from kfp_placement.report.visible import clip, shown, width
@@ -58,6 +58,19 @@ def short_task(step: PlannedStep) -> str:
     if not shown_name:
         return _short(step.task, indexes)
     return f"{shown_name} [{','.join(indexes)}]" if indexes else shown_name
+
+
+def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
+    """Each step's name as sentences say it: the one its author gave, if no other step has it.
+
+    The table says the author's name too; a step without one goes by its own, whole.
+    """
+    told = {step.name: short_name(step) if display_name(step) else step.name for step in steps}
+    counts = Counter(told.values())
+    return {
+        step.name: told[step.name] if counts[told[step.name]] == 1 else title(step)
+        for step in steps
+    }
 
 
 def unlike(labels: Mapping[str, str], pixels: float, size: float, *, bold: bool) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.document import number
+from kfp_placement.report.labels import told_names
 from kfp_placement.report.markup import NOTHING, Markup, join, tag, text
 from kfp_placement.report.visible import shown
 from kfp_placement_engine.model.plan import Plan
@@ -179,7 +180,7 @@ def _differs(present: Plan, answer: ChangedPlan) -> bool:
 def _unplaced(plan: Plan) -> str:
     """`train fits no node: none of 3 nodes can take it (not enough cpu)`."""
     (name, reason), *others = plan.unschedulable
-    step = shown(name, 60)
+    step = shown(told_names(plan.steps).get(name, name), 60)
     who = f"{step} fits no node"
     if others:
         who = f"{values.counted(len(plan.unschedulable), 'step')} fit no node, such as {step}"
@@ -191,8 +192,9 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
     if not _differs(present, answer) or answer.plan.unschedulable:
         return ""
     before = {step.name: step.node for step in present.steps}
+    told = told_names(answer.plan.steps)
     moved = [
-        (step.name, step.node)
+        (told[step.name], step.node)
         for step in answer.plan.steps
         if step.node is not None and step.node != before.get(step.name)
     ]

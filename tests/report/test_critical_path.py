@@ -10,7 +10,7 @@ from kfp_placement.report.critical_path import (
     shares_by_kind,
 )
 from kfp_placement_engine.model.limits import CriticalPiece, PieceKind, ResourceUse
-from tests.support.plans import a_plan
+from tests.support.plans import a_plan, a_step
 
 KINDS = (
     CriticalPiece("root", PieceKind.DRIVER, 0, 5, "n1"),
@@ -118,3 +118,24 @@ def test_hostile_names_are_made_visible():
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert len(text) < 500
+
+
+def test_steps_are_told_by_the_names_that_authors_gave():
+    """As in the table; images and loops keep theirs, and programs read the step's own name."""
+    steps = (
+        a_step("train-4", display_name="xgboost"),
+        a_step("train-5", display_name="lasso"),
+        a_step("fit", display_name="tool"),
+    )
+    pieces = (
+        CriticalPiece("train-4", PieceKind.IMAGE, 0, 20, "n1", "fit"),
+        CriticalPiece("train-4", PieceKind.NODE_FULL, 20, 50, "n1", "train-5"),
+        CriticalPiece("train-4", PieceKind.RUNNING, 50, 90, "n1"),
+    )
+    rows = limit_rows(a_limited_plan(pieces, steps=steps))
+    assert [row.text for row in rows] == [
+        "xgboost waits for image fit on n1",
+        "xgboost waits for room on n1 until lasso ends",
+        "xgboost runs on n1",
+    ]
+    assert {row.step for row in rows} == {"train-4"}

@@ -247,7 +247,7 @@ LIMITED = a_plan(
 def test_what_limits_a_run_is_told(make):
     text = " ".join(" ".join(parse_page(make(LIMITED)).text).split())
     assert "What limits this run" in text
-    assert "1m (48%): fetch runs on node-0" in text
+    assert "1m (48%): Fetch the table runs on node-0" in text
     assert "Scarcest resource: cpu: 50% of the free room" in text
     assert "What limits this run" not in make(taxi_plan())
 

@@ -174,3 +174,13 @@ def test_names_that_strangers_wrote_are_shown_and_not_acted_on():
         assert "<img" not in markup
         assert "<img" not in plan_html(PRESENT, markup)
         assert sentence(plan, answer).isprintable()
+
+
+def test_steps_are_told_by_the_names_that_authors_gave():
+    """People read those in the table; documents for programs keep the step's own name."""
+    step = a_step("train-4", node="n2", display_name="xgboost")
+    answer = changed(a_plan(step, figures=Figures(0, 0.0, 0.0, 0.5 * END)))
+    assert what_if_lines(PRESENT, answer)[1].endswith("(xgboost to n2).")
+    assert what_if_document(answer)["whatIf"]["steps"][0]["name"] == "train-4"
+    stuck = changed(a_plan(unplaced_step("train-4", display_name="xgboost")))
+    assert "because xgboost fits no node" in sentence(PRESENT, stuck)
