@@ -5,6 +5,7 @@ default scheduler are compared in words.
 """
 
 from kfp_placement.report import values
+from kfp_placement.report.labels import told_names
 from kfp_placement.report.summary import (
     breaks_more,
     ends,
@@ -109,7 +110,8 @@ def _gated(plan: Plan) -> str:
 
 
 def _endless(plan: Plan) -> str:
-    names = [shown(name, _NAME_CHARACTERS) for name, _ in plan.unschedulable]
+    told = told_names(plan.steps)
+    names = [shown(told.get(name, name), _NAME_CHARACTERS) for name, _ in plan.unschedulable]
     if len(names) == 1:
         return f"The run does not end: no node can take step {names[0]}."
     return (
@@ -139,10 +141,12 @@ def _proviso(plan: Plan) -> str:
     rests_on = ["assumed run times"] if plan.all_durations_assumed else []
     gates = ""
     if not reaches_bound(plan):
-        rests_on += [] if plan.exact else ["the search"]
-        known = plan.ordered_makespan_seconds is not None
-        may_gain = plan.dispatch == "ready" and (not known or bool(_gated(plan)))
+        is_ready, is_known = plan.dispatch == "ready", plan.ordered_makespan_seconds is not None
+        may_gain = is_ready and (not is_known or bool(_gated(plan)))
         gates = " without gates" if may_gain else ""
+        # What gates reach is searched for, even where every choice of nodes was tried.
+        is_tried = plan.exact and (may_gain or not is_ready)
+        rests_on += [] if is_tried else ["the search"]
     tell = "tells" if rests_on == ["the search"] else "tell"
     return f"{gates}, as far as {' and '.join(rests_on)} {tell}" if rests_on else gates
 

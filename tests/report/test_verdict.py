@@ -80,8 +80,7 @@ def test_no_percentage_rests_on_assumed_durations():
 def test_nothing_to_gain_is_said_as_far_as_it_is_known():
     assert headline(SENTENCES["equal, best possible"]).endswith(": nothing to gain.")
     assert headline(SENTENCES["equal, nothing to run"]).endswith(": nothing to gain.")
-    assert headline(SENTENCES["equal, all tried"]).endswith(": nothing to gain.")
-    for case in ("equal", "equal, ordered"):
+    for case in ("equal", "equal, ordered", "equal, all tried"):
         assert "the search" in headline(SENTENCES[case])
     for case in ("equal", "equal, gates end earlier"):
         assert "nothing to gain without gates" in headline(SENTENCES[case])
@@ -147,3 +146,10 @@ def test_names_in_the_sentence_are_short_and_harmless():
 def test_a_plan_of_assumed_steps_alone_still_has_a_sentence():
     step = a_step(duration_source=DurationSource.ASSUMED)
     assert "not compared" in headline(a_plan(step, all_durations_assumed=True))
+
+
+def test_steps_that_fit_nowhere_are_told_by_the_names_that_authors_gave():
+    one = a_plan(unplaced_step("train-4", display_name="xgboost"))
+    assert headline(one) == "The run does not end: no node can take step xgboost."
+    two = a_plan(*(unplaced_step(f"train-{n}", display_name="fit") for n in (4, 5)))
+    assert "(fit (train-4), fit (train-5))" in headline(two)
