@@ -2,6 +2,7 @@
 
 import math
 import os
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _NAMES_SHOWN = 20
+_VALUE_CHARACTERS = 60
 _ROOM = frozenset({"cpu", "memory", "pods"})
 """Requests with a column of a fixed name, or none."""
 
@@ -161,11 +163,13 @@ class Preview:
         Raises:
             UnknownStepError: a change of a step that the run does not have.
             RunError: a change that cannot be understood, or of what is not there.
-            UsageError: the plan was not made by `preview`.
+            UsageError: a change that is not text; the plan was not made by `preview`.
         """
         request = self._request
         if request is None:
             raise UsageError("what_if is for a plan that preview(pipeline, cluster) has made")
+        for change in changes:
+            _check_text(change)
         with engine_errors():
             if not changes:
                 return Suggestions(self.plan, request.best_changes(self.plan))
@@ -250,6 +254,13 @@ def _row(step: PlannedStep) -> dict[str, object]:
 def _number(value: float | None) -> float:
     """A figure; NaN where there is none, so that the column stays one of numbers."""
     return math.nan if value is None else float(value)
+
+
+def _check_text(change: object) -> None:
+    """Refuse numbers, lists of changes and other values, which nobody has to guess at."""
+    if not isinstance(change, str):
+        given = f"{shown(reprlib.repr(change), _VALUE_CHARACTERS)} ({type(change).__name__})"
+        raise UsageError(f"a change is text, such as what_if('+1 of worker'); got {given}")
 
 
 def _summary(plan: Plan) -> str:

@@ -108,3 +108,24 @@ def test_a_preview_keeps_what_it_was_made_from(planned):
 def test_a_plan_that_was_made_elsewhere_cannot_be_changed():
     with pytest.raises(UsageError, match="preview"):
         Preview(taxi_plan()).what_if("+1 of home-edge-node")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (3, "3 (int)"),
+        (["+1 of worker"], "['+1 of worker'] (list)"),
+        (None, "None (NoneType)"),
+        (b"+1 of worker", "b'+1 of worker' (bytes)"),
+    ],
+)
+def test_a_change_is_text(planned, change, told):
+    with pytest.raises(UsageError) as refused:
+        planned.what_if("+1 of worker", change)
+    assert str(refused.value) == (f"a change is text, such as what_if('+1 of worker'); got {told}")
+
+
+def test_what_is_given_instead_of_text_is_shown_shortened(planned):
+    with pytest.raises(UsageError) as refused:
+        planned.what_if(["x" * 60_000] * 1000)
+    assert len(str(refused.value)) < 150
