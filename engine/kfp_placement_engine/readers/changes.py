@@ -1,7 +1,7 @@
 """Changes as people write them: `+2 of worker`, `gpu-node cpu=32`, `loop for-loop-1 limit=off`.
 
 Every form begins with what it is about and ends with its new state. Names of steps may hold
-spaces, as those of workflow formats do.
+spaces, as those of workflow formats do, and so may times (`20 minutes`).
 """
 
 import difflib
@@ -54,7 +54,9 @@ _RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
 _SPEED = "speed"
 
 _COUNTED = re.compile(r"([+-])\s*([0-9]+)\s+of\s+(\S+)", re.ASCII)
-_ABOUT = re.compile(r"(loop|step|volume)\s+(\S|\S.*\S)\s+([a-z-]+)=(\S+)", re.DOTALL)
+_ABOUT = re.compile(r"(loop|step|volume)\s+(\S|\S.*\S)\s+([a-z-]+)=(\S.*)", re.DOTALL)
+_UNIT = re.compile(r"(?<=[0-9])\s+(?=[a-zµμ])")
+"""What people leave between a number and its unit."""
 _IMAGE = re.compile(r"image\s+(\S+)\s+everywhere")
 _NODES = re.compile(r"(\S+)((?:\s+[^\s=]+=\S+)+)")
 
@@ -108,7 +110,7 @@ def _duration(step: str, value: str) -> Change:
 
 
 def _latency_limit(step: str, value: str) -> Change:
-    return LatencyLimit(step, None if value == OFF else parse_latency_ms(value))
+    return LatencyLimit(step, None if value == OFF else parse_latency_ms(_UNIT.sub("", value)))
 
 
 def _access(claim: str, value: str) -> Change:

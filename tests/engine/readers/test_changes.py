@@ -35,6 +35,9 @@ GIBIBYTE = 2**30
         ("loop for-loop-1 limit=4", LoopLimit("for-loop-1", 4)),
         ("loop for-loop-1 limit=off", LoopLimit("for-loop-1", None)),
         ("step train duration=10m", StepDuration("train", 600.0)),
+        ("step train duration=20 minutes", StepDuration("train", 1200.0)),
+        ("step read the file  duration=1 hour 30 min ", StepDuration("read the file", 5400.0)),
+        ("step predict max-latency=30 ms", LatencyLimit("predict", 30.0)),
         ("step predict max-latency=30ms", LatencyLimit("predict", 30.0)),
         ("step predict max-latency=off", LatencyLimit("predict", None)),
         ("step read the file duration=5s", StepDuration("read the file", 5.0)),
@@ -77,6 +80,8 @@ WRONG = (
     "best",
     "worker \x1b[2J",
     "x" * 5000 + " cpu=4",
+    "step train duration=20 weeks",
+    "loop for-loop-1 limit=4 or 5",
 )
 
 
