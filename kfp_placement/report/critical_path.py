@@ -151,7 +151,7 @@ def _row(pieces: list[CriticalPiece], total: float, told: Mapping[str, str]) -> 
 
 
 def _sentence(piece: CriticalPiece, told: Mapping[str, str]) -> str:
-    """What a piece is, in a few words; steps by the names that are told of them."""
+    """What a piece is, in a few words; steps have their names for sentences."""
     is_caused_by_step = piece.kind in (PieceKind.NODE_FULL, PieceKind.HELD_BACK)
     behind = told.get(piece.cause, piece.cause) if is_caused_by_step else piece.cause
     step = shown(told.get(piece.step, piece.step), _NAME_CHARACTERS)

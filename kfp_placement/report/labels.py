@@ -63,7 +63,7 @@ def short_task(step: PlannedStep) -> str:
 def told_names(steps: Sequence[PlannedStep]) -> dict[str, str]:
     """Each step's name as sentences say it: the one its author gave, if no other step has it.
 
-    The table says the author's name too; a step without one goes by its own, whole.
+    The table shows the author's name too; a step without one has its own, whole.
     """
     told = {step.name: short_name(step) if display_name(step) else step.name for step in steps}
     counts = Counter(told.values())
