@@ -73,7 +73,7 @@ def steps_named(run: RunView, wanted: str) -> tuple[StepView, ...]:
     Args:
         run: the run.
         wanted: `for-loop-1[0].work`; `for-loop-1[*].work`, `for-loop-1.work`, or `work` where
-            no other step is called so, for all.
+            no other step has that name, for all.
 
     Raises:
         ClusterMissingError: there is none; the message names what comes close.

@@ -149,7 +149,7 @@ def test_a_run_without_loops_or_volumes_says_so():
     bare = a_kfp_run(a_step("train"))
     for text, message in [
         ("loop l limit=2", "there is no loop 'l'; the run has none"),
-        ("volume v access=ReadWriteMany", "the run has no volume claim"),
+        ("volume v access=ReadWriteMany", "the run has no volume claims"),
         ("image i everywhere", "the run has no image"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -186,6 +186,7 @@ TURNS = (
         "'this many', 'that much'",
         "so many nodes",
     ),
+    Turn(r"\bcalled so\b", "'of that name'", "where no other step is called so"),
     Turn(r"\b(?:nested|lies|nests) (?:so|too|that) deep\b", "'deeply'", "nested too deep"),
     Turn(r"\bin all[.,;)]", "'in total'", "half a second in all."),
     Turn(r"\bbut for\b", "'except for'", "all nodes but for those that are full"),

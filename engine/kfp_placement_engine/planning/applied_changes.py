@@ -60,7 +60,7 @@ def named_nodes(cluster: Cluster, name: str) -> tuple[Node, ...]:
     Args:
         cluster: the cluster.
         name: a node's name, `worker` for all of `worker-1`, `worker-2` and so on where no node is
-            called so itself, or a pattern with `*`.
+            of that very name, or a pattern with `*`.
 
     Raises:
         ChangeError: there are none; the message names those that come close.
@@ -155,8 +155,8 @@ def _with_fewer_nodes(cluster: Cluster, change: RemoveNodes) -> Cluster:
     named = named_nodes(cluster, change.nodes)
     if change.count > len(named):
         raise ChangeError(
-            f"{change.text!r:.120}: {len(named)} of the cluster's nodes are called so; "
-            "take away at most as many"
+            f"{change.text!r:.120}: the cluster has {len(named)} nodes of that name; "
+            f"at most {len(named)} can be taken away"
         )
     gone = {node.name for node in named[-change.count :]}
     nodes = tuple(node for node in cluster.nodes if node.name not in gone)
@@ -243,5 +243,5 @@ def _unknown(noun: str, wanted: str, candidates: Sequence[str], known: Sequence[
     if close:
         advice = f"did you mean {' or '.join(f'{each!r:.120}' for each in close)}?"
     else:
-        advice = f"{noun}s: {listed(known)}" if known else f"the run has no {noun}"
+        advice = f"{noun}s: {listed(known)}" if known else f"the run has no {noun}s"
     return f"there is no {noun} {wanted!r:.120}; {advice}"

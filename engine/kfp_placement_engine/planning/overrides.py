@@ -20,7 +20,7 @@ def with_durations(graph: RunGraph, durations: Mapping[str, object]) -> RunGraph
         durations: run time on the reference node by name: "20m", or seconds. The name is a step's
             (`for-loop-1[0].work`), or that of the step as a whole, for all its iterations
             (`for-loop-1[*].work`, `for-loop-1.work`, or `work` or its display name if no other step
-            is called so); the more precise one wins.
+            has that name); the more precise one wins.
 
     Raises:
         UnknownStepError: there is no such step, or several.

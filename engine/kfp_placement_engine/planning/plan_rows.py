@@ -171,12 +171,13 @@ def _unknown_images(graph: RunGraph, lowered: Lowered) -> list[Notice]:
         return []
     size = format_resource("memory", UNKNOWN_IMAGE_BYTES)
     count = _count(len(unknown), "image")
+    each = " each" if len(unknown) > 1 else ""
     return [
         Notice(
             "unknown-images",
-            f"no node reports {count}{_named(unknown.values())} and nobody states a size: {size}"
-            " each is assumed to be pulled; state it with image_size= in place(), or under images"
-            " in a Cluster file",
+            f"no node reports {count}{_named(unknown.values())} and nobody states a size:"
+            f" {size}{each} is assumed to be pulled; state it with image_size= in place(), or under"
+            " images in a Cluster file",
         )
     ]
 

@@ -66,7 +66,7 @@ class LoopWidths:
         """Refuse widths for loops that the run does not have.
 
         Raises:
-            UnknownLoopError: one names no loop of the run, or several that the author called so.
+            UnknownLoopError: one names no loop of the run, or several of that display name.
         """
         for name in self._options.loop_widths:
             loops = sorted(self._used.get(name, ()))
