@@ -21,6 +21,10 @@ def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
     result: list[Activity] = []
     for number, run in enumerate(runs):
         everything = activities_of(run.graph)
+        if number == 0 and not run.progress and not run.group_progress:
+            # Nothing has begun, and nothing comes before it: they stay as they are.
+            result += everything
+            continue
         states = _states(run, everything)
         position: dict[int, int] = {}
         for index, state in enumerate(states):

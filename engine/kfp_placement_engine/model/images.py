@@ -55,13 +55,14 @@ def held_sizes(nodes: Sequence[Node], images: Iterable[str]) -> dict[str, list[i
     for name in sorted({name for node in nodes for name in node.images}):
         if canonical(name) in names:
             names[canonical(name)].append(name)
-    return {
-        image: [
-            next((node.images[name] for name in known if name in node.images), None)
-            for node in nodes
-        ]
-        for image, known in names.items()
-    }
+    return {image: [_size_on(node, known) for node in nodes] for image, known in names.items()}
+
+
+def _size_on(node: Node, names: Sequence[str]) -> int | None:
+    for name in names:
+        if name in node.images:
+            return node.images[name]
+    return None
 
 
 def scaled_sizes(nodes: Iterable[Node]) -> dict[str, int]:

@@ -55,23 +55,26 @@ def best_changes(
     options, params = options or PlanOptions(), params or SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
+    # The last is no change: what is only due to the search has to be known.
+    changes = [*(each.change for each in singles), None]
+    stages = 1 + len(params.rounds)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
         work = params.screening_work
-        screened = [pool.submit(trier.tried, each.change, work) for each in singles]
-        trials = _results(screened, progress, 0.0)
-        promising = _promising(trials, params.searched)
-        work = params.search_work
-        searched = [
-            pool.submit(trier.tried, singles[at].change, work, trials[at].placement)
-            for at in promising
-        ]
-        # A change must gain more than the same search does without it.
-        work += params.screening_work
-        unchanged = [pool.submit(trier.tried, None, work)] if promising else []
-        longer = _results([*searched, *unchanged], progress, 0.5)
-    for at, trial in zip(promising, longer, strict=False):
-        trials[at] = trial
-    return _answer(present, singles, trials, longer[-1] if longer else None, params)
+        jobs = [pool.submit(trier.tried, change, work) for change in changes]
+        trials = _results(jobs, progress, 0, stages)
+        chosen = list(range(len(singles)))
+        for stage, each in enumerate(params.rounds, 1):
+            chosen = _promising(trials, chosen)[: each.changes]
+            if not chosen:
+                break
+            searched = [*chosen, len(singles)]
+            jobs = [
+                pool.submit(trier.tried, changes[at], each.work, trials[at].placement)
+                for at in searched
+            ]
+            for at, trial in zip(searched, _results(jobs, progress, stage, stages), strict=True):
+                trials[at] = trial
+    return _answer(present, singles, trials, params)
 
 
 @dataclass(frozen=True)
@@ -115,30 +118,33 @@ def _cpu(cluster: Cluster) -> int:
     return sum(node.allocatable.get("cpu", 0) for node in cluster.nodes)
 
 
-def _results(jobs: Sequence[Future[_Trial]], progress: Progress, first: float) -> list[_Trial]:
-    """What the jobs find, in their order; half of all progress is theirs."""
+def _results(
+    jobs: Sequence[Future[_Trial]], progress: Progress, stage: int, stages: int
+) -> list[_Trial]:
+    """What the jobs find, in their order; every stage is the same part of all progress."""
     results = []
     for number, job in enumerate(jobs):
-        progress(first + number / len(jobs) / 2, f"trying change {number + 1} of {len(jobs)}")
+        share = (stage + number / len(jobs)) / stages
+        progress(share, f"trying change {number + 1} of {len(jobs)}")
         results.append(job.result())
     return results
 
 
-def _promising(trials: Sequence[_Trial], most: int) -> list[int]:
-    """Those to search for longer: they end first, and not all of their plans were tried."""
-    order = sorted(range(len(trials)), key=lambda at: (trials[at].end_seconds, at))
-    return [at for at in order if not trials[at].exact][:most]
+def _promising(trials: Sequence[_Trial], among: Sequence[int]) -> list[int]:
+    """Those that end first; none of which all plans were tried."""
+    order = sorted(among, key=lambda at: (trials[at].end_seconds, at))
+    return [at for at in order if not trials[at].exact]
 
 
 def _answer(
     present: Plan,
     singles: Sequence[SingleChange],
     trials: Sequence[_Trial],
-    unchanged: _Trial | None,
     params: SuggestionParams,
 ) -> Suggestions:
+    """The suggestions; the last trial is of the run as it is."""
     before = end_seconds(present.figures)
-    reachable = before if unchanged is None else min(before, unchanged.end_seconds)
+    reachable = min(before, trials[-1].end_seconds)
     found = [
         Suggestion(
             single.change,
@@ -147,7 +153,7 @@ def _answer(
             nodes_added=trial.nodes_added,
             cpu_added_milli=trial.cpu_added_milli,
         )
-        for single, trial in zip(singles, trials, strict=True)
+        for single, trial in zip(singles, trials, strict=False)
     ]
     kinds = {single.change: single.kind for single in singles}
     least = params.nothing * before if math.isfinite(before) else 0.0

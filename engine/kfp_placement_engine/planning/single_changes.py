@@ -33,12 +33,36 @@ from kfp_placement_engine.planning.applied_changes import group_of, lasting_tain
 _DOUBLED = ("cpu", "memory")
 
 
+def _check_amounts(params: "SearchRound | SuggestionParams") -> None:
+    for each in fields(params):
+        value = getattr(params, each.name)
+        if isinstance(value, int | float) and not value >= 0:
+            raise PlanningError(f"{each.name} = {value!r}; it must be 0 or more")
+
+
+@dataclass(frozen=True)
+class SearchRound:
+    """One round of the search.
+
+    Attributes:
+        changes: how many take part, the most promising ones.
+        work: spent on each.
+    """
+
+    changes: int
+    work: int
+
+    def __post_init__(self) -> None:
+        """Refuse negative values."""
+        _check_amounts(self)
+
+
 @dataclass(frozen=True)
 class SuggestionParams:
     """How single changes are chosen, tried and ranked.
 
-    Work is counted as in `PlacementProblem.simulation_work`; the times are those of two cores at a
-    run of 100 steps on 50 nodes.
+    Work is counted as by `trial_work`; the times are those of two cores at a run of 100 steps on 50
+    nodes.
 
     Attributes:
         every_node: in a cluster of at most this many nodes each is tried at twice its size.
@@ -46,8 +70,7 @@ class SuggestionParams:
             plan, and those with most room.
         most_images: images tried at most; those that take the plan longest to pull come first.
         screening_work: spent on each change to see which are promising; 20 ms.
-        search_work: spent on each of those; 0.2 s.
-        searched: how many are.
+        rounds: in which fewer and fewer are searched, each for longer; 0.1 s and 0.4 s.
         near: a gain that is less than the best by at most this share of it counts as equal to it.
         nothing: a gain below this share of the run is not worth a change.
     """
@@ -56,18 +79,14 @@ class SuggestionParams:
     busiest: int = 3
     emptiest: int = 1
     most_images: int = 10
-    screening_work: int = 500_000
-    search_work: int = 5_000_000
-    searched: int = 6
+    screening_work: int = 1_500_000
+    rounds: tuple[SearchRound, ...] = (SearchRound(6, 8_000_000), SearchRound(2, 30_000_000))
     near: float = 0.05
     nothing: float = 0.01
 
     def __post_init__(self) -> None:
         """Refuse negative values."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not value >= 0:
-                raise PlanningError(f"{each.name} = {value!r}; it must be 0 or more")
+        _check_amounts(self)
 
 
 @dataclass(frozen=True)
