@@ -4,7 +4,7 @@ Inside are canonical numbers, outside is Kubernetes' text. What a field type say
 schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -138,6 +138,25 @@ class ResourceModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
     )
+
+
+def unknown_fields(
+    model: ResourceModel, given: Mapping[str, object]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What a model was given and does not know, which it skips: for files that people write.
+
+    Yields:
+        Where it is (`engine.serchBudget`), and the names that are known there.
+    """
+    names = {name: field.alias or name for name, field in type(model).model_fields.items()}
+    fields = {alias: name for name, alias in names.items()} | {name: name for name in names}
+    for key, value in given.items():
+        part = getattr(model, fields[key]) if key in fields else None
+        if key not in fields:
+            yield str(key), tuple(names.values())
+        elif isinstance(part, ResourceModel) and isinstance(value, Mapping):
+            for place, known in unknown_fields(part, value):
+                yield f"{key}.{place}", known
 
 
 class OwnerReference(ResourceModel):

@@ -55,7 +55,10 @@ def _named(kind: type[Resource], parsed: dict[object, object]) -> str:
 
 
 def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place}: {first['msg'].removeprefix('Value error, ')}{more}"
+    words = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "enum":
+        words = f"{words.replace('Input should', 'must')}, not {first['input']!r:.60}"
+    return f"{place}: {words}{more}"

@@ -237,13 +237,26 @@ def _defaults(entry: ClusterEntry, policy: PlanningPolicy | None) -> dict[str, f
 
 def _policy(settings: Mapping[str, Any], name: str) -> PlanningPolicy:
     """What is said of plans in the form of a PlacementPolicy's spec."""
+    from kfp_placement_engine.contract.fields import unknown_fields
     from kfp_placement_engine.contract.policy import planning_policy
     from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 
     try:
-        return planning_policy(read_resource(PlacementPolicy, {"spec": settings}).spec)
+        spec = read_resource(PlacementPolicy, {"spec": settings}).spec
     except InputError as error:
         raise InputError(f"{name}: policy: {error}") from error
+    # A policy in a cluster may be of a newer revision; a file is written for this one.
+    for place, known in unknown_fields(spec, settings):
+        parent, _, key = f"policy.{place}".rpartition(".")
+        raise InputError(f"{name}: {parent}.{key:.80}: is not known here; {_advice(key, known)}")
+    return planning_policy(spec)
+
+
+def _advice(key: str, known: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key[:80], known, n=1)
+    return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
 
 
 def _shown(problems: Sequence[str]) -> str:
