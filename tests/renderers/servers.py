@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.processes import end_process
+
 _START_SECONDS = 120.0
 
 
@@ -34,8 +36,7 @@ def running_server(
         _wait_until_it_answers(address, server, log)
         yield
     finally:
-        server.terminate()
-        server.wait(timeout=30)
+        end_process(server)
 
 
 def free_port() -> int:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import end_process
+
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -214,5 +216,4 @@ def headless_page(chromium: Path, profile: Path) -> Iterator[Page]:
     finally:
         os.close(command_out)
         os.close(answer_in)
-        browser.terminate()
-        browser.wait(timeout=30)
+        end_process(browser)

@@ -1,7 +1,21 @@
-"""Processes that a test did not start itself."""
+"""Whether processes are alive, and how they are ended."""
 
 import os
+import subprocess
 from pathlib import Path
+
+_END_SECONDS = 20.0
+"""A machine with much to do takes long over the end of a server."""
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end; one that is still there after a while is killed."""
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def is_alive(pid: int) -> bool:

@@ -16,6 +16,8 @@ from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     ROUND_NUMBERS,
     a_cluster,
+    a_kfp_run,
+    a_loop,
     a_node,
     a_problem,
     a_run,
@@ -62,6 +64,22 @@ def test_heft_by_hand():
     assert schedule.start.tolist() == [0, 10, 0, 16]
     assert schedule.node.tolist() == [0, 0, 1, 1]
     assert schedule.makespan_seconds == 30
+
+
+def test_heft_is_not_held_to_an_order_that_limits_of_loops_forbid():
+    """Three loops at once, each of six iterations of 12 s with their drivers, two at a time."""
+    steps = [
+        a_step(f"{loop}[{index}].work", group=f"{loop}[{index}]")
+        for loop in ("a", "b", "c")
+        for index in range(6)
+    ]
+    groups = [group for loop in ("a", "b", "c") for group in a_loop(loop, 6, parallelism=2)]
+    problem = a_problem(
+        a_kfp_run(*steps, groups=groups), a_cluster(*nodes(3, cpu=4)), dispatch="ordered"
+    )
+    alone = simulate(problem, heft_placement(problem)).makespan_seconds
+    assert BASELINES["heft"](problem, 0).makespan_seconds == pytest.approx(1 + 1 + 6 * 12 / 2)
+    assert alone > 60
 
 
 def test_heft_inserts_into_gaps():

@@ -1,10 +1,13 @@
 """HEFT (Topcuoglu, Hariri, Wu 2002): heterogeneous earliest finish time."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.simulation import Schedule, simulate
 
 
@@ -19,6 +22,14 @@ def heft(problem: PlacementProblem, seed: int = 0) -> Schedule:
 
     Upward ranks, earliest finish over all nodes, insertion into gaps in which all requested
     resources are free. Under `ready` dispatch no step waits for its node, so the order is lost.
-    The seed is not used.
+    HEFT does not know limits of loops: where there are some, the order in which its steps start
+    without one counts as well, and the better of both is returned. The seed is not used.
     """
-    return simulate(problem, heft_placement(problem))
+    placement = heft_placement(problem)
+    schedule = simulate(problem, placement)
+    if problem.dispatch != "ordered" or not problem.arrays.loop_parallelism.size:
+        return schedule
+    # In the order of HEFT's starts, iterations would wait for others that are not admitted yet.
+    free = simulate(replace(problem, dispatch="ready"), placement)
+    other = simulate(problem, Placement.of_schedule(problem, free.start, free.node))
+    return other if better(other.terms, schedule.terms) else schedule
