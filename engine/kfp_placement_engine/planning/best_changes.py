@@ -55,7 +55,7 @@ def best_changes(
     options, params = options or PlanOptions(), params or SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
-    # The last is no change: what is only due to the search has to be known.
+    # The last one changes nothing: what is only due to the search has to be known.
     changes = [*(each.change for each in singles), None]
     stages = 1 + len(params.rounds)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
