@@ -80,7 +80,7 @@ class SuggestionParams:
     emptiest: int = 1
     most_images: int = 10
     screening_work: int = 1_500_000
-    rounds: tuple[SearchRound, ...] = (SearchRound(6, 8_000_000), SearchRound(2, 30_000_000))
+    rounds: tuple[SearchRound, ...] = (SearchRound(6, 8_000_000), SearchRound(2, 40_000_000))
     near: float = 0.05
     nothing: float = 0.01
 
