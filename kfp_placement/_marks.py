@@ -17,7 +17,7 @@ from kfp_placement.exceptions import (
     UnknownOptionError,
 )
 from kfp_placement_engine.contract.hints import StepHints
-from kfp_placement_engine.contract.types import near_type
+from kfp_placement_engine.contract.types import near_scheduler, near_type
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
@@ -102,7 +102,7 @@ class Marks:
                 _refuse_channels(subject, name, value)
                 value = check(subject, name, value)
             values[attribute] = value
-        _warn_of_near_type(subject, values.get("type"))
+        _warn_of_near_words(subject, values)
         return cls(**values)
 
     def refined_by(self, other: "Marks") -> "Marks":
@@ -148,16 +148,24 @@ def _bad(subject: str, option: str, value: object, problem: str, remedy: str) ->
     return MarkValueError(f"{subject}: {option} = {shown} {problem}; {remedy}")
 
 
-def _warn_of_near_type(subject: str, step_type: str | None) -> None:
-    near = near_type(step_type) if step_type else ""
-    if near:
-        warnings.warn(
-            f"{subject}: type = {step_type!r} is taken for a type of your own, to which no rule"
-            f" applies; did you mean {near!r}?",
-            PlacementWarning,
-            # Whoever called what calls `checked`: `place`, or a decorator.
-            stacklevel=4,
-        )
+def _warn_of_near_words(subject: str, values: Mapping[str, Any]) -> None:
+    """Warn of a type or scheduler that differs from a known one in a single slip."""
+    for option, nearest, effect in _NEAR_WORDS:
+        written = values.get(option)
+        near = nearest(written) if written else ""
+        if near:
+            warnings.warn(
+                f"{subject}: {option} = {written!r} is taken for {effect}; did you mean {near!r}?",
+                PlacementWarning,
+                # Whoever called what calls `checked`: `place`, or a decorator.
+                stacklevel=4,
+            )
+
+
+_NEAR_WORDS: tuple[tuple[str, Callable[[str], str], str], ...] = (
+    ("type", near_type, "a type of your own, to which no rule applies"),
+    ("scheduler", near_scheduler, "another scheduler, and its pod waits until that one runs"),
+)
 
 
 def _is_channel(value: object) -> bool:
@@ -179,9 +187,16 @@ def _refuse_channels(subject: str, option: str, value: object) -> None:
             )
 
 
+_EXAMPLES = {
+    "type": "type='Training'",
+    "location": "location='HOME-EDGE'",
+    "scheduler": "scheduler='kfp-placement'",
+}
+
+
 def _label(subject: str, option: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _bad(subject, option, value, "is not text", f"write for example {option}='HOME-EDGE'")
+        raise _bad(subject, option, value, "is not text", f"write for example {_EXAMPLES[option]}")
     if len(value) > MAX_LABEL_VALUE_LENGTH:
         problem = f"has {len(value)} characters, and it becomes a Kubernetes label"
         raise _bad(subject, option, value, problem, f"use at most {MAX_LABEL_VALUE_LENGTH}")

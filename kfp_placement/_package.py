@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kfp_placement.exceptions import RunError, UsageError
-from kfp_placement_engine.exceptions import EngineError
+from kfp_placement_engine.exceptions import EngineError, InputError
 from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
 
 
@@ -35,10 +35,23 @@ def package_of(run: object) -> Package:
     """
     if isinstance(run, str | os.PathLike):
         try:
-            return Package(str(run), read_file(Path(run), max_bytes=RUN_MAX_BYTES))
+            return package_file(os.fspath(run))
         except EngineError as error:
             raise RunError(str(error)) from error
     return Package(str(getattr(run, "name", run)), compiled(run))
+
+
+def package_file(path: str) -> Package:
+    """Read a file that describes a run.
+
+    Raises:
+        InputNotFoundError: there is no such file.
+        InputError: it cannot be read, or is a URL.
+        LimitError: it is too large.
+    """
+    if "://" in path:
+        raise InputError(f"{path:.200}: is a URL; download the run's file first and name that")
+    return Package(path, read_file(Path(path), max_bytes=RUN_MAX_BYTES))
 
 
 def compiled(pipeline: object) -> bytes:

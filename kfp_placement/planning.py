@@ -162,7 +162,8 @@ class PlanRequest:
         answer = what_if(self.run, self.cluster, present, changes, options, progress)
         if answer.plan is present:
             return answer
-        return replace(answer, plan=replace(answer.plan, policy=self.policy))
+        plan, after = replace(answer.plan, policy=self.policy), self.after(changes)
+        return replace(answer, plan=with_remedies(plan, after.run, after.cluster))
 
     def best_changes(self, present: Plan, progress: Progress = no_progress) -> "Suggestions":
         """The single changes that make the run shorter.

@@ -1,4 +1,8 @@
-"""Lines of Python that let a step onto a node: a toleration, selector or accelerator for it."""
+"""What lets a step that fits nowhere onto a node.
+
+Lines of Python where a toleration, selector or accelerator is missing; else which label no node
+has, or how long the shortest round trip is.
+"""
 
 import difflib
 import json
@@ -12,8 +16,11 @@ from kfp_placement_engine.model.constraints import (
     matches_affinity,
     untolerated_taint,
 )
+from kfp_placement_engine.model.durations import given_round_trip_text
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.quantities import shown_value
 from kfp_placement_engine.model.resources import free_room, lacking, with_pod
+from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.model.run_graph import RunGraph, Step
 
 SOURCES = frozenset({"kfp-package", "argo-workflow"})
@@ -27,6 +34,9 @@ _ACCELERATED = re.compile(r"gpu|nvidia|accelerator|cuda", re.IGNORECASE)
 
 _LONGEST_VALUE = 253
 """Characters of what is put into a line; Kubernetes' own names are no longer."""
+
+_VALUES = 5
+"""Values of a label that a sentence names."""
 
 _MOST_LINES = 2
 """A node that needs more is another kind of node, not one that was forgotten."""
@@ -52,7 +62,7 @@ class Remedy:
 
 
 def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
-    """The plan, whose reasons say of steps that fit nowhere which lines would let them somewhere.
+    """The plan, whose reasons say of steps that fit nowhere what would let them somewhere.
 
     Args:
         plan: of the run on the cluster.
@@ -62,14 +72,14 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
     if not plan.unschedulable or run.source not in SOURCES:
         return plan
     steps = {step.name: step for step in run.steps}
-    of_task: dict[str, Remedy | None] = {}
+    of_task: dict[str, tuple[str, ...]] = {}
     reasons: dict[str, str] = {}
     for name, reason in plan.unschedulable:
         step = steps.get(name)
         if step is not None and step.task not in of_task:
-            of_task[step.task] = remedy(step, cluster)
-        found = None if step is None else of_task[step.task]
-        reasons[name] = reason if found is None else f"{reason}; {found}"
+            of_task[step.task] = tuple(_advice(step, cluster))
+        advice = () if step is None else of_task[step.task]
+        reasons[name] = "; ".join((reason, *advice))
     return replace(
         plan,
         unschedulable=tuple(reasons.items()),
@@ -78,6 +88,38 @@ def with_remedies(plan: Plan, run: RunGraph, cluster: Cluster) -> Plan:
             for step in plan.steps
         ),
     )
+
+
+def _advice(step: Step, cluster: Cluster) -> Iterator[str]:
+    """The lines for the step; where there are none, what of its marks no node meets."""
+    lines = remedy(step, cluster)
+    if lines is not None:
+        yield str(lines)
+        return
+    yield from _missing_labels(step, cluster)
+    yield from _shortest_round_trip(step, cluster)
+
+
+def _missing_labels(step: Step, cluster: Cluster) -> Iterator[str]:
+    for key, value in step.node_selector.items():
+        values = sorted({node.labels[key] for node in cluster.nodes if key in node.labels})
+        if value in values:
+            continue
+        label, key = shown_value(f"{key}={value}"), shown_value(key)
+        there = ", ".join(map(shown_value, values[:_VALUES]))
+        more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+        others = f"nodes have {key} = {there}{more}" if values else f"no node has a label {key}"
+        yield f"no node has the label {label} of its node selector; {others}"
+
+
+def _shortest_round_trip(step: Step, cluster: Cluster) -> Iterator[str]:
+    limit_ms, latencies = step.max_latency_ms, latencies_to(step.location, cluster.latencies)
+    if limit_ms is None or not latencies:
+        return
+    latency_ms, node = min((latency_ms, node) for node, latency_ms in latencies.items())
+    if latency_ms > limit_ms:
+        shortest = given_round_trip_text(latency_ms)
+        yield f"the shortest round trip to {step.location} is {shortest}, that of {node}"
 
 
 def remedy(step: Step, cluster: Cluster) -> Remedy | None:

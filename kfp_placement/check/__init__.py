@@ -41,4 +41,4 @@ def check(
     known = None if cluster is None else known_cluster(cluster).cluster
     with engine_errors():
         graph = read_graph(RunSource(package, arguments or {}), known)
-        return check_run(graph, package=package.data, cluster=known)
+        return check_run(graph, cluster=known)

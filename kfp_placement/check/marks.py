@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kfp_placement.check.findings import Finding, Level
-from kfp_placement_engine.contract.types import near_type
+from kfp_placement_engine.contract.types import near_marks
 from kfp_placement_engine.model.durations import marked_round_trip_text
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
@@ -95,27 +95,15 @@ def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Fin
         )
 
 
-def near_types(graph: RunGraph) -> Iterator[Finding]:
-    """Types that are probably typing errors."""
-    for step in container_tasks(graph):
-        near = near_type(step.type)
-        if near:
-            yield Finding(
-                Level.WARNING,
-                "near-type",
-                f"type {step.type!r} is not one of the known types; did you mean {near!r}?",
-                step.task,
-            )
-
-
-def locations(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
-    """Locations and limits of the round trip that change nothing.
+def ineffective_marks(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:
+    """Types and schedulers that are typing errors; locations and limits that change nothing.
 
     Args:
         graph: the run.
         ruled_types: step types that follow the latency rule, lower case.
     """
-    for notice in unused_locations(graph.steps, ruled_types):
+    steps = graph.steps
+    for notice in (*near_marks(steps, ruled_types), *unused_locations(steps, ruled_types)):
         yield Finding(Level.WARNING, notice.code, notice.message, notice.step)
     for step in container_tasks(graph):
         if step.max_latency_ms is not None and not step.location:

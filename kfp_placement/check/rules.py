@@ -1,15 +1,13 @@
 """What would surprise about a run, rule by rule; reads a `RunGraph`, needs no kfp."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kfp_placement.check.findings import CheckReport, Finding, Level
 from kfp_placement.check.marks import (
     container_tasks,
     guessed_types,
-    locations,
-    near_types,
+    ineffective_marks,
     unmarked_steps,
 )
 from kfp_placement.planning import GivenOptions, PlanRequest, plan_request
@@ -24,36 +22,27 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, load_documents
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
-_SAID_HERE = frozenset({"location-unused", "unmarked-steps"})
+_SAID_HERE = frozenset({"location-unused", "near-scheduler", "near-type", "unmarked-steps"})
 """Notices of the planner that a rule here gives, with or without a cluster."""
 
 _NAMED = 5
 """Steps that a finding on several names; JSON has all."""
 
-_REFUSED = frozenset({"invalid-label", "request-above-limit"})
-"""Notices of the readers about pods that Kubernetes refuses."""
+_REFUSED = frozenset({"invalid-label", "parameter-name", "request-above-limit"})
+"""Notices of the readers about pods that Kubernetes refuses, or runs that KFP's backend does."""
 
 # What fits nowhere is known before the search begins.
 _OPTIONS = GivenOptions(budget_seconds=0.05, compare=())
 """How a check plans on a cluster."""
 
-# Go's YAML takes these for booleans where they stand without quotes, and KFP writes y and n so.
-_BOOLEAN_KEY = re.compile(
-    rb"^[ ]*(y|n|yes|no|on|off|Y|N|Yes|No|On|Off|YES|NO|ON|OFF):", re.MULTILINE
-)
 
-
-def check_run(
-    graph: RunGraph, *, package: bytes = b"", cluster: Cluster | None = None
-) -> CheckReport:
+def check_run(graph: RunGraph, *, cluster: Cluster | None = None) -> CheckReport:
     """Apply every rule.
 
     Args:
         graph: the run.
-        package: the KFP package it was read from; empty for other files.
         cluster: where it will run, if known; its PlacementPolicy, if it has one, says which types
             follow a location and what is assumed of steps by their type.
 
@@ -63,11 +52,8 @@ def check_run(
     request = None if cluster is None else plan_request(graph, cluster, options=_OPTIONS)
     run = graph if request is None else request.run
     ruled = LATENCY_RULED_TYPES if request is None else request.options.latency_ruled_types
-    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *near_types(run)]
-    findings += locations(run, ruled)
+    findings = [*unmarked_steps(run), *guessed_types(run, ruled), *ineffective_marks(run, ruled)]
     findings += [finding for rule in _RULES for finding in rule(run)]
-    if run.source == "kfp-package":
-        findings += _parameter_names(package)
     findings += _notices(run.notices)
     if request is not None:
         findings += _on_cluster(request)
@@ -241,30 +227,6 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
     _pod_less,
     _backend,
 )
-
-
-def _parameter_names(package: bytes) -> Iterator[Finding]:
-    boolean_names = {match.decode() for match in _BOOLEAN_KEY.findall(package)}
-    if not boolean_names:
-        # Parsing a second time is slow for large packages, and hardly ever needed.
-        return
-    for document in load_documents(package, name="package", max_bytes=RUN_MAX_BYTES):
-        if not isinstance(document, Mapping) or "root" not in document:
-            continue
-        for name in sorted(boolean_names & set(_parameters(document["root"]))):
-            yield Finding(
-                Level.ERROR,
-                "parameter-name",
-                f"pipeline parameter {name!r} stands without quotes in the package, and KFP's"
-                " backend reads it as a boolean and refuses the run; rename it, say to"
-                f" '{name}_value'",
-            )
-
-
-def _parameters(component: object) -> list[str]:
-    definitions = component.get("inputDefinitions") if isinstance(component, Mapping) else None
-    parameters = definitions.get("parameters") if isinstance(definitions, Mapping) else None
-    return list(parameters) if isinstance(parameters, Mapping) else []
 
 
 def _notices(notices: Iterable[Notice]) -> Iterator[Finding]:

@@ -102,7 +102,7 @@ def _report(
         known = None if cluster is None else read_cluster_source(cluster, progress, live)
         with usage_errors(ArgumentError):
             graph = read_graph(RunSource(package, arguments), known, progress=progress)
-        return check_run(graph, package=package.data, cluster=known)
+        return check_run(graph, cluster=known)
 
 
 def _text(report: "CheckReport", output: Path | None) -> str:

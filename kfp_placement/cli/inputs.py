@@ -47,8 +47,8 @@ def read_package(run: str) -> "Package":
     Raises:
         EngineError: it is not there or cannot be read.
     """
-    from kfp_placement._package import Package
-    from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES, read_file
+    from kfp_placement._package import Package, package_file
+    from kfp_placement_engine.readers.text.documents import RUN_MAX_BYTES
 
     if run == STDIN:
         return Package("stdin", _stdin(RUN_MAX_BYTES))
@@ -60,7 +60,7 @@ def read_package(run: str) -> "Package":
         raise InputNotFoundError(
             f"{run}: no such file; a pipeline in a Python module is named {run}:PIPELINE"
         )
-    return Package(run, read_file(Path(run), max_bytes=RUN_MAX_BYTES))
+    return package_file(run)
 
 
 def connect_live(cluster: str | None, target: Target) -> Connection | None:

@@ -24,10 +24,29 @@ INPUT_FILE = click.Path(allow_dash=True, readable=False)
 LOCAL_PATH = click.Path(path_type=Path, readable=False)
 """A file to write, or where data lies."""
 
+_LARGEST_NUMBER = 2**63 - 1
+"""What seeds of other tools go up to."""
+
 BEST = "best"
 """In place of a change: the single changes that help most."""
 
 FORMATS = ("table", "wide", "json", "yaml", "html")
+
+
+class WholeNumberType(click.ParamType):  # type: ignore[type-arg]
+    """A whole number from 0 on, such as a seed."""
+
+    name = "n"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The number."""
+        text = str(value)
+        if not (text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_NUMBER):
+            self.fail(f"{text!r:.60} is not a whole number from 0 to {_LARGEST_NUMBER}", param, ctx)
+        return int(text)
 
 
 class DurationType(click.ParamType):  # type: ignore[type-arg]

@@ -18,6 +18,7 @@ from kfp_placement.cli.parameters import (
     KubeVersionType,
     NamespaceType,
     NamesType,
+    WholeNumberType,
     changes,
     pairs,
     width,
@@ -126,7 +127,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0, max=2**63 - 1),
+    type=WholeNumberType(),
     help="Seed of the search.  [default: the policy's, else 0]",
 )
 @click.option(
@@ -137,7 +138,7 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--generations",
-    type=click.IntRange(min=0),
+    type=WholeNumberType(),
     metavar="N",
     help="Stop the search after N generations instead; replays a plan exactly.",
 )

@@ -152,9 +152,10 @@ class Preview:
         access=ReadWriteMany`. `worker` is a node, or all of worker-1, worker-2 and so on.
 
         Args:
-            changes: what changes, all of it together. Without any, single changes are tried: one
-                empty node more, one node with twice the CPU or memory, a loop's limit one up or
-                off, an image held by every node, a volume ReadWriteMany.
+            changes: what changes, all of it together. Without any, or with `"best"` as on the
+                command line, single changes are tried: one empty node more, one node with twice
+                the CPU or memory, a loop's limit one up or off, an image held by every node, a
+                volume ReadWriteMany.
 
         Returns:
             `.makespan`, `.gain` and `.plan` after the changes; or the changes that make the run at
@@ -171,7 +172,7 @@ class Preview:
         for change in changes:
             _check_text(change)
         with engine_errors():
-            if not changes:
+            if changes in ((), ("best",)):
                 return Suggestions(self.plan, request.best_changes(self.plan))
             asked = tuple(read_change(change) for change in changes)
             answer = request.what_if(self.plan, asked)

@@ -62,11 +62,11 @@ def search_verdict(plan: Plan) -> str:
         return ""
     if reaches_bound(plan):
         return "best possible"
-    if not plan.exact or plan.objective != "completion":
-        return "best found"
-    choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
     gated = _gated(plan)
     gates = f"; with gates {gated}" if gated else ""
+    if not plan.exact or plan.objective != "completion":
+        return f"best found{gates}"
+    choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
     return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
 
 

@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.what_if import CASES, NODES, STEPS, Found, is_good, made_up_case, measure, table
+from benchmarks.what_if import (
+    CASES,
+    NODES,
+    STEPS,
+    Found,
+    ask,
+    is_good,
+    made_up_case,
+    search_every,
+    table,
+)
 
 FOUND = Found(
     case=CASES[0],
@@ -31,7 +41,7 @@ def test_a_case_has_the_size_asked_for_and_is_the_same_each_time(number):
 
 def test_one_case_is_measured():
     """With next to no search; the last change is one that nothing suggests."""
-    found = measure(1, "ready", 0.1, 0.0)
+    found = search_every(ask(1, "ready", 0.1), 0.0)
     assert found.first_gain > 0.05
     assert found.share > 0.5
     assert 0 < found.tried < found.every

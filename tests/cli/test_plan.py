@@ -213,9 +213,10 @@ def test_usage_errors(plan, planner, options, golden):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--seed", "-1"], "-1 is not in the range"),
-        (["--seed", "x"], "'x' is not a valid int"),
-        (["--generations", "-2"], "-2 is not in the range"),
+        (["--seed", "-1"], "'-1' is not a whole number from 0 to 9223372036854775807"),
+        (["--seed", "x"], "'x' is not a whole number"),
+        (["--seed", "9" * 20], "is not a whole number"),
+        (["--generations", "-2"], "'-2' is not a whole number"),
         (["--objective", "best"], "'best' is not one of 'completion', 'paper', 'packing'"),
         (["--dispatch", "now"], "'now' is not one of"),
         (["-o", "pdf"], "'pdf' is not one of 'table', 'wide', 'json', 'yaml', 'html'"),
@@ -272,6 +273,12 @@ def test_a_cluster_may_be_at_a_url(run, planner, monkeypatch):
     assert result.stderr == (
         f"Error: {address}/missing.yaml: 127.0.0.1 has no such file (404 Not Found)\n"
     )
+
+
+def test_a_run_by_url_is_refused(run):
+    result = run("plan", "https://example.org/run.yaml")
+    assert result.exit_code == ExitCode.FAILURE
+    assert result.stderr.startswith("Error: https://example.org/run.yaml: is a URL; download ")
 
 
 def test_files_that_are_not_there(run, planner):

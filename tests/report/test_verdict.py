@@ -100,6 +100,7 @@ RULED = a_step(type="Predict", location="HOME", latency_ms=9.8)
 FOUND = {
     "bound reached": a_plan(lower_bound=Bound(60.0, "area")),
     "searched": a_plan(),
+    "searched, gates end earlier": a_plan(ordered_makespan_seconds=55.0),
     "all tried": tried(),
     "all tried, gates end earlier": tried(ordered_makespan_seconds=55.0),
     "all tried, gates end at the same time": tried(ordered_makespan_seconds=60.0),

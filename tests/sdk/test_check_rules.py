@@ -1,5 +1,7 @@
 """Each rule of `check` on graphs made by hand: what it finds, and what it leaves alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from kfp_placement.check.findings import Level
@@ -17,6 +19,7 @@ from kfp_placement_engine.model.run_graph import (
     Step,
     StepKind,
 )
+from kfp_placement_engine.readers import read_run
 from tests.support.builders import a_policy
 
 MARKED = {
@@ -169,6 +172,21 @@ def test_a_type_that_is_nearly_a_known_one_is_told(kind, golden):
     golden(finding.message)
 
 
+def test_a_scheduler_that_is_nearly_ours_is_told(golden):
+    run = a_graph(a_step(scheduler="kfp-placemnt"), a_step("two", scheduler="volcano"))
+    (finding,) = check_run(run).of("near-scheduler")
+    assert (finding.level, finding.step) == (Level.WARNING, "work")
+    golden(finding.message)
+
+
+def test_a_type_that_follows_the_latency_rule_by_the_policy_is_known():
+    cluster = Cluster((Node("n", {"cpu": 9000, "memory": 2**34, "pods": 9}),))
+    ruled = replace(cluster, policy=a_policy(latencyRules={"stepTypes": ["predicts"]}))
+    run = a_graph(a_step(type="Predicts"))
+    assert check_run(run, cluster=cluster).of("near-type")
+    assert not check_run(run, cluster=ruled).of("near-type")
+
+
 @pytest.mark.parametrize("modes", [("ReadWriteOnce",), (), ("ReadWriteMany",)])
 def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
     claims = (RunClaim("kfp-workspace", modes, is_workspace=True),)
@@ -259,7 +277,10 @@ def test_the_gravest_come_first():
 
 PACKAGE = """
 pipelineInfo: {name: run}
+components: {comp-work: {executorLabel: exec-work}}
+deploymentSpec: {executors: {exec-work: {container: {image: "python:3.12"}}}}
 root:
+  dag: {tasks: {work: {componentRef: {name: comp-work}}}}
   inputDefinitions:
     parameters:
 %s
@@ -269,18 +290,25 @@ root:
 @pytest.mark.parametrize("name", ["y", "n", "Y", "N", "yes", "no", "on", "off", "ON"])
 def test_parameters_that_go_reads_as_booleans_are_errors(name):
     package = PACKAGE % f"      {name}:\n        parameterType: STRING"
-    report = check_run(a_graph(a_step(), source="kfp-package"), package=package.encode())
-    (finding,) = report.of("parameter-name")
+    graph = read_run(package.encode(), name="package")
+    (finding,) = check_run(graph).of("parameter-name")
     assert finding.level is Level.ERROR
     assert f"parameter {name!r}" in finding.message
 
 
 @pytest.mark.parametrize(
-    "line", ["'n':", '"yes":', "number:", "rows: {n: 1}", "x: |\n        n: 1"]
+    "line",
+    [
+        "'n': {}",
+        '"yes": {}',
+        "number: {}",
+        "rows: {n: 1}",
+        "x:\n        description: |\n          n: 1",
+    ],
 )
 def test_other_parameters_are_left_alone(line):
     package = PACKAGE % f"      {line}"
-    report = check_run(a_graph(a_step(), source="kfp-package"), package=package.encode())
+    report = check_run(read_run(package.encode(), name="package"))
     assert report.of("parameter-name") == ()
 
 

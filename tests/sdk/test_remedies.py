@@ -92,17 +92,36 @@ def test_the_lines_let_the_step_onto_the_node(case, golden):
     ],
     ids=["room", "none", "cordoned", "not ready", "three taints", "taken", "no label", "far"],
 )
-def test_where_no_line_helps_there_is_none(mark, cluster):
+def test_where_no_line_helps_there_is_none(mark, cluster, golden):
     ((_, reason),) = preview(marked(mark), cluster, **QUICK).plan.unschedulable
     assert reason.startswith("none of ")
     assert "task" not in reason
+    golden(reason)
 
 
-def test_a_limit_of_the_round_trip_is_not_mended_by_a_line():
-    cluster = Cluster([CPU_ONLY], latencies={"HOME": {"plain": "50ms"}})
-    near = one_step(lambda task: place(task, type="Predict", location="HOME", max_latency="5ms"))
+def test_a_limit_that_no_node_keeps_is_told_with_the_shortest_round_trip(golden):
+    trips = {"plain-1": "50ms", "plain-2": "7.5ms"}
+    cluster = Cluster([CPU_ONLY], latencies={"HOME": trips})
+    near = one_step(lambda task: place(task, type="Predict", location="home", max_latency="5ms"))
     ((_, reason),) = preview(near, cluster, **QUICK).plan.unschedulable
     assert not lines_in(reason)
+    golden(reason)
+
+
+def test_of_many_values_of_a_label_some_are_named(golden):
+    nodes = [Node(f"n{i}", cpu=1, memory="1Gi", labels={"zone": f"z{i}"}) for i in range(9)]
+    mark = one_step(lambda task: kubernetes.add_node_selector(place(task), "zone", "west"))
+    ((_, reason),) = preview(mark, Cluster(nodes), **QUICK).plan.unschedulable
+    golden(reason)
+
+
+def test_a_change_after_which_a_step_fits_nowhere_is_told_with_the_line_that_helps():
+    tainted = Node("gpu-2", cpu=8, memory="8Gi", gpu=1, taints=["a:NoSchedule"])
+    cluster = Cluster([*gpu_node().nodes, tainted])
+    answer = preview(marked(wants_gpu), cluster, **QUICK).what_if("-1 of gpu-1")
+    ((_, reason),) = answer.plan.plan.unschedulable
+    (line,) = lines_in(reason)
+    assert line.startswith('kubernetes.add_toleration(task, key="a"')
 
 
 names = st.text(min_size=1, max_size=60)

@@ -2,6 +2,7 @@
 
 import copy
 import re
+import warnings
 from datetime import timedelta
 from typing import Any
 
@@ -528,6 +529,16 @@ def test_a_type_that_is_nearly_a_known_one_warns_where_it_is_written(written, me
         placed_once(type=written)
     assert caught[0].filename == __file__
     assert f"type = {written!r}" in str(caught[0].message)
+
+
+def test_a_scheduler_that_is_nearly_ours_warns_where_it_is_written():
+    with pytest.warns(PlacementWarning, match="did you mean 'kfp-placement'") as caught:
+        placed_once(scheduler="kfp-placemnt")
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for own in ("kfp-placement", "default-scheduler", "volcano", "kfp-placement-2"):
+            placed_once(scheduler=own)
 
 
 def test_a_decorator_warns_of_such_a_type_too():

@@ -3,6 +3,7 @@
 The annotation is JSON text.
 """
 
+import difflib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -141,9 +142,14 @@ def decode_hints(text: str) -> tuple[StepHints, list[str]]:
         warnings.append(f"hints of the newer version that cannot be read: {bad}")
     unknown = {key: value for key, value in entries.items() if key not in HINT_KEYS}
     if unknown:
-        named = ", ".join(f"{key:.40}" for key in sorted(unknown)[:10])
+        named = ", ".join(map(_with_near_key, sorted(unknown)[:10]))
         warnings.append(f"unknown hints kept but not used: {named}")
     return StepHints(**values, version=version, unknown=unknown), warnings
+
+
+def _with_near_key(key: str) -> str:
+    near = difflib.get_close_matches(key[:40], HINT_KEYS, n=1)
+    return f"{key:.40} (did you mean {near[0]}?)" if near else f"{key:.40}"
 
 
 def _values(entries: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -1,4 +1,4 @@
-"""Guess a step's type from its name, and find typing errors in types; used by the SDK alone.
+"""Guess a step's type from its name, and find typing errors in marks.
 
 A guess is always marked as one.
 
@@ -16,9 +16,15 @@ follow the latency rule; so plurals such as `predictions`, mostly a table, are n
 """
 
 import re
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise, takewhile
 
-from kfp_placement_engine.contract.keys import LATENCY_RULED_TYPES
+from kfp_placement_engine.contract.keys import (
+    DEFAULT_SCHEDULER,
+    KUBERNETES_SCHEDULER,
+    LATENCY_RULED_TYPES,
+)
+from kfp_placement_engine.model.run_graph import Notice, Step, StepKind
 
 _COMMANDS = {
     "Fetch": "fetch download load import ingest extract read collect pull query gather scrape",
@@ -78,17 +84,57 @@ def guess_type(name: str) -> str:
     return ""
 
 
-def near_type(step_type: str) -> str:
+def near_type(step_type: str, ruled_types: Collection[str] = LATENCY_RULED_TYPES) -> str:
     """The known type that was probably meant, or "".
 
     A type of the author's own is as good as any; but one that differs from a known one in a single
     slip (a letter too many, too few or wrong, two swapped) is a typing error.
+
+    Args:
+        step_type: as written.
+        ruled_types: step types that follow the latency rule, lower case; they are known, too.
     """
-    written = step_type.lower()
-    known = {word.lower(): word for word in (*_COMMANDS, *map(str.title, LATENCY_RULED_TYPES))}
-    if written in known:
+    return _near(step_type, (*_COMMANDS, *map(str.title, ruled_types)))
+
+
+def near_scheduler(name: str) -> str:
+    """The name of a scheduler that was probably meant, or "": another one may be anybody's."""
+    return _near(name, (DEFAULT_SCHEDULER, KUBERNETES_SCHEDULER))
+
+
+def near_marks(steps: Iterable[Step], ruled_types: Collection[str]) -> list[Notice]:
+    """What to tell of types and schedulers that are probably typing errors, once for each task.
+
+    Args:
+        steps: of a run.
+        ruled_types: step types that follow the latency rule, lower case.
+    """
+    tasks = {step.task: step for step in steps if step.kind is StepKind.CONTAINER}.values()
+    return [notice for step in tasks for notice in _near_marks_of(step, ruled_types)]
+
+
+def _near_marks_of(step: Step, ruled_types: Collection[str]) -> Iterator[Notice]:
+    near = near_type(step.type, ruled_types)
+    if near:
+        message = f"type {step.type!r} is not one of the known types; did you mean {near!r}?"
+        yield Notice("near-type", message, step.task)
+    near = near_scheduler(step.scheduler)
+    if near:
+        yield Notice(
+            "near-scheduler",
+            f"scheduler {step.scheduler!r} is not a usual name; did you mean {near!r}? A pod waits"
+            " forever for a scheduler that does not run",
+            step.task,
+        )
+
+
+def _near(written: str, words: Iterable[str]) -> str:
+    """The word that differs in a single slip from what is written; "" also if it is a word."""
+    lower = written.lower()
+    known = {word.lower(): word for word in words}
+    if lower in known:
         return ""
-    return next((word for lower, word in known.items() if _is_one_slip(written, lower)), "")
+    return next((word for key, word in known.items() if _is_one_slip(lower, key)), "")
 
 
 def _is_one_slip(written: str, meant: str) -> bool:

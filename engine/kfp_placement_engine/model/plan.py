@@ -170,9 +170,8 @@ class Plan:
         binding_resources: the resource that is scarcest, over time.
         default_schedule: what kube-default does, where it was compared; of several tie-breaks the
             one whose makespan is nearest to their mean.
-        ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches, where
-            this one may not (`ready`), every choice of nodes was tried and the bound is not
-            reached; else None.
+        ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches in a
+            short search, where this one may not (`ready`) and does not reach the bound; else None.
     """
 
     run_name: str

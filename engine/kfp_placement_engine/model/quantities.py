@@ -66,10 +66,11 @@ _WITH_BYTES = re.compile(
 """A size as people write it elsewhere: `4GB`, `4 GiB`, `4g`."""
 
 
-def _no_quantity(text: object) -> QuantityError:
+def _no_quantity(text: object, parts: int) -> QuantityError:
     """The error for what cannot be read; of a size with its unit it says what may be meant."""
-    meant = _WITH_BYTES.fullmatch(short_text(text)) if isinstance(text, str) else None
-    advice = "for example 500m, 2 or 4Gi"
+    is_size = isinstance(text, str) and parts == 1
+    meant = _WITH_BYTES.fullmatch(short_text(str(text))) if is_size else None
+    advice = "for example 4Gi, 500M or 2" if parts == 1 else "for example 500m or 2"
     if meant is not None:
         number, letter, binary = meant.groups()
         units = [f"{letter.upper()}i"] if binary else [_decimal(letter), f"{letter.upper()}i"]
@@ -81,13 +82,13 @@ def _decimal(letter: str) -> str:
     return "k" if letter in "kK" else letter.upper()
 
 
-def _quantity(text: object) -> Fraction:
+def _quantity(text: object, parts: int) -> Fraction:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise _no_quantity(text)
+        raise _no_quantity(text, parts)
     source = repr(text) if isinstance(text, float) else short_text(text)
     match = _QUANTITY.match(source)
     if match is None:
-        raise _no_quantity(text)
+        raise _no_quantity(text, parts)
     number, suffix, exponent = match.groups()
     factor = Fraction(10) ** int(exponent) if exponent is not None else _SUFFIXES[suffix or ""]
     value = Fraction(number) * factor
@@ -106,13 +107,13 @@ def _ceiling(value: Fraction, text: object) -> int:
 @lru_cache(maxsize=4096)
 def _usual(text: str, parts: int) -> int:
     """The same few amounts are in all pods of a cluster, and are asked for at every change."""
-    return _ceiling(_quantity(text) * parts, text)
+    return _ceiling(_quantity(text, parts) * parts, text)
 
 
 def _amount(text: object, parts: int) -> int:
     if isinstance(text, str) and len(text) <= _USUAL_CHARACTERS:
         return _usual(text, parts)
-    return _ceiling(_quantity(text) * parts, text)
+    return _ceiling(_quantity(text, parts) * parts, text)
 
 
 def parse_quantity(text: object) -> int:
@@ -131,6 +132,21 @@ def parse_cpu(text: object) -> int:
         QuantityError: malformed, negative, or beyond int64.
     """
     return _amount(text, 1000)
+
+
+def parse_memory(text: object) -> int:
+    """Read the memory of a node in bytes: 0, or enough for a container.
+
+    Raises:
+        QuantityError: malformed, negative, beyond int64, or written without its unit.
+    """
+    size_bytes = parse_quantity(text)
+    if 0 < size_bytes < MIN_MEMORY_BYTES:
+        raise QuantityError(
+            f"memory {shown_value(text)} is less than any container needs; give it a unit, for"
+            " example 16Gi"
+        )
+    return size_bytes
 
 
 def parse_resource(name: str, text: object) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kfp_placement_engine.contract.texts import reason_text
+from kfp_placement_engine.contract.types import near_marks
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.lowering.pods import requests_of
 from kfp_placement_engine.lowering.work import duration_of
@@ -159,6 +160,7 @@ def notices_of(graph: RunGraph, lowered: Lowered) -> list[Notice]:
     """Notices about marks and images."""
     return [
         *_unmarked_steps(graph, lowered.options.marked_only),
+        *near_marks(graph.steps, lowered.options.latency_ruled_types),
         *unused_locations(graph.steps, lowered.options.latency_ruled_types),
         *_unknown_images(graph, lowered),
     ]

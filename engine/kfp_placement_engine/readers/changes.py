@@ -23,7 +23,7 @@ from kfp_placement_engine.model.changes import (
     StepDuration,
 )
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.model.quantities import parse_resource
+from kfp_placement_engine.model.quantities import parse_memory, parse_resource
 from kfp_placement_engine.readers.kubernetes.nodes import read_speed
 
 FORMS = (
@@ -68,23 +68,48 @@ def read_change(text: str) -> Change:
         ChangeError: it has none of the forms, or a value that cannot be; the message shows them.
     """
     cleaned = text.strip() if len(text) <= MAX_CHARACTERS else ""
-    for pattern, read in _READERS:
-        match = pattern.fullmatch(cleaned)
-        if match is None:
-            continue
-        try:
-            change = read(match)
-        except InputError as error:
-            raise ChangeError(f"{text!r:.120}: {error}") from error
-        if change is not None:
-            return change
+    try:
+        change = _read(cleaned)
+    except InputError as error:
+        raise ChangeError(f"{text!r:.120}: {error}") from error
+    if change is not None:
+        return change
     about = _ABOUT.fullmatch(cleaned)
     if about is not None:
         names = " and ".join(name for kind, name in _PROPERTIES if kind == about[1])
         raise ChangeError(f"{text!r:.120}: of a {about[1]}, {names} can change")
-    raise ChangeError(
-        f"{text!r:.120} is not a change that can be planned; write one of: {', '.join(FORMS)}"
-    )
+    meant = _meant(cleaned)
+    advice = f"did you mean {meant}?" if meant else f"write one of: {', '.join(FORMS)}"
+    raise ChangeError(f"{text!r:.120} is not a change that can be planned; {advice}")
+
+
+def _read(cleaned: str) -> Change | None:
+    """The change; None where the text has none of the forms."""
+    for pattern, read in _READERS:
+        match = pattern.fullmatch(cleaned)
+        change = None if match is None else read(match)
+        if change is not None:
+            return change
+    return None
+
+
+def _meant(cleaned: str) -> str:
+    """What was probably meant by text that has none of the forms, or ""."""
+    parts = [part.strip() for part in cleaned.split(",")]
+    if len(parts) > 1 and all(map(_is_change, parts)):
+        return f"{len(parts)} changes, to be given one by one: {', '.join(map(repr, parts))}"
+    for pattern, form in _NEAR_FORMS:
+        near = pattern.sub(form, cleaned)
+        if near != cleaned and _is_change(near):
+            return repr(near)
+    return ""
+
+
+def _is_change(text: str) -> bool:
+    try:
+        return _read(text) is not None
+    except InputError:
+        return False
 
 
 def _counted(match: re.Match[str]) -> Change:
@@ -131,8 +156,12 @@ def _resize(match: re.Match[str]) -> Change:
             raise ChangeError(f"{name:.60} is given twice")
         values[name] = value
     speed = values.pop(_SPEED, None)
-    amounts = tuple((_resource(name), parse_resource(name, values[name])) for name in values)
+    amounts = tuple((_resource(name), _amount(name, values[name])) for name in values)
     return ResizeNodes(match[1], amounts, None if speed is None else read_speed(speed))
+
+
+def _amount(name: str, value: str) -> int:
+    return parse_memory(value) if name == "memory" else parse_resource(name, value)
 
 
 def _resource(name: str) -> str:
@@ -158,6 +187,14 @@ _PROPERTIES: dict[tuple[str, str], Callable[[str, str], Change]] = {
     ("step", "max-latency"): _latency_limit,
     ("volume", "access"): _access,
 }
+
+_NEAR_FORMS = (
+    (re.compile(r"([+-]\s*[0-9]+)\s*(?:x\s*)?(\S+)", re.ASCII), r"\1 of \2"),
+    (re.compile(r"image\s+(\S+)"), r"image \1 everywhere"),
+    (re.compile(r"\s*=\s*"), "="),
+    (re.compile(r"(?<=\S)\s+(?=\S+$)"), "="),
+)
+"""What people write in place of a form, and the form: `+2 worker`, `worker cpu 8`."""
 
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Change | None]], ...] = (
     (_COUNTED, _counted),

@@ -21,6 +21,7 @@ from kfp_placement_engine.model.constraints import UNSCHEDULABLE_TAINT
 from kfp_placement_engine.model.images import normalised
 from kfp_placement_engine.model.policy import PlanningPolicy
 from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.quantities import MIN_MEMORY_BYTES
 from kfp_placement_engine.model.resources import without_zeros
 from kfp_placement_engine.model.round_trips import latencies_from_labels
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm, Notice, Requirement
@@ -156,6 +157,7 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
     known = {each: [each] for each in nodes} | members
     latencies = _latencies(entry, tuple(nodes.values()), known, name)
     notices.extend(bad_latency_labels(nodes.values(), latencies))
+    notices.extend(_without_units(entry.nodes))
     policy = None if entry.policy is None else _policy(entry.policy, name)
     return Cluster(
         nodes=tuple(nodes.values()),
@@ -170,6 +172,19 @@ def _read_entry(document: Mapping[str, Any], name: str) -> Cluster:
         defaults=_defaults(entry, policy),
         policy=policy,
     )
+
+
+def _without_units(entries: Sequence[NodeEntry]) -> list[Notice]:
+    """A notice of nodes in whose memory no container runs: `memory: 8` is 8 bytes."""
+    tiny = [entry for entry in entries if 0 < entry.memory < MIN_MEMORY_BYTES]
+    if not tiny:
+        return []
+    more = f", and that of {len(tiny) - 1} more," if len(tiny) > 1 else ""
+    message = (
+        f"the memory of node {tiny[0].name:.80}{more} is {tiny[0].memory:,} bytes or so, too little"
+        " for any step; give it a unit, for example 16Gi"
+    )
+    return [Notice("memory-unit", message)]
 
 
 def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:

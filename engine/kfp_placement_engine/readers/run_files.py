@@ -52,7 +52,7 @@ def read_run(
         LimitError: beyond a documented limit.
     """
     documents = load_documents(data, name=name, max_bytes=RUN_MAX_BYTES, progress=progress)
-    return _read(_unwrapped(documents, name), name, options or ReadOptions())
+    return _read(_unwrapped(documents, name), data, name, options or ReadOptions())
 
 
 def read_run_file(
@@ -106,7 +106,9 @@ def _parts(document: dict[str, Any], place: Place) -> list[dict[str, Any]]:
     return [document]
 
 
-def _read(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> RunGraph:
+def _read(
+    documents: list[dict[str, Any]], data: bytes, name: str, options: ReadOptions
+) -> RunGraph:
     platforms = [document for document in documents if "platforms" in document]
     runs = [(each, read) for each in documents if (read := _reader_of(each)) is not None]
     if not runs:
@@ -118,7 +120,12 @@ def _read(documents: list[dict[str, Any]], name: str, options: ReadOptions) -> R
     used = [run, *platforms] if read is _read_package else [run]
     graph = read(used, name, options)
     unused = [each for each in documents if not any(each is one for one in used)]
-    return replace(graph, notices=(*graph.notices, *_unused_notices(unused)))
+    beside = _unused_notices(unused)
+    if read is _read_package:
+        from kfp_placement_engine.readers.kfp.arguments import misread_notices
+
+        beside += misread_notices(run["root"], data)
+    return replace(graph, notices=(*graph.notices, *beside))
 
 
 def _reader_of(document: dict[str, Any]) -> _Reader | None:

@@ -84,7 +84,7 @@ def test_names_of_python_fields_are_not_keys() -> None:
     """`duration_seconds` in an annotation is as unknown as any other key."""
     found, warnings = decode_hints('{"v":1,"duration_seconds":5,"version":9}')
     assert found == StepHints(unknown={"duration_seconds": 5, "version": 9})
-    assert "duration_seconds, version" in warnings[0]
+    assert "duration_seconds (did you mean duration?), version" in warnings[0]
 
 
 def test_a_newer_version_is_read_as_far_as_known() -> None:

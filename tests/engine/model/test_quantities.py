@@ -105,8 +105,8 @@ def test_other_text_is_no_quantity(text: object) -> None:
         ("512mb", "512M or 512Mi"),
         ("64KB", "64k or 64Ki"),
         ("64 Kibyte", "64Ki"),
-        ("4G iB", "for example 500m, 2 or 4Gi"),
-        ("4 cores", "for example 500m, 2 or 4Gi"),
+        ("4G iB", "for example 4Gi, 500M or 2"),
+        ("4 cores", "for example 4Gi, 500M or 2"),
     ],
 )
 def test_a_size_in_bytes_is_answered_with_kubernetes_units(text: str, advice: str) -> None:

@@ -82,6 +82,14 @@ WRONG = (
     "x" * 5000 + " cpu=4",
     "step train duration=20 weeks",
     "loop for-loop-1 limit=4 or 5",
+    "+2 of worker, gpu-node cpu=32",
+    "+1x worker",
+    "worker cpu = 8",
+    "loop for-loop-1 limit = 3",
+    "step train duration 5m",
+    "worker memory=8",
+    "a,b",
+    "a " * 400,
 )
 
 

@@ -48,7 +48,8 @@ def test_leaves_are_those_of_the_package(package: Path) -> None:
     assert tasks.keys() == expected.keys()
     for path, leaf in expected.items():
         step = tasks[path]
-        assert step.image == leaf["image"]
+        # What KFP's driver does itself has a stub's name for an image, and no pod that pulls it.
+        assert step.image == (leaf["image"] if step.kind is StepKind.CONTAINER else "")
         assert dict(step.labels) == leaf["labels"]
         if step.kind is StepKind.CONTAINER:
             assert dict(step.requests) == leaf["requests"]

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,11 @@ from kfp_placement_engine.readers.text.documents import parse_json
 
 _OLD_TYPES = {"INT": "NUMBER_INTEGER", "DOUBLE": "NUMBER_DOUBLE"}
 _TRUTH = {"true": True, "false": False}
+
+# Go's YAML takes these for booleans where they stand without quotes, and KFP writes y and n so.
+_BOOLEAN_KEY = re.compile(
+    rb"^[ ]*(y|n|yes|no|on|off|Y|N|Yes|No|On|Off|YES|NO|ON|OFF):", re.MULTILINE
+)
 
 
 def pipeline_arguments(root: Fields, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -44,6 +50,26 @@ def pipeline_arguments(root: Fields, given: Mapping[str, Any]) -> tuple[dict[str
         else:
             missing.append(name)
     return values, missing
+
+
+def misread_notices(root: Mapping[str, Any], data: bytes) -> list[Notice]:
+    """What to say about parameters whose names KFP's backend reads as booleans.
+
+    Args:
+        root: the pipeline's root component.
+        data: the package, as it is written.
+    """
+    candidates = {match.decode() for match in _BOOLEAN_KEY.findall(data)}
+    definitions = root.get("inputDefinitions") if candidates else None
+    parameters = definitions.get("parameters") if isinstance(definitions, Mapping) else None
+    return [
+        Notice(
+            "parameter-name",
+            f"pipeline parameter {name!r} stands without quotes in the package, and KFP's backend"
+            f" reads it as a boolean and refuses the run; rename it, say to '{name}_value'",
+        )
+        for name in sorted(candidates & set(parameters or ()))
+    ]
 
 
 def missing_notices(missing: list[str]) -> list[Notice]:

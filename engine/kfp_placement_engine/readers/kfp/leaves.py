@@ -104,7 +104,6 @@ def importer_leaf(importer: Fields, component: Fields) -> Leaf:
 def _driver_leaf(image: str, component: Fields) -> Leaf:
     return Leaf(
         kind=DRIVER_ONLY_IMAGES[image],
-        image=Constant(image),
         resources=_DRIVER_RESOURCES,
         access_modes=Input("access_modes"),
         claim_name=Input("pvc_name"),

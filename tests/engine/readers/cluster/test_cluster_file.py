@@ -136,6 +136,17 @@ latencies: {HOME: {n1: 1ms}}
     assert plain(again(cluster)) == plain(cluster)
 
 
+def test_memory_without_its_unit_is_told():
+    text = f"{HEAD}nodes: [{{name: a, cpu: 1, memory: 8}}, {{name: b, cpu: 1, memory: 16}}]"
+    (notice,) = read_cluster(text.encode(), name="c").notices
+    assert notice.code == "memory-unit"
+    assert "node a, and that of 1 more, is 8 bytes" in notice.message
+    assert (
+        read_cluster(text.replace("8}", "8Gi}").replace("16}", "0}").encode(), name="c").notices
+        == ()
+    )
+
+
 def test_locations_of_a_file_are_the_same_in_any_case():
     cluster = read("""
 nodes:
