@@ -85,8 +85,9 @@ def test_reading_a_file_does_not_load_kfp():
     assert line.endswith("CODE 0")
 
 
-def test_a_plan_loads_no_library_that_it_does_not_use():
-    line = loaded_by("plan", RUN, "--cluster", CLUSTER)
+@pytest.mark.parametrize("cluster", [["--cluster", CLUSTER], []])
+def test_a_plan_loads_no_library_that_it_does_not_use(cluster):
+    line = loaded_by("plan", RUN, *cluster)
     assert line == "LOADED ['numpy', 'yaml'] CODE 0"
 
 

@@ -24,6 +24,8 @@ from kfp_placement_engine.contract.keys import (
 )
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
 from kfp_placement_engine.model.policy import (
+    USUAL_ACTUATOR,
+    USUAL_OBJECTIVE,
     Actuator,
     AssumptionPolicy,
     LatencyPolicy,
@@ -149,7 +151,7 @@ class PlacementPolicySpec(ResourceModel):
     paused: bool = False
     """No new pods are marked or gated."""
 
-    actuator: Actuator = Actuator.EXTENDER
+    actuator: Actuator = USUAL_ACTUATOR
     """A scheduler of our own that asks the extender, or gates on the pods."""
 
     scheduler_names: Annotated[
@@ -159,7 +161,7 @@ class PlacementPolicySpec(ResourceModel):
     ] = (DEFAULT_SCHEDULER,)
     """Schedulers that steps may ask for by their mark."""
 
-    objective: Objective = Objective.COMPLETION
+    objective: Objective = USUAL_OBJECTIVE
     engine: EngineSettings = EngineSettings()
     replanning: ReplanningSettings = ReplanningSettings()
     latency_rules: LatencyRules = LatencyRules()

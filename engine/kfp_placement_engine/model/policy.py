@@ -23,6 +23,10 @@ class Objective(StrEnum):
     PACKING = "packing"
 
 
+USUAL_ACTUATOR, USUAL_OBJECTIVE = Actuator.EXTENDER, Objective.COMPLETION
+"""What holds where a policy says nothing."""
+
+
 class Search(StrEnum):
     """Which search plans."""
 

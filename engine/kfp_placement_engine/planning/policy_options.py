@@ -12,6 +12,8 @@ from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import hard_limit_ms, policy_tolerance, policy_types
 from kfp_placement_engine.model.policy import (
+    USUAL_ACTUATOR,
+    USUAL_OBJECTIVE,
     Actuator,
     LatencyPolicy,
     PlanningPolicy,
@@ -93,11 +95,8 @@ def followed(policy: PlanningPolicy, given: Mapping[str, Any]) -> tuple[str, ...
         Values that differ from the usual ones.
     """
     replaced = {path for path, names in _REPLACED_BY.items() if not names.isdisjoint(given)}
-    usual = dict(_settings(PlanningPolicy()))
     return tuple(
-        f"{path}: {value}"
-        for path, value in _settings(policy)
-        if usual.get(path) != value and path not in replaced
+        f"{path}: {value}" for path, value in _unusual_settings(policy) if path not in replaced
     )
 
 
@@ -110,9 +109,20 @@ _REPLACED_BY = {
 """Setting of a policy -> fields of `PlanOptions` that replace it."""
 
 
+def _unusual_settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
+    """What changes a plan and is not as usual: path in the policy, and value."""
+    if policy.actuator not in (None, USUAL_ACTUATOR):
+        yield "actuator", str(policy.actuator)
+    if policy.objective not in (None, USUAL_OBJECTIVE):
+        yield "objective", str(policy.objective)
+    rest = replace(policy, actuator=None, objective=None)
+    # A policy of these two needs no library of models, which takes long to import.
+    if rest != PlanningPolicy():
+        usual = dict(_settings(PlanningPolicy()))
+        yield from (each for each in _settings(rest) if usual.get(each[0]) != each[1])
+
+
 def _settings(policy: PlanningPolicy) -> Iterator[tuple[str, str]]:
-    """What changes a plan: path in the policy, and value."""
-    # Plans on clusters without a policy need no library of models, which takes long to import.
     from kfp_placement_engine.contract.policy import PLANNED_BY, policy_spec
 
     written = policy_spec(policy).model_dump(
