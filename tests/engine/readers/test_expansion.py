@@ -130,6 +130,15 @@ def test_inner_loops_over_parts_of_outer_items_have_their_own_width(read) -> Non
 
 
 @READERS
+def test_a_loop_over_a_parameter_without_a_value_names_it(read) -> None:
+    loop = a_loop("body", "items", inputs=inputs(items=input_of_dag("rows")))
+    rows = {"rows": {"parameterType": "LIST"}}
+    graph = read(a_package({"loop": loop}, components=BODY, parameters=rows))
+    (message,) = (each.message for each in graph.notices if each.code == "loop-width-assumed")
+    assert message.startswith("it loops over pipeline parameter rows, which has no value; 3 ")
+
+
+@READERS
 def test_unknown_widths_are_assumed_and_shown(read) -> None:
     loop = a_loop("body", "items", inputs=inputs(items=output_of("list")))
     tasks = {"list": a_task(), "loop": loop}
@@ -139,6 +148,7 @@ def test_unknown_widths_are_assumed_and_shown(read) -> None:
     assert [group.width_assumed for group in graph.groups if group.name == "loop"] == [True]
     assert [notice.code for notice in graph.notices] == ["loop-width-assumed"]
     assert "--loop-width loop=N" in graph.notices[0].message
+    assert "parameter" not in graph.notices[0].message
     assert len(read(documents, default_loop_width=5).steps) == 6
     assert len(read(documents, loop_widths={"loop": 0}).steps) == 1
 

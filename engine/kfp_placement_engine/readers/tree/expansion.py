@@ -193,8 +193,9 @@ class _Expander:
         assert task.loop is not None
         name = position.prefix + task.name
         task_name = position.task_prefix + task.name
-        items = known_list(task.loop.items.evaluate(scope))
-        width, assumed = self._widths.width(name, task_name, items, task.display_name)
+        value = task.loop.items.evaluate(scope)
+        items, parameter = known_list(value), value.parameter if isinstance(value, Missing) else ""
+        width, assumed = self._widths.width(name, task_name, items, task.display_name, parameter)
         if self._tree.has_drivers:
             kind = GroupKind.LOOP
             group = Group(

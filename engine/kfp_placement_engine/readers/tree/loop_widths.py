@@ -22,7 +22,12 @@ class LoopWidths:
         self._used: dict[str, set[str]] = {}
 
     def width(
-        self, name: str, task: str, items: list[Any] | None, display_name: str = ""
+        self,
+        name: str,
+        task: str,
+        items: list[Any] | None,
+        display_name: str = "",
+        parameter: str = "",
     ) -> tuple[int, bool]:
         """Number of iterations of a loop, and whether that is an assumption.
 
@@ -31,6 +36,7 @@ class LoopWidths:
             task: the same with `[*]`.
             items: its items, where they are known before the run.
             display_name: the author's name for it, or "".
+            parameter: the pipeline parameter without a value that it loops over, or "".
 
         Raises:
             LimitError: more iterations than a run may have steps.
@@ -49,12 +55,7 @@ class LoopWidths:
             width, assumed = given, False
         else:
             width, assumed = self._options.default_loop_width, True
-            self._notices.add(
-                "loop-width-assumed",
-                f"its number of iterations is known only at run time; {width} are assumed: "
-                f"give its loop width (--loop-width {task}=N, loop_widths in Python)",
-                task,
-            )
+            self._notices.add("loop-width-assumed", _assumed(width, task, parameter), task)
         if width > self._options.max_steps:
             raise LimitError(
                 f"loop {name:.200} has {width} iterations; a run may have at most "
@@ -107,3 +108,13 @@ class LoopWidths:
             # A path is one loop, whatever its indexes; an author's name may stand for several.
             self._used.setdefault(key, set()).add(task if key == display_name else key)
         return given[keys[0]] if keys else None
+
+
+def _assumed(width: int, task: str, parameter: str) -> str:
+    remedy = f"give its loop width (--loop-width {task}=N, loop_widths in Python)"
+    if not parameter:
+        return f"its number of iterations is known only at run time; {width} are assumed: {remedy}"
+    return (
+        f"it loops over pipeline parameter {parameter:.80}, which has no value; {width} iterations"
+        f" are assumed: give the parameter a value, or {remedy}"
+    )

@@ -108,7 +108,7 @@ class ClaimRegistry:
         if isinstance(value, Produced):
             return [self._made_by(step, key, task) for step, key in value.sources]
         if isinstance(value, Missing):
-            return [self._named_by(value.parameter, task)]
+            return [self._named_by(value.parameter)]
         name = known_text(value)
         if name is None or "{{" in name:
             self._notices.add(
@@ -134,12 +134,11 @@ class ClaimRegistry:
         self._claims.setdefault(name, RunClaim(name))
         return name
 
-    def _named_by(self, parameter: str, task: str) -> str:
+    def _named_by(self, parameter: str) -> str:
         self._notices.add(
             "unknown-claim",
-            f"mounts the volume claim that pipeline parameter {parameter:.80} names, which has no "
-            "value; it counts as ReadWriteOnce",
-            task,
+            f"pipeline parameter {parameter:.80} names a volume claim that steps mount, but it has"
+            " no value; the claim counts as ReadWriteOnce, so its users share a node",
         )
         name = f"parameter {parameter}"
         self._claims.setdefault(name, RunClaim(name))
