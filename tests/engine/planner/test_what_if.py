@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.what_if import made_up_case
 from kfp_placement_engine import MaxGenerations, PlanOptions, lower, plan_run, solve
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.changes import AddNodes, LoopLimit, ResizeNodes
@@ -21,6 +22,7 @@ from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.best_changes import best_changes, ranked
 from kfp_placement_engine.planning.plan_options import lowering_options_of
 from kfp_placement_engine.planning.plan_parts import figures_of
+from kfp_placement_engine.planning.single_changes import SearchRound, SuggestionParams
 from kfp_placement_engine.planning.what_if import what_if
 from kfp_placement_engine.readers.changes import read_change
 from tests.engine.planner.random_runs import cases
@@ -288,6 +290,19 @@ def test_the_same_plan_has_the_same_suggestions():
     assert one == other
     assert one.best
     assert one.tried >= 10
+
+
+def test_another_search_of_the_most_promising_change_is_no_loss():
+    run, cluster = made_up_case(1)
+    plan = plan_run(run, cluster, PlanOptions(generations=2, compare=()))
+    ends = []
+    for searches in (1, 2, 5):
+        rounds = (SearchRound(1, 2_000_000, leader_searches=searches),)
+        params = SuggestionParams(every_node=0, busiest=1, emptiest=0, rounds=rounds)
+        found = best_changes(run, cluster, plan, PlanOptions(), params=params)
+        ends.append(min(each.makespan_seconds for each in found.best))
+    assert ends == sorted(ends, reverse=True)
+    assert ends[-1] < ends[0]
 
 
 def test_a_limit_one_up_that_is_off_is_named_once():
