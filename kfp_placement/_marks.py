@@ -37,6 +37,9 @@ _CHANNEL = "{{channel:"
 
 _MAX_PRIORITY = 1_000_000
 _MAX_ACCELERATORS = 1_000
+_MOST_CPU_MILLI = 10_000_000
+_LONGEST_LIMIT_MS = 60_000.0
+_LEAST_IMAGE_BYTES = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +138,7 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
     """The error for an option that does not exist, with the closest one that does."""
     if name in _OPTIONS:
         return UnknownOptionError(
-            f"{subject}: {name!r} is said of single steps, with place() or @placed"
+            f"{subject}: {name!r} applies to single steps; use place() or @placed"
         )
     close = difflib.get_close_matches(name, known, n=1)
     advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
@@ -243,7 +246,27 @@ def _priority(subject: str, option: str, value: object) -> int:
 
 
 def _cpu(subject: str, option: str, value: object) -> str:
-    return format_resource("cpu", _positive(parse_cpu, subject, option, value))
+    amount_milli = _positive(parse_cpu, subject, option, value)
+    if amount_milli > _MOST_CPU_MILLI:
+        problem = f"is {amount_milli // 1000:,} CPUs, more than any node has"
+        raise _bad(subject, option, value, problem, "write for example 2, 0.5 or '500m'")
+    return format_resource("cpu", amount_milli)
+
+
+def _max_latency(subject: str, option: str, value: object) -> float:
+    limit_ms: float = _number(parse_latency_ms)(subject, option, value)
+    if limit_ms > _LONGEST_LIMIT_MS:
+        problem = "is longer than a minute"
+        raise _bad(subject, option, value, problem, "write milliseconds as for example '20ms'")
+    return limit_ms
+
+
+def _image_size(subject: str, option: str, value: object) -> int:
+    size_bytes: int = _number(parse_quantity)(subject, option, value)
+    if 0 < size_bytes < _LEAST_IMAGE_BYTES:
+        problem = f"is {size_bytes} bytes, which is less than any image"
+        raise _bad(subject, option, value, problem, "give it a unit, for example '3Gi'")
+    return size_bytes
 
 
 def _memory(subject: str, option: str, value: object) -> str:
@@ -286,8 +309,8 @@ _OPTIONS: dict[str, tuple[str, _Check, bool]] = {
     "duration": ("duration_seconds", _number(parse_duration), False),
     "outputs": ("output_bytes", _sizes, False),
     "inputs": ("input_bytes", _sizes, False),
-    "image_size": ("image_bytes", _number(parse_quantity), False),
-    "max_latency": ("max_latency_ms", _number(parse_latency_ms), False),
+    "image_size": ("image_bytes", _image_size, False),
+    "max_latency": ("max_latency_ms", _max_latency, False),
     "priority": ("priority", _priority, False),
     "scheduler": ("scheduler", _label, False),
     "cpu": ("cpu", _cpu, True),

@@ -235,7 +235,8 @@ def check_names(subject: str, spec: Any, marks: Marks) -> None:
         for name in sizes:
             if name not in names:
                 close = difflib.get_close_matches(name, names, n=1)
-                advice = f"did you mean {close[0]!r}?" if close else f"it has: {names}"
+                has = f"it has {', '.join(names)}" if names else f"it has no {option}"
+                advice = f"did you mean {close[0]!r}?" if close else has
                 raise MarkValueError(
                     f"{subject}: {option}[{name!r:.60}]: component {spec.name!r} has no such"
                     f" {option.removesuffix('s')}; {advice}"

@@ -24,7 +24,9 @@ from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGrap
 from kfp_placement_engine.model.step_names import listed
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
-_SAID_HERE = frozenset({"location-unused", "near-scheduler", "near-type", "unmarked-steps"})
+_SAID_HERE = frozenset(
+    {"location-unused", "near-scheduler", "near-type", "no-location", "unmarked-steps"}
+)
 """Notices of the planner that a rule here gives, with or without a cluster."""
 
 _NAMED = 5
@@ -68,12 +70,13 @@ def _durations(graph: RunGraph) -> Iterator[Finding]:
     if not assumed:
         return
     everything = len(assumed) == len(tasks)
-    what = "no step says" if everything else f"{len(assumed)} of {len(tasks)} steps do not say"
+    some = f"{len(assumed)} of {len(tasks)} steps {'has' if len(assumed) == 1 else 'have'}"
+    what = f"{'no step has a' if everything else f'{some} no'} duration"
     yield Finding(
         Level.WARNING if everything else Level.NOTE,
         "no-durations" if everything else "some-durations",
-        f"{what} how long it runs{'' if everything else _named(assumed)}, and a value is assumed;"
-        " the plan is as good as duration='20m' in place() or @placed makes it",
+        f"{what}{'' if everything else _named(assumed)}, so a run time is assumed; say"
+        " duration='20m' in place() or @placed, since a plan is only as good as the run times are",
         steps=_task_names(assumed),
     )
 
@@ -87,14 +90,14 @@ def _sizes(graph: RunGraph) -> Iterator[Finding]:
         if each.size_bytes is None and each.producer in tasks
     }
     if unsized:
-        one = len(unsized) == 1
+        one, key = len(unsized) == 1, next(iter(unsized)).rpartition(".")[2]
         yield Finding(
             Level.NOTE,
             "no-sizes",
             f"{len(unsized):,} {'output has' if one else 'outputs have'} no size but"
             f" {'is' if one else 'are'} read ({listed(list(unsized), _NAMED)}), and a size is"
-            " assumed, 0 unless the cluster says otherwise; say outputs={'model': '50Mi'} in"
-            " place() or @placed",
+            " assumed, 0 unless the cluster says otherwise; say outputs={"
+            f"{key!r:.60}: '50Mi'}} in place() or @placed",
             steps=tuple(dict.fromkeys(unsized.values())),
         )
 
@@ -144,7 +147,7 @@ def _accelerators(graph: RunGraph) -> Iterator[Finding]:
             yield Finding(
                 Level.WARNING,
                 "no-accelerator",
-                f"its {where} means a node with accelerators, but it requests none, so its"
+                f"its {where} suggests a node with accelerators, but it requests none, so its"
                 f" container may see none; this line asks for one: {accelerator_line(GPU)}",
                 step.task,
             )

@@ -16,6 +16,7 @@ from typing import Any
 
 from kfp_placement.cli.terminal import warn
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError
+from kfp_placement_engine.model.step_names import listed
 
 _NAMED = 5
 """Pipelines of a module that a message names."""
@@ -72,7 +73,7 @@ def _advice(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; its pipelines: {', '.join(names[:_NAMED])}" if names else ""
+    return f"; its pipelines: {listed(names, _NAMED)}" if names else ""
 
 
 def _imported(name: str) -> ModuleType:

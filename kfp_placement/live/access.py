@@ -112,7 +112,7 @@ def _kubeconfig_source(kubeconfig: Path | None) -> str:
     if not kubeconfigs:
         raise ClusterMissingError(
             f"no kubeconfig: there is no {named_kubeconfigs()}; set KUBECONFIG, or name"
-            " a file with --kubeconfig (in Python: run(..., kubeconfig=...))"
+            " a file with --kubeconfig (in Python, kubeconfig=... of run)"
         )
     return ", ".join(map(str, kubeconfigs))
 

@@ -177,6 +177,8 @@ def _schedules(plan: Plan, limits: Limits) -> list[_Schedule]:
 def _default_heading(plan: Plan, steps: Sequence[PlannedStep]) -> str:
     end = values.duration(max(step.finish_seconds or 0.0 for step in steps))
     figures = plan.baselines.get("kube-default")
+    if figures is not None and figures.unplaced:
+        return f"The default scheduler: {summary.makespan(figures)}"
     if figures is None or not summary.spread(figures):
         return f"The default scheduler: {end}"
     return f"The default scheduler: {end}, one of {figures.tie_breaks} tie-breaks"

@@ -33,6 +33,13 @@ def headline(plan: Plan) -> str:
     """Whether the plan pays, in one sentence: `With this plan the run ends after 29m2s: ...`."""
     if not ends(plan):
         return _endless(plan)
+    words = _comparison(plan)
+    if any(step.conditional for step in plan.steps):
+        return f"{words.removesuffix('.')}, if all conditions hold."
+    return words
+
+
+def _comparison(plan: Plan) -> str:
     default = plan.baselines.get(DEFAULT_SCHEDULER)
     end = makespan(plan.figures)
     if default is None:

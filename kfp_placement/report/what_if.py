@@ -44,7 +44,7 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
         return f"With {changes} the run does not end, because {_unplaced(answer.plan)}"
     end = values.duration(after)
     if math.isinf(before):
-        return f"With {changes} the run ends, after {end}; without it does not."
+        return f"With {changes} the run ends after {end}; without, it does not end."
     if not _differs(present, answer):
         return f"With {changes} the run ends after {end}, no earlier than without."
     word = "earlier" if answer.gain_seconds > 0 else "later"

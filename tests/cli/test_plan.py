@@ -295,7 +295,7 @@ def test_a_run_given_as_cluster_is_called_one(run, planner, golden):
     assert result.exit_code == 1
     golden(result.stderr.replace(RUN, "FILE"))
     assert "(a KFP pipeline package)" in result.stderr
-    assert "give it as RUN" in result.stderr
+    assert "describes a run" in result.stderr
 
 
 @pytest.mark.parametrize("which", ["run", "cluster"])

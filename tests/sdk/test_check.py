@@ -98,7 +98,7 @@ def test_the_report_reads_well(golden):
     lines = str(check(surprising)).splitlines()
     golden(lines)
     assert lines[0].startswith("surprising: 1 error, 5 warnings")
-    assert lines[1].startswith("  error: pipeline parameter 'n' ")
+    assert lines[1].startswith("  error: KFP's backend refuses a run with a pipeline parameter 'n'")
     assert all(len(line) < 300 for line in lines)
 
 

@@ -299,10 +299,10 @@ def test_a_nested_pipeline_carries_its_own_marks():
 
 
 def test_placed_pipeline_overwrites_nothing():
-    marked = placed(type="A", location="B", image_size=5, priority=1, scheduler="C")(work)
+    marked = placed(type="A", location="B", image_size=5000, priority=1, scheduler="C")(work)
 
     @dsl.pipeline(name="filled")
-    @placed_pipeline(type="X", location="Y", image_size=7, priority=9, scheduler="Z")
+    @placed_pipeline(type="X", location="Y", image_size=7000, priority=9, scheduler="Z")
     def pipeline():
         marked(item=1)
         place(work(item=2), type="D", location="E", priority=2, scheduler="F")
@@ -312,19 +312,19 @@ def test_placed_pipeline_overwrites_nothing():
     key = "kfp-placement.dev/scheduler"
     assert metadata(pipeline) == {
         "exec-work": {
-            "annotations": {HINTS: '{"imageSize":"5","priority":1,"v":1}'},
+            "annotations": {HINTS: '{"imageSize":"5000","priority":1,"v":1}'},
             "labels": {"typeOfComponent": "A", "OurLocation": "B", key: "C"},
         },
         "exec-work-2": {
-            "annotations": {HINTS: '{"imageSize":"7","priority":2,"v":1}'},
+            "annotations": {HINTS: '{"imageSize":"7000","priority":2,"v":1}'},
             "labels": {"typeOfComponent": "D", "OurLocation": "E", key: "F"},
         },
         "exec-work-3": {
-            "annotations": {HINTS: '{"imageSize":"7","priority":9,"v":1}'},
+            "annotations": {HINTS: '{"imageSize":"7000","priority":9,"v":1}'},
             "labels": {"typeOfComponent": "X", "OurLocation": "G", key: "Z"},
         },
         "exec-work-4": {
-            "annotations": {HINTS: '{"imageSize":"7","priority":9,"v":1}'},
+            "annotations": {HINTS: '{"imageSize":"7000","priority":9,"v":1}'},
             "labels": {"typeOfComponent": "X", "OurLocation": "Y"},
         },
     }

@@ -392,6 +392,9 @@ def test_our_own_resources_are_refined():
         ({"location": "HOME EDGE"}, MarkValueError),
         ({"duration": "soon"}, MarkValueError),
         ({"cpu": "much"}, MarkValueError),
+        ({"cpu": "2Gi"}, MarkValueError),
+        ({"max_latency": "20m"}, MarkValueError),
+        ({"image_size": 3}, MarkValueError),
         ({"typ": "A"}, UnknownOptionError),
         ({"outputs": {"outptu": 1}}, MarkValueError),
         ({"outputs": {"Outputs": 1}}, MarkValueError),
@@ -535,6 +538,8 @@ def test_a_scheduler_that_is_nearly_ours_warns_where_it_is_written():
     with pytest.warns(PlacementWarning, match="did you mean 'kfp-placement'") as caught:
         placed_once(scheduler="kfp-placemnt")
     assert caught[0].filename == __file__
+    with pytest.warns(PlacementWarning, match="did you mean 'default-scheduler'"):
+        placed_once(scheduler="default")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for own in ("kfp-placement", "default-scheduler", "volcano", "kfp-placement-2"):

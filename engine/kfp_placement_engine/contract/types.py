@@ -99,6 +99,8 @@ def near_type(step_type: str, ruled_types: Collection[str] = LATENCY_RULED_TYPES
 
 def near_scheduler(name: str) -> str:
     """The name of a scheduler that was probably meant, or "": another one may be anybody's."""
+    if name.lower() == "default":
+        return KUBERNETES_SCHEDULER
     return _near(name, (DEFAULT_SCHEDULER, KUBERNETES_SCHEDULER))
 
 

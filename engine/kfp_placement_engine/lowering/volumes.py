@@ -12,6 +12,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.cluster import Claim, Cluster
 from kfp_placement_engine.model.constraints import matches_any_term, shared_modes
 from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.problem.problem import Booleans
 
 
@@ -96,6 +97,7 @@ def _with_run(
         existing = candidates[0] if candidates else None
         if len(candidates) > 1:
             notices.append(_ambiguous(candidates))
+        notices += _missing(claim, candidates, cluster)
         modes = claim.access_modes or (existing.access_modes if existing else ())
         notices += _mode_notices(claim.name, modes, users[claim.name])
         is_binding = not shared_modes(modes)
@@ -114,6 +116,23 @@ def _with_run(
         pinned=pinned,
         notices=tuple(dict.fromkeys(notices)),
     )
+
+
+def _missing(claim: RunClaim, candidates: list[Claim], cluster: Cluster) -> list[Notice]:
+    """What to tell about a claim that a cluster which lists its claims does not have."""
+    is_made = bool(claim.created_by) or claim.is_workspace
+    # What is named at run time stands for a claim under a name that no claim has.
+    is_named = not {" ", "."}.intersection(claim.name)
+    if candidates or is_made or not is_named or not cluster.claims:
+        return []
+    known = listed(sorted({each.name for each in cluster.claims}))
+    return [
+        Notice(
+            "missing-claim",
+            f"there is no volume claim {claim.name!r:.120} in the cluster (it has {known}); pods"
+            " that mount it wait until there is one",
+        )
+    ]
 
 
 def _mode_notices(name: str, modes: tuple[str, ...], users: int) -> list[Notice]:

@@ -140,7 +140,9 @@ def latency_rule(
     """
     nearest, limited = is_ruled(step.type, ruled_types), step.max_latency_ms is not None
     if not step.location:
-        message = "a maximum latency is given but no location, so it cannot hold; give OurLocation"
+        message = (
+            "max_latency changes nothing without location; say location='HOME-EDGE' in place()"
+        )
         return LatencyRule(), Notice("no-location", message, step.task) if limited else None
     if not nearest and not limited:
         return LatencyRule(), None

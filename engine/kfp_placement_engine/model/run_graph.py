@@ -54,6 +54,11 @@ class Notice:
     message: str
     step: str = ""
 
+    # `typing.override` is there from Python 3.12 on.
+    def __str__(self) -> str:  # type: ignore[explicit-override]
+        """The message, and of which step it tells."""
+        return f"{self.step}: {self.message}" if self.step else self.message
+
 
 @dataclass(frozen=True)
 class Toleration:

@@ -116,7 +116,8 @@ def listed(names: Sequence[str], most: int = _SHOWN) -> str:
 
 
 def _either(names: Iterable[str]) -> str:
-    return " or ".join(f"{name!r:.{_LONGEST}}" for name in names)
+    *first, last = (f"{name!r:.{_LONGEST}}" for name in names)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _own_name(task: str) -> str:

@@ -71,13 +71,15 @@ def read_change(text: str) -> Change:
     try:
         change = _read(cleaned)
     except InputError as error:
-        raise ChangeError(f"{text!r:.120}: {error}") from error
+        meant = _meant(cleaned)
+        advice = f"; did you mean {meant}?" if meant else ""
+        raise ChangeError(f"{text!r:.120}: {error}{advice}") from error
     if change is not None:
         return change
     about = _ABOUT.fullmatch(cleaned)
     if about is not None:
         names = " and ".join(name for kind, name in _PROPERTIES if kind == about[1])
-        raise ChangeError(f"{text!r:.120}: of a {about[1]}, {names} can change")
+        raise ChangeError(f"{text!r:.120}: only the {names} of a {about[1]} can be changed")
     meant = _meant(cleaned)
     advice = f"did you mean {meant}?" if meant else f"write one of: {', '.join(FORMS)}"
     raise ChangeError(f"{text!r:.120} is not a change that can be planned; {advice}")
@@ -127,7 +129,10 @@ def _about(match: re.Match[str]) -> Change | None:
 def _loop_limit(loop: str, value: str) -> Change:
     if value == OFF:
         return LoopLimit(loop, None)
-    return LoopLimit(loop, _whole(value, MOST_ITERATIONS, "a limit"))
+    try:
+        return LoopLimit(loop, _whole(value, MOST_ITERATIONS, "a limit"))
+    except ChangeError as error:
+        raise ChangeError(f"{error}, or {OFF}") from error
 
 
 def _duration(step: str, value: str) -> Change:
@@ -192,7 +197,9 @@ _NEAR_FORMS = (
     (re.compile(r"([+-]\s*[0-9]+)\s*(?:x\s*)?(\S+)", re.ASCII), r"\1 of \2"),
     (re.compile(r"image\s+(\S+)"), r"image \1 everywhere"),
     (re.compile(r"\s*=\s*"), "="),
-    (re.compile(r"(?<=\S)\s+(?=\S+$)"), "="),
+    (re.compile(r"^(?![-+])([^=]*\S)\s+([^\s=]+)$"), r"\1=\2"),
+    (re.compile(r"^(\S+)\s+((?:duration|max-latency)=)"), r"step \1 \2"),
+    (re.compile(r"^(\S+)\s+(limit=)"), r"loop \1 \2"),
 )
 """What people write in place of a form, and the form: `+2 worker`, `worker cpu 8`."""
 

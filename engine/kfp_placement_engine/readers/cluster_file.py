@@ -115,7 +115,7 @@ def _refuse_run(document: Any, name: str) -> None:
     else:
         return
     raise InputError(
-        f"{name}: describes a run ({what}), not a cluster; give it as RUN, and as cluster what"
+        f"{name}: describes a run ({what}), not a cluster; a cluster is what"
         " `kubectl get nodes,pods,pvc,pv -A -o yaml` prints or a Cluster file"
     )
 

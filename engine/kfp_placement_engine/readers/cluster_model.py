@@ -180,6 +180,7 @@ NODE = Form(
         "scoredUsed": _resources,
     },
     required=("name", "cpu", "memory"),
+    others=dict.fromkeys(("gpu", "gpus", "nvidia.com/gpu"), "write extended: {nvidia.com/gpu: 1}"),
 )
 
 CLAIM = Form(

@@ -8,7 +8,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kfp_placement_engine.exceptions import InputError, QuantityError
@@ -36,11 +36,13 @@ class Form(Generic[EntryT]):
         entry: makes the entry of the values; its parameters are the keys in snake case.
         keys: what reads the value of each key, in camel case.
         required: keys that must be there.
+        others: keys that people write in place of one of these, and what to write.
     """
 
     entry: Callable[..., EntryT]
     keys: Mapping[str, Reader]
     required: tuple[str, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, value: Any, place: Place) -> EntryT:
         """Read a mapping; a key that holds nothing counts as left out.
@@ -66,6 +68,7 @@ class Form(Generic[EntryT]):
     def _unknown(self, key: str, place: Place) -> str:
         near = difflib.get_close_matches(key[:80], self.keys, n=1)
         advice = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(self.keys)}"
+        advice = self.others.get(key, advice)
         return str(place.field(key[:80]).error(f"is not known here; {advice}"))
 
 

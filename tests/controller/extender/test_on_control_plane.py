@@ -149,7 +149,11 @@ def test_a_limit_that_no_node_keeps_is_said(extender, api, namespace, nodes):
     item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": nodes[0]}}
     api.patch(item, {"metadata": {"labels": {"HOME-EDGE": "30"}}})
     pod = extender.pod("predict", namespace, "predict", labels={"OurLocation": "HOME-EDGE"})
-    pod["metadata"]["annotations"]["kfp-placement.dev/hints"] = '{"v": 1, "maxLatency": "20ms"}'
+    hints = pod["metadata"]["annotations"]
+    # No node is near enough either before the label is seen: only a wider limit tells.
+    hints["kfp-placement.dev/hints"] = '{"v": 1, "maxLatency": "40ms"}'
+    extender.wait_known(pod, nodes, nodes[:1])
+    hints["kfp-placement.dev/hints"] = '{"v": 1, "maxLatency": "20ms"}'
     extender.wait_known(pod, nodes, [])
     api.create(pod)
 

@@ -121,6 +121,21 @@ def test_shared_modes_do_not_bind(mode):
         assert codes(plan) == []
 
 
+def test_a_claim_that_the_cluster_does_not_have_is_told():
+    """Only where the cluster lists claims, and the run neither makes it nor names it later."""
+    step, other = a_step("work", claims=["disk"]), (Claim("data"),)
+    plan = plan_run(a_run(step, claims=(RunClaim("disk"),)), a_cluster(claims=other))
+    assert codes(plan) == ["missing-claim"]
+    assert "no volume claim 'disk' in the cluster (it has data)" in str(plan.notices[0])
+    for claims in ((), (*other, Claim("disk"))):
+        assert (
+            codes(plan_run(a_run(step, claims=(RunClaim("disk"),)), a_cluster(claims=claims))) == []
+        )
+    late = a_step("work", claims=["parameter name"])
+    run = a_run(late, claims=(RunClaim("parameter name"),))
+    assert codes(plan_run(run, a_cluster(claims=other))) == []
+
+
 def test_an_unknown_mode_binds_and_is_told():
     """Once, and only where somebody shares."""
     steps = [a_step(f"s{n}", cpu=4, claims=["disk"]) for n in range(2)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from kfp_placement_engine.exceptions import ArgumentError, InputError
 from kfp_placement_engine.model.run_graph import Notice
+from kfp_placement_engine.model.step_names import listed
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place, kind_of
 from kfp_placement_engine.readers.text.documents import parse_json
@@ -65,8 +66,8 @@ def misread_notices(root: Mapping[str, Any], data: bytes) -> list[Notice]:
     return [
         Notice(
             "parameter-name",
-            f"pipeline parameter {name!r} stands without quotes in the package, and KFP's backend"
-            f" reads it as a boolean and refuses the run; rename it, say to '{name}_value'",
+            f"KFP's backend refuses a run with a pipeline parameter {name!r}, whose name it reads"
+            f" as a boolean; rename it, say to '{name}_value'",
         )
         for name in sorted(candidates & set(parameters or ()))
     ]
@@ -86,8 +87,9 @@ def missing_notices(missing: list[str]) -> list[Notice]:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, 3) or known[:5]
-    hint = f"it has {', '.join(close)}" if close else "it has no parameters"
+    close = difflib.get_close_matches(name, known, 1)
+    has = f"it has {listed(known)}" if known else "it has no parameters"
+    hint = f"did you mean {close[0]!r:.80}?" if close else has
     return f"the pipeline has no parameter {name!r:.80}; {hint}"
 
 
