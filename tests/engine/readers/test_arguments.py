@@ -62,7 +62,7 @@ def test_text_is_converted_to_the_parameter_s_type(name: str, value: Any, image:
         ("items", "1, 2", "JSON"),
         ("items", '{"a": 1}', "a list"),
         ("settings", "[1]", "a mapping"),
-        ("texd", "x", "no parameter 'texd'; it has text"),
+        ("texd", "x", "no parameter 'texd'; did you mean 'text'"),
     ],
 )
 def test_other_values_are_refused_with_the_name(name: str, value: Any, problem: str) -> None:
