@@ -55,14 +55,15 @@ def held_sizes(nodes: Sequence[Node], images: Iterable[str]) -> dict[str, list[i
     for name in sorted({name for node in nodes for name in node.images}):
         if canonical(name) in names:
             names[canonical(name)].append(name)
-    return {image: [_size_on(node, known) for node in nodes] for image, known in names.items()}
+    return {image: _sizes_on(nodes, known) for image, known in names.items()}
 
 
-def _size_on(node: Node, names: Sequence[str]) -> int | None:
-    for name in names:
-        if name in node.images:
-            return node.images[name]
-    return None
+def _sizes_on(nodes: Sequence[Node], names: Sequence[str]) -> list[int | None]:
+    """What each node says of the first of the names that it knows."""
+    sizes: list[int | None] = [None] * len(nodes)
+    for name in reversed(names):
+        sizes = [node.images.get(name, size) for node, size in zip(nodes, sizes, strict=True)]
+    return sizes
 
 
 def scaled_sizes(nodes: Iterable[Node]) -> dict[str, int]:

@@ -7,7 +7,7 @@ import numpy as np
 from kfp_placement_engine.lowering import Lowered
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats
+from kfp_placement_engine.problem.problem import Floats, Integers
 from kfp_placement_engine.search.list_scheduling import list_schedule
 
 WarmStart = Mapping[tuple[str, str], str | None]
@@ -21,14 +21,8 @@ def warm_placement(lowered: Lowered, warm_start: WarmStart) -> Placement:
         lowered: the problem.
         warm_start: where steps should go; what is missing, None or not allowed is free.
     """
-    problem, result = lowered.problem, list_schedule(lowered.problem).placement
-    nodes, index = result.gene_nodes.copy(), {n: i for i, n in enumerate(problem.node_names)}
-    for run, activities in zip(lowered.runs, lowered.step_activities, strict=True):
-        for name, activity in activities.items():
-            node, gene = warm_start.get((run.key, name)), problem.arrays.gene[activity]
-            if node in index and gene >= 0 and problem.arrays.allowed[gene, index[node]]:
-                nodes[gene] = index[node]
-    return Placement(nodes, result.priority, np.empty(0))
+    listed, kept = list_schedule(lowered.problem).placement, _kept_nodes(lowered, warm_start)
+    return Placement(np.where(kept >= 0, kept, listed.gene_nodes), listed.priority, np.empty(0))
 
 
 def replayed(lowered: Lowered, plan: Plan) -> Placement:
@@ -42,11 +36,24 @@ def replayed(lowered: Lowered, plan: Plan) -> Placement:
         plan: its plan.
     """
     run = lowered.runs[0].key
-    placement = warm_placement(lowered, {(run, step.name): step.node for step in plan.steps})
-    if lowered.problem.dispatch != "ordered":
-        return placement
+    nodes = _kept_nodes(lowered, {(run, step.name): step.node for step in plan.steps})
+    if (nodes < 0).any():
+        nodes = np.where(nodes >= 0, nodes, list_schedule(lowered.problem).placement.gene_nodes)
     starts = _starts(lowered, plan)
-    return Placement(placement.gene_nodes, starts, starts)
+    return Placement(nodes, starts, starts if lowered.problem.dispatch == "ordered" else np.empty(0))
+
+
+def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:
+    """[G] the node that each gene is given, -1 where none is given or that one is not allowed."""
+    problem, index = lowered.problem, {n: i for i, n in enumerate(lowered.problem.node_names)}
+    genes, allowed = problem.arrays.gene.tolist(), problem.arrays.allowed
+    nodes = np.full(problem.genes, -1, np.int64)
+    for run, activities in zip(lowered.runs, lowered.step_activities, strict=True):
+        for name, activity in activities.items():
+            node, gene = warm_start.get((run.key, name)), genes[activity]
+            if node in index and gene >= 0 and allowed[gene, index[node]]:
+                nodes[gene] = index[node]
+    return nodes
 
 
 def _starts(lowered: Lowered, plan: Plan) -> Floats:
