@@ -1,7 +1,7 @@
 """What lets a step that fits nowhere onto a node.
 
-Lines of Python where a toleration, selector or accelerator is missing; else which label no node
-has, or how long the shortest round trip is.
+Lines of Python where a toleration, selector or accelerator is missing; else which resource or label
+no node has, or how long the shortest round trip is.
 """
 
 import difflib
@@ -96,8 +96,15 @@ def _advice(step: Step, cluster: Cluster) -> Iterator[str]:
     if lines is not None:
         yield str(lines)
         return
+    yield from _missing_resources(step, cluster)
     yield from _missing_labels(step, cluster)
     yield from _shortest_round_trip(step, cluster)
+
+
+def _missing_resources(step: Step, cluster: Cluster) -> Iterator[str]:
+    for resource, amount in step.requests.items():
+        if amount > 0 and not any(node.allocatable.get(resource) for node in cluster.nodes):
+            yield f"no node offers {shown_value(resource)}"
 
 
 def _missing_labels(step: Step, cluster: Cluster) -> Iterator[str]:

@@ -8,6 +8,10 @@ from kfp_placement_engine.contract.types import near_marks
 from kfp_placement_engine.model.durations import marked_round_trip_text
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step, StepKind
+from kfp_placement_engine.model.step_names import listed
+
+_NAMES = 3
+"""Steps that one finding names."""
 
 _CONTROL_FLOW = re.compile(r"(?:condition|condition-branches|exit-handler|for-loop)-\d+(?:\[.*\])?")
 
@@ -76,23 +80,31 @@ def _around(step: Step, groups: Mapping[str, Group]) -> Iterator[str]:
 
 
 def guessed_types(graph: RunGraph, ruled_types: Collection[str]) -> Iterator[Finding]:
-    """Types that were guessed from the names of steps.
+    """Types that were guessed from the names of steps; one note for each type that moves none.
 
     Args:
         graph: the run.
         ruled_types: step types that follow the latency rule, lower case.
     """
+    alike: dict[str, list[str]] = {}
     for step in container_tasks(graph):
         if not step.type_guessed:
             continue
-        ruled = step.location and is_ruled(step.type, ruled_types)
-        effect = f", so it goes near {step.location}" if ruled else ""
-        yield Finding(
-            Level.WARNING if ruled else Level.NOTE,
-            "guessed-type",
-            f"type {step.type!r} was guessed from its name{effect}; say type=... to be sure",
-            step.task,
-        )
+        if step.location and is_ruled(step.type, ruled_types):
+            effect = f"its name, so it goes near {step.location}"
+            yield _guess(Level.WARNING, step.type, effect, step.task)
+        else:
+            alike.setdefault(step.type, []).append(step.task)
+    for step_type, tasks in alike.items():
+        if len(tasks) == 1:
+            yield _guess(Level.NOTE, step_type, "its name", tasks[0])
+        else:
+            yield _guess(Level.NOTE, step_type, f"the names of {listed(tasks, _NAMES)}")
+
+
+def _guess(level: Level, step_type: str, source: str, task: str = "") -> Finding:
+    words = f"type {step_type!r} was guessed from {source}; say type=... to be sure"
+    return Finding(level, "guessed-type", words, task)
 
 
 def ineffective_marks(graph: RunGraph, ruled_types: Sequence[str]) -> Iterator[Finding]:

@@ -63,9 +63,10 @@ def known_cluster(given: object) -> KnownCluster:
         if isinstance(given, str | bytes):
             data = given.encode("utf-8") if isinstance(given, str) else given
             return KnownCluster(read_cluster(data, name="cluster"))
+    hint = "; write Cluster([Node(...), ...])" if isinstance(given, list | tuple) else ""
     raise UsageError(
         "a cluster is given as a path, a URL, text, a mapping or a Cluster, not"
-        f" {type(given).__name__}"
+        f" {type(given).__name__}{hint}"
     )
 
 

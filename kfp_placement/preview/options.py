@@ -7,6 +7,7 @@ from kfp_placement._kube_versions import KUBE_RANGE, is_imitated, read_kube_vers
 from kfp_placement._package import package_of
 from kfp_placement.exceptions import MarkValueError
 from kfp_placement.planning import GivenOptions, Overrides, RunSource
+from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.durations import parse_duration
 
@@ -58,18 +59,17 @@ def planning_options(
 
     Raises:
         MarkValueError: a malformed value.
-        QuantityError: a budget that is not a duration.
         PlanningError: a value that cannot be planned with.
     """
     return GivenOptions(
-        budget_seconds=None if budget is None else parse_duration(budget),
+        budget_seconds=None if budget is None else _duration("budget", budget),
         generations=None if generations is None else _whole("generations", generations),
         seed=None if seed is None else _whole("seed", seed),
         dispatch=dispatch,
         objective=objective,
         kube_version=_version("kube_version", kube_version),
         compare=_names("compare", compare),
-        marked_only=bool(marked_only),
+        marked_only=_flag("marked_only", marked_only),
         assumptions=_assumed("assumptions", assumptions),
     )
 
@@ -121,6 +121,29 @@ def _whole(option: str, value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _bad(option, value, "a whole number, 0 or more")
+    return value
+
+
+def _duration(option: str, value: object) -> float:
+    """Seconds.
+
+    Raises:
+        MarkValueError: it is not a duration.
+    """
+    try:
+        return parse_duration(value)
+    except QuantityError as error:
+        raise MarkValueError(f"preview: {option}: {error}") from error
+
+
+def _flag(option: str, value: object) -> bool:
+    """True or False.
+
+    Raises:
+        MarkValueError: it is neither: the text "false" is not False.
+    """
+    if not isinstance(value, bool):
+        raise _bad(option, value, "True or False")
     return value
 
 

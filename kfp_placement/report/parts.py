@@ -13,7 +13,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import NOTHING, Markup, join, name, tag, text
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.steps_table import steps_table
-from kfp_placement.report.verdict import bound_words, headline, search_verdict
+from kfp_placement.report.verdict import bound_words, headline, search_verdict, tells_every_choice
 from kfp_placement_engine.model.plan import Plan
 
 _SOURCES = {
@@ -97,9 +97,11 @@ def _tiles(plan: Plan) -> list[Markup]:
         good = "kp-good" if first.verdict.endswith("shorter") else ""
         tiles.append(_tile("The plan is", first.verdict, against, good))
     if ends:
-        words, _, gates = search_verdict(plan).partition("; ")
-        bound = bound_words(plan)
-        tiles.append(_tile("Search", words, f"{gates}; {bound}" if gates else bound))
+        value, *notes = search_verdict(plan).split("; ")
+        if tells_every_choice(plan):
+            value, notes = "every choice tried", [value, *notes]
+        note = "; ".join(filter(None, (*notes, bound_words(plan))))
+        tiles.append(_tile("Search", value, note))
     if summary.shows_latency(plan):
         excess = plan.figures.latency_excess_ms
         note = "beyond the latency rule" if excess > 0 else "every latency rule is kept"

@@ -71,10 +71,15 @@ def search_verdict(plan: Plan) -> str:
         return "best possible"
     gated = _gated(plan)
     gates = f"; with gates {gated}" if gated else ""
-    if not plan.exact or plan.objective != "completion":
+    if not tells_every_choice(plan):
         return f"best found{gates}"
     choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
     return f"no other {choice}{_restriction(plan)} ends earlier{gates}"
+
+
+def tells_every_choice(plan: Plan) -> bool:
+    """Whether every plan was tried, for the earliest end, and none reaches the bound."""
+    return plan.exact and plan.objective == "completion" and not reaches_bound(plan)
 
 
 def search_sentence(plan: Plan) -> str:

@@ -118,7 +118,7 @@ def test_a_function_without_dsl_pipeline_is_refused_with_advice():
         (None, "no such file"),
         (b"", "is empty"),
         (b"\x00\x01\x02", "package.yaml"),
-        (b"a: [", "no valid YAML"),
+        (b"a: [", "not valid YAML"),
         (b"kind: Pod\n", "not a run"),
     ],
 )

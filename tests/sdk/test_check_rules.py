@@ -141,6 +141,17 @@ def test_guessed_types_are_notes_and_warnings_where_they_move_a_step():
     ]
 
 
+def test_guesses_of_one_type_are_told_once():
+    names = ("train-a", "train-b", "train-c", "train-d")
+    steps = [a_step(name, type="Training", type_guessed=True) for name in names]
+    (note,) = [each for each in check_run(a_graph(*steps)) if each.code == "guessed-type"]
+    assert (note.level, note.step) == (Level.NOTE, "")
+    assert note.message == (
+        "type 'Training' was guessed from the names of train-a, train-b, train-c, ...;"
+        " say type=... to be sure"
+    )
+
+
 def test_a_location_no_type_follows_is_told():
     step = a_step(type="Training", location="X")
     assert findings_of(step) == [("warning", "location-unused", "work")]

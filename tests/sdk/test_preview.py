@@ -99,7 +99,7 @@ def test_a_cluster_is_given_in_many_forms(taxi):
         (7, UsageError, "a cluster is given as a path, a URL, text, a mapping or a Cluster, not"),
         ({"a": object()}, RunError, "cannot be written as JSON"),
         ({"kind": "Cluster"}, RunError, "cluster"),
-        ("a: [\n", RunError, "no valid YAML"),
+        ("a: [\n", RunError, "not valid YAML"),
     ],
 )
 def test_what_is_no_cluster_is_one_clear_error(cluster, error, part):
@@ -183,7 +183,8 @@ def test_arguments_are_typed_by_the_pipeline():
     ("options", "error"),
     [
         ({"budgte": 1}, UnknownOptionError),
-        ({"budget": "soon"}, RunError),
+        ({"budget": "soon"}, MarkValueError),
+        ({"marked_only": "false"}, MarkValueError),
         ({"dispatch": "fast"}, RunError),
         ({"objective": "fun"}, RunError),
         ({"compare": ["best"]}, RunError),

@@ -1,5 +1,6 @@
 """Run pipelines on this machine with kfp.local, without any package being installed."""
 
+import builtins
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def local_runner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     program.chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", str(stand_in))
     monkeypatch.setenv("PATH", f"{stand_in}{os.pathsep}{os.environ['PATH']}")
-    before = config.LocalExecutionConfig.instance
+    before, printing = config.LocalExecutionConfig.instance, builtins.print
     local.init(
         runner=local.SubprocessRunner(use_venv=False),
         pipeline_root=str(folder / "artifacts"),
@@ -46,3 +47,5 @@ def local_runner(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
         yield
     finally:
         config.LocalExecutionConfig.instance = before
+        # kfp replaces `print` while a step runs; steps that run at once put back each other's.
+        builtins.print = printing

@@ -40,7 +40,8 @@ def replayed(lowered: Lowered, plan: Plan) -> Placement:
     if (nodes < 0).any():
         nodes = np.where(nodes >= 0, nodes, list_schedule(lowered.problem).placement.gene_nodes)
     starts = _starts(lowered, plan)
-    return Placement(nodes, starts, starts if lowered.problem.dispatch == "ordered" else np.empty(0))
+    holds = lowered.problem.dispatch == "ordered"
+    return Placement(nodes, starts, starts if holds else np.empty(0))
 
 
 def _kept_nodes(lowered: Lowered, warm_start: WarmStart) -> Integers:

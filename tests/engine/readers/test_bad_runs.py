@@ -156,7 +156,7 @@ def tasks_of(pipeline: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw="[1, 2"),
-            "task loop: parameterIterator: items, line 1: no valid JSON",
+            "task loop: parameterIterator: items, line 1: not valid JSON",
         ),
         (
             lambda p: tasks_of(p)["loop"]["parameterIterator"]["items"].update(raw='{"a": 1}'),

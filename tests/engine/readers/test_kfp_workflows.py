@@ -125,7 +125,7 @@ def test_a_task_s_own_settings_come_on_top() -> None:
             lambda spec: spec["arguments"]["parameters"].append(
                 {"name": "components-root", "value": "{"}
             ),
-            "argument components-root, line 1: no valid JSON",
+            "argument components-root, line 1: not valid JSON",
         ),
         (
             lambda spec: spec["arguments"]["parameters"].remove(

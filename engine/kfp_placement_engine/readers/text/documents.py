@@ -184,7 +184,7 @@ def _load_json(
             position = _skip_space(text, position)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{place.spelled}, line {error.lineno}: no valid JSON: {error.msg}"
+            f"{place.spelled}, line {error.lineno}: not valid JSON: {error.msg}"
             f" (column {error.colno})"
         ) from error
     except _DuplicateKeyError as error:
@@ -192,7 +192,7 @@ def _load_json(
     except RecursionError as error:
         raise place.error("nested too deeply", LimitError) from error
     except ValueError as error:
-        raise place.error(f"no valid JSON: {error!s:.120}") from error
+        raise place.error(f"not valid JSON: {error!s:.120}") from error
     if _SURROGATE_ESCAPE.search(text):
         _refuse_surrogates(values, place)
     return [value for value in values if value is not None]

@@ -54,10 +54,10 @@ def load_yaml(
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
         problem = " ".join(part for part in (error.context, error.problem) if part)
-        raise InputError(f"{name}{line}: no valid YAML: {problem}") from error
+        raise InputError(f"{name}{line}: not valid YAML: {problem}") from error
     except yaml.YAMLError as error:
         text = " ".join(str(error).split())
-        raise InputError(f"{name}: no valid YAML: {text:.200}") from error
+        raise InputError(f"{name}: not valid YAML: {text:.200}") from error
 
 
 def parse_scalar(text: str) -> Any:
