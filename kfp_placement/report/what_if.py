@@ -4,6 +4,7 @@ The HTML needs no style sheet: notebooks that are not trusted drop those, and a 
 columns reads without any.
 """
 
+import itertools
 import math
 import textwrap
 from collections.abc import Iterable
@@ -63,8 +64,22 @@ def heading(present: Plan, answer: Suggestions) -> str:
     return f"No single change makes the run 1% shorter ({tried})."
 
 
-def remark(answer: Suggestions) -> str:
-    """What gains do not count in, or ""."""
+def remarks(answer: Suggestions) -> list[str]:
+    """Why a smaller gain comes first, and what gains do not count in, as far as there is any."""
+    return [words for words in (_order(answer), _search_alone(answer)) if words]
+
+
+def _order(answer: Suggestions) -> str:
+    gains = [each.gain_seconds for each in answer.best[:SHOWN]]
+    if all(first >= next_ for first, next_ in itertools.pairwise(gains)):
+        return ""
+    return (
+        "Of gains about as large as the largest, changes that add no node come first, then those"
+        " that add the least CPU."
+    )
+
+
+def _search_alone(answer: Suggestions) -> str:
     gain = answer.unchanged_gain_seconds
     if not answer.best or gain <= _NOTICEABLE * answer.present_seconds:
         return ""
@@ -99,7 +114,7 @@ def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> 
         ]
         room = None if columns is None else columns - 2
         lines += [f"  {line}" for line in layout(titles, rows(present, answer), room)]
-    return [*lines, *_wrapped([remark(answer)], columns)]
+    return [*lines, *_wrapped(remarks(answer), columns)]
 
 
 def what_if_block(present: Plan, answer: Answer | None, columns: int | None = None) -> str:
@@ -119,7 +134,7 @@ def what_if_html(present: Plan, answer: Answer | None) -> Markup:
     parts = [tag("p", text(heading(present, answer)))]
     if answer.best:
         parts.append(_table(present, answer))
-    parts += [tag("p", text(line)) for line in [remark(answer)] if line]
+    parts += [tag("p", text(line)) for line in remarks(answer)]
     return tag("div", *parts)
 
 
