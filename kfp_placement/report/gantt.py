@@ -13,7 +13,7 @@ from kfp_placement.report.limits import Limits
 from kfp_placement.report.markup import Markup, number, plain, tag
 from kfp_placement.report.palette import NodeColours
 from kfp_placement.report.timeline import Interval, lanes, load
-from kfp_placement_engine.model.limits import PieceKind
+from kfp_placement_engine.model.limits import Phases, PieceKind, ScheduledStep
 from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
 
 _TOP = 30.0
@@ -72,20 +72,23 @@ def gantt(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing
 
 
 def default_steps(plan: Plan) -> list[PlannedStep]:
-    """The steps as the default scheduler runs them; nothing is known of their phases."""
-    return [
-        replace(
-            plan.step(scheduled.name),
-            node=scheduled.node,
-            start_seconds=scheduled.start_seconds,
-            finish_seconds=scheduled.finish_seconds,
-            duration_seconds=scheduled.finish_seconds - scheduled.start_seconds,
-            image_pull_seconds=0.0,
-            transfer_seconds=0.0,
-            reason="",
-        )
-        for scheduled in plan.default_schedule
-    ]
+    """The steps as the default scheduler runs them."""
+    return [_default_step(plan, scheduled) for scheduled in plan.default_schedule]
+
+
+def _default_step(plan: Plan, scheduled: ScheduledStep) -> PlannedStep:
+    whole = scheduled.finish_seconds - scheduled.start_seconds
+    phases = scheduled.phases or Phases(0.0, 0.0, whole)
+    return replace(
+        plan.step(scheduled.name),
+        node=scheduled.node,
+        start_seconds=scheduled.start_seconds,
+        finish_seconds=scheduled.finish_seconds,
+        duration_seconds=phases.duration_seconds,
+        image_pull_seconds=phases.image_pull_seconds,
+        transfer_seconds=phases.transfer_seconds,
+        reason="",
+    )
 
 
 def nodes_shown(plan: Plan, limits: Limits) -> list[str]:

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from kfp_placement.report.gantt import default_steps
 from kfp_placement.report.html import SCOPE, notebook_html, plan_html
 from kfp_placement.report.limits import NOTEBOOK
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import (
     CriticalPiece,
+    Phases,
     PieceKind,
     ResourceUse,
     ScheduledStep,
@@ -260,6 +262,15 @@ def test_the_default_schedule_is_a_second_time_line(make):
     assert drawn.index("node-0") > mine
     assert drawn.index("node-1") > default > mine
     assert "what the end of the run waits for" in drawn
+
+
+def test_what_waits_for_a_volume_does_not_run():
+    """Under the default scheduler too, users of one volume hold a node before they begin."""
+    waiting = ScheduledStep("train", "node-0", 0.0, 100.0, Phases(10.0, 20.0, 40.0))
+    (step,) = default_steps(replace(LIMITED, default_schedule=(waiting,)))
+    assert (step.image_pull_seconds, step.transfer_seconds, step.duration_seconds) == (10, 20, 40)
+    waits = plan_html(replace(LIMITED, default_schedule=(waiting,))).count('class="wait"')
+    assert waits == 1 + plan_html(replace(LIMITED, default_schedule=())).count('class="wait"')
 
 
 def test_names_of_authors_stand_before_names_of_steps():

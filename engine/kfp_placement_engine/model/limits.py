@@ -69,6 +69,21 @@ class ResourceUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Phases:
+    """How long a step works on its node, by what it does.
+
+    Attributes:
+        image_pull_seconds: pulling missing image bytes.
+        transfer_seconds: downloading inputs and uploading outputs.
+        duration_seconds: its run time there.
+    """
+
+    image_pull_seconds: float
+    transfer_seconds: float
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduledStep:
     """Where and when a baseline runs a step.
 
@@ -76,9 +91,12 @@ class ScheduledStep:
         name: name of the step, as in the plan.
         node: name of the node.
         start_seconds, finish_seconds: when its pod is bound, and when its outputs are uploaded.
+        phases: what of this time is work; the rest it waits, such as for a volume. None = all of it
+            runs.
     """
 
     name: str
     node: str
     start_seconds: float
     finish_seconds: float
+    phases: Phases | None = None

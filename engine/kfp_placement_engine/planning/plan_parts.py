@@ -19,6 +19,7 @@ from kfp_placement_engine.planning.plan_rows import (
     Explanations,
     driver_rows,
     notices_of,
+    phases_of,
     step_rows,
     used_assumptions,
 )
@@ -120,6 +121,7 @@ def typical_schedule(
             problem.node_names[schedule.node[activity]],
             float(schedule.start[activity]),
             float(schedule.end[activity]),
+            phases_of(problem, schedule, activity),
         )
         for name, activity in placed
         if schedule.node[activity] >= 0 and schedule.finished[activity]

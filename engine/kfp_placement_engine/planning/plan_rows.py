@@ -18,11 +18,13 @@ from kfp_placement_engine.model.durations import format_duration
 from kfp_placement_engine.model.image_sizes import UNKNOWN_IMAGE_BYTES, SizeSource
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.latency import is_ruled, unused_locations
+from kfp_placement_engine.model.limits import Phases
 from kfp_placement_engine.model.plan import Alternative, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.reasons import Ended, Reason
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
 from kfp_placement_engine.model.step_names import listed, task_of
+from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.simulation import Schedule
 
 _NAMED = 5
@@ -110,11 +112,8 @@ def _step_row(
 ) -> PlannedStep:
     problem, arrays = lowered.problem, lowered.problem.arrays
     node = int(schedule.node[index])
-    placed = node >= 0 and bool(np.isfinite(schedule.end[index]))
-    speed = float(arrays.speed[node]) if placed else 1.0
-    duration = float(arrays.duration_seconds[index]) / (speed if arrays.scales[index] else 1.0)
-    pull = float(schedule.pull_seconds[index]) if placed else 0.0
-    occupied = float(schedule.end[index] - schedule.begin[index]) if placed else 0.0
+    placed = _is_placed(schedule, index)
+    phases = phases_of(problem, schedule, index)
     latency = float(problem.latency_ms[arrays.class_of[index], node]) if placed else np.nan
     running = lowered.activities[index].running
     cached = step.assumed_cached and running is None
@@ -127,17 +126,34 @@ def _step_row(
         node=name,
         start_seconds=start if shown else None,
         finish_seconds=float(schedule.end[index]) if shown else None,
-        image_pull_seconds=pull,
-        transfer_seconds=max(0.0, occupied - duration - pull),
-        duration_seconds=duration if not cached else 0.0,
+        image_pull_seconds=phases.image_pull_seconds,
+        transfer_seconds=phases.transfer_seconds,
+        duration_seconds=phases.duration_seconds if not cached else 0.0,
         latency_ms=None if np.isnan(latency) else latency,
         reason=reason_text(reason, problem.node_names),
         cached=cached,
         progress=ProgressState.RUNNING if running else ProgressState.WAITING,
         why=reason,
         alternatives=explanations.alternatives.get(index, ()),
-        node_speed=speed,
+        node_speed=float(arrays.speed[node]) if placed else 1.0,
     )
+
+
+def phases_of(problem: PlacementProblem, schedule: Schedule, index: int) -> Phases:
+    """What an activity does on its node; without a node only its run time is known."""
+    arrays, node = problem.arrays, int(schedule.node[index])
+    duration = float(arrays.duration_seconds[index])
+    if not _is_placed(schedule, index):
+        return Phases(0.0, 0.0, duration)
+    if arrays.scales[index]:
+        duration /= float(arrays.speed[node])
+    pull = float(schedule.pull_seconds[index])
+    occupied = float(schedule.end[index] - schedule.begin[index])
+    return Phases(pull, max(0.0, occupied - duration - pull), duration)
+
+
+def _is_placed(schedule: Schedule, index: int) -> bool:
+    return bool(schedule.node[index] >= 0 and np.isfinite(schedule.end[index]))
 
 
 def driver_rows(run: int, lowered: Lowered, schedule: Schedule) -> tuple[PlannedDriver, ...]:

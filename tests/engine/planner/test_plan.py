@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.texts import REASON_TEXTS
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Taint
+from kfp_placement_engine.model.limits import Phases
 from kfp_placement_engine.model.run_graph import (
     DurationSource,
     Group,
@@ -161,6 +162,7 @@ def test_the_default_scheduler_s_schedule_is_shown_where_it_is_compared():
     shown = {step.name: step for step in plan.default_schedule}
     assert set(shown) == {"first", "last"}
     assert shown["last"].start_seconds >= shown["first"].finish_seconds == 10
+    assert shown["first"].phases == Phases(0.0, 0.0, 10.0)
     assert {step.node for step in plan.default_schedule} <= set(plan.cluster_nodes)
     assert planned(run, a_cluster(*nodes(2, cpu=2)), compare=("heft",)).default_schedule == ()
 
