@@ -61,7 +61,7 @@ def dag(plan: Plan, colours: NodeColours, limits: Limits, pen: Pen) -> Drawing:
         return _drawing(plan, note="The steps wait for each other in a circle; no picture of it.")
     left_out = sum(map(len, known.values())) - sum(map(len, drawn.values()))
     if left_out:
-        note += f" {left_out:,} dependencies that others imply are not drawn."
+        note += f" Not drawn: {values.counted(left_out, 'arrow')} that others imply."
     if colours.repeat:
         note += " Several nodes have the same colour."
     return _graph(plan, _told_apart(boxes), drawn, layout, pen, note.strip())

@@ -134,6 +134,7 @@ WRONG = (
     "image pyton:3.12 everywhere",
     "volume date access=ReadWriteMany",
     "volume x access=ReadWriteMany",
+    "GPU-NODE cpu=4",
 )
 
 

@@ -125,6 +125,11 @@ def parse_quantity(text: object) -> int:
     return _amount(text, 1)
 
 
+def is_whole(text: object) -> bool:
+    """Whether a quantity that can be read is a whole number of units: "2" and "2k", not 1.5."""
+    return _quantity(text, 1).denominator == 1
+
+
 def parse_cpu(text: object) -> int:
     """Read a CPU quantity ("500m", "2", 0.5) as milli-CPU, rounded up.
 

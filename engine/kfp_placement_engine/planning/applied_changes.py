@@ -239,9 +239,10 @@ def _with_access(graph: RunGraph, change: ClaimAccess) -> RunGraph:
 
 def _unknown(noun: str, wanted: str, candidates: Sequence[str], known: Sequence[str]) -> str:
     """That something is not there, and what may be meant."""
-    close = difflib.get_close_matches(wanted, candidates[:_COMPARED], n=3)
+    spelled = {each.lower(): each for each in reversed(candidates[:_COMPARED])}
+    close = difflib.get_close_matches(wanted.lower(), spelled, n=3)
     if close:
-        advice = f"did you mean {' or '.join(f'{each!r:.120}' for each in close)}?"
+        advice = f"did you mean {' or '.join(f'{spelled[each]!r:.120}' for each in close)}?"
     else:
         advice = f"{noun}s: {listed(known)}" if known else f"the run has no {noun}s"
     return f"there is no {noun} {wanted!r:.120}; {advice}"

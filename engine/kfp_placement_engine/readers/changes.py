@@ -80,9 +80,7 @@ def read_change(text: str) -> Change:
     if about is not None:
         names = " and ".join(name for kind, name in _PROPERTIES if kind == about[1])
         raise ChangeError(f"{text!r:.120}: only the {names} of a {about[1]} can be changed")
-    meant = _meant(cleaned)
-    advice = f"did you mean {meant}?" if meant else f"write one of: {', '.join(FORMS)}"
-    raise ChangeError(f"{text!r:.120} is not a change that can be planned; {advice}")
+    raise ChangeError(f"{text!r:.120} is not a change that can be planned; {_advice(cleaned)}")
 
 
 def _read(cleaned: str) -> Change | None:
@@ -93,6 +91,16 @@ def _read(cleaned: str) -> Change | None:
         if change is not None:
             return change
     return None
+
+
+def _advice(cleaned: str) -> str:
+    """What to write in place of text that has none of the forms."""
+    meant = _meant(cleaned)
+    if meant:
+        return f"did you mean {meant}?"
+    if cleaned.startswith("+") and _COUNTED.match(cleaned) and "=" in cleaned:
+        return "an added node equals those of that name; for others, plan with another cluster"
+    return f"write one of: {', '.join(FORMS)}"
 
 
 def _meant(cleaned: str) -> str:
@@ -200,6 +208,7 @@ _NEAR_FORMS = (
     (re.compile(r"^(?![-+])([^=]*\S)\s+([^\s=]+)$"), r"\1=\2"),
     (re.compile(r"^(\S+)\s+((?:duration|max-latency)=)"), r"step \1 \2"),
     (re.compile(r"^(\S+)\s+(limit=)"), r"loop \1 \2"),
+    (re.compile(r"^nodes?\s+(\S+\s+[^\s=]+=)"), r"\1"),
 )
 """What people write in place of a form, and the form: `+2 worker`, `worker cpu 8`."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.durations import parse_duration, parse_latency_ms
-from kfp_placement_engine.model.quantities import parse_cpu, parse_quantity
+from kfp_placement_engine.model.quantities import is_whole, parse_cpu, parse_quantity
 from kfp_placement_engine.model.run_graph import NodeSelectorTerm
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.forms import Form, amount, list_of, mapping_of, whole_number
@@ -129,6 +129,15 @@ def _resources(value: Any, place: Place) -> dict[str, int]:
     return Fields({"": value}, place).resources("")
 
 
+def _extended(value: Any, place: Place) -> dict[str, int]:
+    """Kubernetes takes devices in whole numbers alone; half a GPU must not become one."""
+    amounts = _resources(value, place)
+    for name in amounts:
+        if "/" in name and not is_whole(value[name]):
+            raise place.error(f"{name:.80}: {value[name]!r:.80} is not a whole number of devices")
+    return amounts
+
+
 def _flag(value: Any, place: Place) -> bool:
     return Fields({"": value}, place).flag("")
 
@@ -168,7 +177,7 @@ NODE = Form(
         "cpu": amount(parse_cpu),
         "memory": _SIZE,
         "pods": _SIZE,
-        "extended": _resources,
+        "extended": _extended,
         "speed": amount(read_speed),
         "labels": _labels,
         "taints": list_of(_taint),

@@ -90,6 +90,8 @@ WRONG = (
     "worker memory=8",
     "a,b",
     "a " * 400,
+    "+1 of worker cpu=8",
+    "node worker-1 cpu=8",
 )
 
 

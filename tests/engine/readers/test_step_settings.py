@@ -424,6 +424,12 @@ def test_names_with_markup_are_kept_as_they_are(read) -> None:
 
 
 @READERS
+def test_a_blank_display_name_is_not_a_name(read) -> None:
+    graph = read(a_package({"work": a_task(taskInfo={"name": "  "})}))
+    assert graph.step("work").display_name == ""
+
+
+@READERS
 def test_a_display_name_is_bounded(read) -> None:
     graph = read(a_package({"work": a_task(taskInfo={"name": "x" * 60_000})}))
     assert graph.step("work").display_name == "x" * MAX_DISPLAY_NAME

@@ -90,7 +90,7 @@ def read_task(
         artifacts=_artifacts(spec),
         condition=trigger.text("condition"),
         loop=loop,
-        display_name="" if shown == name else shown,
+        display_name="" if shown == name or not shown.strip() else shown,
     )
 
 

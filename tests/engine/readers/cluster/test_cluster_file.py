@@ -271,6 +271,7 @@ def test_names_with_special_characters_survive():
         "nodes: [{name: a, cpu: 1, memory: 1}]\ndefaults: {duration: -5s}",
         "nodes: [{name: a, cpu: 1, memory: 1}]\n---\nkind: Pod",
         "nodes: [{name: a, cpu: 1, memory: 1}]\nnodes: []",
+        "nodes: [{name: a, cpu: 1, memory: 1, extended: {nvidia.com/gpu: 1.5}}]",
     ],
 )
 def test_mistakes_are_named_with_their_place(body, golden):
