@@ -140,7 +140,21 @@ def _from_file(path: Path) -> ModuleType:
 
 def _described(error: BaseException) -> str:
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message or 'no message'}"[:500]
+    return f"{type(error).__name__}: {message or 'no message'}"[:500] + _near(error)
+
+
+def _near(error: BaseException) -> str:
+    """What Python says only below a traceback: `; did you mean 'train'?`."""
+    known: Iterable[str] = ()
+    if isinstance(error, NameError) and error.__traceback__ is not None:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+    elif isinstance(error, AttributeError):
+        known = dir(error.obj)
+    else:
+        return ""
+    close = difflib.get_close_matches(error.name or "", known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 @contextlib.contextmanager

@@ -17,8 +17,7 @@ class WhatIf:
 
     Attributes:
         changes: what changes, all of it together: `("+2 of worker",)`.
-        plan: the plan then, as `preview` would have made it. Where more of something gains nothing,
-            it is the plan without it.
+        plan: the plan then, as `preview` would have made it.
         gain: seconds by which the run ends earlier; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
     """

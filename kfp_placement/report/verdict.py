@@ -35,7 +35,7 @@ def headline(plan: Plan) -> str:
         return _endless(plan)
     words = _comparison(plan)
     if any(step.conditional for step in plan.steps):
-        return f"{words.removesuffix('.')}, if all conditions hold."
+        return f"{words.removesuffix('.')}, if all conditional steps run."
     return words
 
 

@@ -16,6 +16,7 @@ from kfp_placement.report.document import number
 from kfp_placement.report.labels import told_names
 from kfp_placement.report.markup import NOTHING, Markup, join, tag, text
 from kfp_placement.report.visible import shown
+from kfp_placement_engine.model.changes import AddNodes, Change, HoldImage, LoopLimit
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions, end_seconds
@@ -31,6 +32,12 @@ _NOTICEABLE = 5e-4
 
 _NOISE_SECONDS = 1e-3
 """Ends closer than this are the same, however short the run is."""
+
+_TRIED = "one node more, one larger, a higher loop limit, an image everywhere, a shared volume"
+"""Kinds of changes that are tried."""
+
+_FASTER = "NODE speed=2 or step STEP duration=10m"
+"""Changes that make a run shorter, but are only planned where somebody names them."""
 
 _CHANGE_CHARACTERS, _SENTENCE_CHARACTERS, _STEPS_SHOWN = 160, 2000, 5
 _MIN_CHANGE = 12
@@ -55,13 +62,18 @@ def sentence(present: Plan, answer: ChangedPlan) -> str:
 def heading(present: Plan, answer: Suggestions) -> str:
     """What the suggestions are, or that there are none."""
     tried = f"{values.counted(answer.tried, 'change')} tried"
-    if math.isinf(answer.present_seconds):
-        if answer.best:
-            return f"Single changes with which the run ends ({tried}):"
-        return f"No single change lets the run end ({tried})."
+    does_not_end = math.isinf(answer.present_seconds)
     if answer.best:
-        return f"Single changes that make the run shorter ({tried}):"
-    return f"No single change makes the run 1% shorter ({tried})."
+        gained = "with which the run ends" if does_not_end else "that make the run shorter"
+        return f"Single changes {gained} ({tried}):"
+    if not answer.tried:
+        return "There is no single change to try."
+    gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
+    others = "NODE cpu=64 or step STEP max-latency=off" if does_not_end else _FASTER
+    return (
+        f"None of the single changes tried ({answer.tried:,}) {gained}: {_TRIED}. Others can be"
+        f" named, such as {others}."
+    )
 
 
 def remarks(answer: Suggestions) -> list[str]:
@@ -104,7 +116,7 @@ def rows(present: Plan, answer: Suggestions) -> list[tuple[str, str, str]]:
 def what_if_lines(present: Plan, answer: Answer, columns: int | None = None) -> list[str]:
     """The answer as lines of at most this many columns; None = as wide as they are."""
     if isinstance(answer, ChangedPlan):
-        return _wrapped([sentence(present, answer), _moved(present, answer)], columns)
+        return _wrapped(_told(present, answer), columns)
     lines = _wrapped([heading(present, answer)], columns)
     if answer.best:
         titles = [
@@ -129,7 +141,7 @@ def what_if_html(present: Plan, answer: Answer | None) -> Markup:
     if answer is None:
         return NOTHING
     if isinstance(answer, ChangedPlan):
-        lines = filter(None, [sentence(present, answer), _moved(present, answer)])
+        lines = filter(None, _told(present, answer))
         return tag("div", *(tag("p", text(line, _SENTENCE_CHARACTERS)) for line in lines))
     parts = [tag("p", text(heading(present, answer)))]
     if answer.best:
@@ -221,6 +233,27 @@ def _moved(present: Plan, answer: ChangedPlan) -> str:
     more = ", ..." if len(moved) > _STEPS_SHOWN else ""
     of = f"{len(moved):,} of {values.counted(len(present.steps), 'step')}"
     return f"On other nodes: {of} ({named}{more})."
+
+
+def _told(present: Plan, answer: ChangedPlan) -> list[str]:
+    return [sentence(present, answer), _moved(present, answer), _anomaly(present, answer)]
+
+
+def _anomaly(present: Plan, answer: ChangedPlan) -> str:
+    """Why more of something makes the run end later, which nobody expects; else ""."""
+    later = _differs(present, answer) and -math.inf < answer.gain_seconds < 0
+    if not later or answer.plan.dispatch != "ready" or not all(map(_adds, answer.changes)):
+        return ""
+    return (
+        "Steps start as soon as they fit, so with more room at a time another step can be the first"
+        " to take it. Gates would keep the order of the plan."
+    )
+
+
+def _adds(change: Change) -> bool:
+    """Whether a change takes nothing from the run, as far as it alone tells."""
+    is_off = isinstance(change, LoopLimit) and change.limit is None
+    return is_off or isinstance(change, AddNodes | HoldImage)
 
 
 def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:

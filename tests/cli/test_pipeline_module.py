@@ -126,6 +126,8 @@ def test_refused(run, tmp_path, name, code, message):
         "broken_five.py:x",
         "broken_mark:x",
         "broken_step:x",
+        "near_name:x",
+        "near_attribute:x",
     ],
 )
 def test_near_names_and_the_author_s_line_are_named(run, tmp_path, golden, name):
@@ -135,6 +137,8 @@ def test_near_names_and_the_author_s_line_are_named(run, tmp_path, golden, name)
         "broken_five": "x = 1\ny = (2\nz = 3",
         "broken_mark": f"{MODULE}\nplaced(duration='soon')(train)",
         "broken_step": f"{MODULE}\n@dsl.pipeline\ndef x():\n    train(row=1)",
+        "near_name": f"{MODULE}\n@dsl.pipeline\ndef x():\n    trian()",
+        "near_attribute": f"{MODULE}\n@dsl.pipline\ndef x():\n    train()",
     }
     for module, source in sources.items():
         (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")

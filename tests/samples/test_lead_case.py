@@ -9,7 +9,7 @@ from kfp_placement.report.values import duration
 from tests.samples.lead_case import LONGEST, SAMPLE, lead_case, not_on_node, on_node
 
 LEAST_GAIN = 0.25
-ORDERS, DRAWS = 500, 300
+DRAWS, HEFT_EVERY = 300, 50
 PAGE = (SAMPLE / "README.md").read_text("utf-8")
 
 
@@ -85,15 +85,16 @@ def test_the_page_says_what_else_was_tried_on_uneven_nodes(uneven):
 
 def test_the_page_says_what_the_order_of_names_decides(case):
     plan = case.heft_makespan()
-    gains = []
-    for shuffled in case.in_random_orders(ORDERS):
-        assert shuffled.heft_makespan() == pytest.approx(plan)
+    gains: list[float] = []
+    for shuffled in case.in_every_order():
+        if len(gains) % HEFT_EVERY == 0:
+            assert shuffled.heft_makespan() == pytest.approx(plan)
         gains.append(max(0.0, 1 - plan / statistics.mean(shuffled.default_makespans())))
     few = sum(gain < 0.05 for gain in gains) / len(gains)
     mean, most = statistics.mean(gains), max(gains)
     assert (
-        f"In {ORDERS} random orders the plan ends {mean:.0%} earlier on average, between 0% and"
-        f" {most:.0%};\nin {few:.0%} of them less than 5%."
+        f"Over all {len(gains):,} orders of the trainings the plan ends {mean:.0%} earlier on"
+        f" average, between 0% and {most:.0%};\nin {few:.0%} of them less than 5%."
     ) in PAGE
     assert min(gains) == 0
 

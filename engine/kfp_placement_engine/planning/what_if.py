@@ -6,27 +6,15 @@ because the search was short. `best_changes` tries single changes automatically.
 
 from collections.abc import Sequence
 
-from kfp_placement_engine.model.changes import (
-    SHARED,
-    AddNodes,
-    Change,
-    ClaimAccess,
-    HoldImage,
-    LoopLimit,
-    ResizeNodes,
-)
-from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.changes import Change
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
-from kfp_placement_engine.model.resources import is_less
-from kfp_placement_engine.model.run_graph import Group, RunGraph
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.model.what_if import ChangedPlan, end_seconds, gain_seconds
 from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
-
-_SAME_MS = 1e-6
-"""Sums of round trips that differ by less are equal."""
 
 
 def what_if(
@@ -39,9 +27,9 @@ def what_if(
 ) -> ChangedPlan:
     """Plan a run as it is after changes.
 
-    More nodes, room or speed, higher limits, held images and shared volumes never make a run end
-    later: whoever gains nothing by them keeps the present plan. The exceptions are plans that are
-    not compared by their end first: under a latency rule, or with another objective.
+    More of something can make a run end later where steps start as soon as they fit: then another
+    step may be the first to get the room (R. L. Graham, Bounds on Multiprocessing Timing Anomalies,
+    1969).
 
     Args:
         graph: the run.
@@ -59,47 +47,4 @@ def what_if(
     changed_graph, changed_cluster = with_changes(graph, cluster, changes)
     plan = plan_run(changed_graph, changed_cluster, options, progress, warm_start=present)
     gain = gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
-    if gain < 0 and _differ_in_time_alone(present, plan) and _is_only_more(graph, cluster, changes):
-        return ChangedPlan(tuple(changes), present, 0.0)
     return ChangedPlan(tuple(changes), plan, gain)
-
-
-def _differ_in_time_alone(present: Plan, plan: Plan) -> bool:
-    one, other = present.figures, plan.figures
-    return (
-        plan.objective == "completion"
-        and one.unplaced == other.unplaced
-        and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
-    )
-
-
-def _is_only_more(graph: RunGraph, cluster: Cluster, changes: Sequence[Change]) -> bool:
-    """Whether the changes give a run more of something, and take nothing from it."""
-    for change in changes:
-        after_graph, after_cluster = with_changes(graph, cluster, (change,))
-        match change:
-            case AddNodes() | HoldImage():
-                pass
-            case ClaimAccess():
-                if change.mode != SHARED:
-                    return False
-            case ResizeNodes():
-                pairs = zip(cluster.nodes, after_cluster.nodes, strict=True)
-                if any(_is_smaller(after, before) for before, after in pairs):
-                    return False
-            case LoopLimit():
-                groups = zip(graph.groups, after_graph.groups, strict=True)
-                if any(_limit(after) < _limit(before) for before, after in groups):
-                    return False
-            case _:
-                return False
-        graph, cluster = after_graph, after_cluster
-    return True
-
-
-def _is_smaller(node: Node, before: Node) -> bool:
-    return node.speed < before.speed or is_less(node.allocatable, before.allocatable)
-
-
-def _limit(group: Group) -> float:
-    return group.parallelism or float("inf")

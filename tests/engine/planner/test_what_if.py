@@ -15,7 +15,14 @@ from kfp_placement_engine.model.changes import AddNodes, LoopLimit, ResizeNodes
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.images import canonical
 from kfp_placement_engine.model.quantities import format_resource
-from kfp_placement_engine.model.run_graph import GroupKind, RunClaim, RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import (
+    Group,
+    GroupKind,
+    RunClaim,
+    RunGraph,
+    Step,
+    StepKind,
+)
 from kfp_placement_engine.model.step_names import task_of
 from kfp_placement_engine.model.what_if import Suggestion
 from kfp_placement_engine.planning.applied_changes import with_changes
@@ -227,7 +234,6 @@ def test_the_best_change_is_the_best_of_all_where_there_is_a_bit_of_everything(c
     data=st.data(),
 )
 def test_what_is_asked_gains_what_a_plan_from_scratch_does(case, dispatch, data):
-    """More of something is no loss, whatever a plan from scratch makes of it."""
     asked = options(dispatch=dispatch)
     first, step = case.cluster.nodes[0].name, case.run.steps[0].name
     more = [each.text for each in every_single_change(case.run, case.cluster)]
@@ -241,13 +247,32 @@ def test_what_is_asked_gains_what_a_plan_from_scratch_does(case, dispatch, data)
     answer = what_if(case.run, case.cluster, plan, [change], asked)
     present = math.inf if plan.figures.unplaced else plan.figures.makespan_seconds
     expected = 0.0 if present == scratch else present - scratch
-    if answer.plan is plan:
-        assert text in [*more, f"+2 of {first}", f"{first} speed=4"]
-        assert expected < 0
-        assert answer.gain_seconds == 0
-    else:
-        assert answer.gain_seconds == pytest.approx(expected, abs=MILLISECOND)
-        assert expected >= 0 or text not in more or answer.plan.figures.latency_excess_ms
+    assert answer.gain_seconds == pytest.approx(expected, abs=MILLISECOND)
+
+
+def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
+    """Without the loop's limit its iterations are in the queue before the step that takes longest.
+
+    Graham's anomaly: with the limit the loop takes one CPU all the time and the others the other.
+    """
+    inside = [a_step(f"l[{n}].work", group=f"l[{n}]", seconds=30) for n in range(4)]
+    steps = [a_step("first", seconds=10), a_step("long", "first", seconds=100)]
+    groups = (Group("", GroupKind.ROOT), *a_loop("l", width=4, parallelism=1))
+    run = a_run(*steps, *inside, groups=groups)
+    cluster = a_cluster(*nodes(1, cpu=2))
+    asked = options(dispatch="ready")
+    plan = plan_run(run, cluster, asked)
+    limit_off = read_change("loop l limit=off")
+    answer = what_if(run, cluster, plan, [limit_off], asked)
+    assert plan.exact
+    # 120 s of iterations and six drivers, each of 1 s.
+    assert plan.figures.makespan_seconds == 126
+    assert answer.plan.figures.makespan_seconds == 163
+    assert answer.gain_seconds == 126 - answer.plan.figures.makespan_seconds
+    ordered = options(dispatch="ordered")
+    with_gates = what_if(run, cluster, plan_run(run, cluster, ordered), [limit_off], ordered)
+    assert with_gates.gain_seconds >= 0
+    assert with_gates.plan.figures.makespan_seconds <= 126
 
 
 def a_wide_case():
@@ -268,7 +293,7 @@ def test_more_is_no_loss_for_a_short_search(dispatch):
     assert plan.figures.makespan_seconds < plan_run(run, cluster, short).figures.makespan_seconds
     for text in ("+1 of big", "+3 of n1", "n2 cpu=5", "big speed=1.1", "image i:1 everywhere"):
         answer = what_if(run, cluster, plan, [read_change(text)], short)
-        assert answer.gain_seconds >= 0, text
+        assert answer.gain_seconds >= -1e-6 * plan.figures.makespan_seconds, text
 
 
 def test_several_changes_are_planned_together():
