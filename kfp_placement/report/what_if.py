@@ -16,7 +16,6 @@ from kfp_placement.report.document import number
 from kfp_placement.report.labels import told_names
 from kfp_placement.report.markup import NOTHING, Markup, join, tag, text
 from kfp_placement.report.visible import shown
-from kfp_placement_engine.model.changes import AddNodes, Change, HoldImage, LoopLimit
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.what_if import ChangedPlan, Suggestion, Suggestions, end_seconds
@@ -241,19 +240,12 @@ def _told(present: Plan, answer: ChangedPlan) -> list[str]:
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
     """Why more of something makes the run end later, which nobody expects; else ""."""
-    later = _differs(present, answer) and -math.inf < answer.gain_seconds < 0
-    if not later or answer.plan.dispatch != "ready" or not all(map(_adds, answer.changes)):
+    if not answer.is_anomaly or math.isinf(answer.gain_seconds) or not _differs(present, answer):
         return ""
     return (
-        "Steps start as soon as they fit, so with more room at a time another step can be the first"
-        " to take it. Gates would keep the order of the plan."
+        "More room at a time changes which steps start first. Gates keep the order of the plan"
+        " (--dispatch ordered)."
     )
-
-
-def _adds(change: Change) -> bool:
-    """Whether a change takes nothing from the run, as far as it alone tells."""
-    is_off = isinstance(change, LoopLimit) and change.limit is None
-    return is_off or isinstance(change, AddNodes | HoldImage)
 
 
 def _wrapped(sentences: Iterable[str], columns: int | None) -> list[str]:

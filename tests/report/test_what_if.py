@@ -79,11 +79,7 @@ ANSWERS = {
     "later": (PRESENT, changed(ending(1.2 * END), "-1 of worker", "step train duration=1h")),
     "later with more": (
         PRESENT,
-        changed(ending(1.2 * END, dispatch="ready"), "loop for-loop-1 limit=off", "+1 of worker"),
-    ),
-    "later with more, with gates": (
-        PRESENT,
-        changed(ending(1.2 * END, dispatch="ordered"), "loop for-loop-1 limit=off"),
+        replace(changed(ending(1.2 * END), "loop for-loop-1 limit=off"), is_anomaly=True),
     ),
     "as before": (PRESENT, changed(ending(END - 0.1))),
     "the plan stays": (PRESENT, ChangedPlan((read_change("+1 of worker"),), PRESENT, 0.0)),

@@ -13,14 +13,16 @@ class ChangedPlan:
 
     Attributes:
         changes: what changes, all of them together.
-        plan: the plan then; the present one where it stays because more of something gains nothing.
+        plan: the plan then.
         gain_seconds: how much earlier the run ends; negative = later, infinite = it ends only then,
             minus infinite = it no longer ends.
+        is_anomaly: it ends later although the run only gets more of something.
     """
 
     changes: tuple[Change, ...]
     plan: Plan
     gain_seconds: float
+    is_anomaly: bool = False
 
 
 @dataclass(frozen=True)

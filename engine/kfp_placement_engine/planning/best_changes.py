@@ -23,7 +23,6 @@ from kfp_placement_engine.planning.single_changes import (
     single_changes,
 )
 from kfp_placement_engine.planning.warm_start import replayed
-from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import Floats
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.refine import refine
@@ -71,13 +70,10 @@ def best_changes(
                 break
             again = [(chosen[0], seed) for seed in range(1, each.leader_searches)]
             searched = [(at, 0) for at in (*chosen, len(singles))] + again
-            jobs = [
-                pool.submit(trier.tried, changes[at], each.work, trials[at].placement, seed)
-                for at, seed in searched
-            ]
+            jobs = [pool.submit(trier.tried, changes[at], each.work, seed) for at, seed in searched]
             results = _results(jobs, progress, stage, stages)
-            for (at, seed), trial in zip(searched, results, strict=True):
-                if seed == 0 or better(trial.terms, trials[at].terms):
+            for (at, _), trial in zip(searched, results, strict=True):
+                if better(trial.terms, trials[at].terms):
                     trials[at] = trial
     return _answer(present, singles, trials, params)
 
@@ -86,7 +82,6 @@ def best_changes(
 class _Trial:
     """A plan of a changed run, and what the change costs."""
 
-    placement: Placement
     terms: Floats
     end_seconds: float
     exact: bool
@@ -103,26 +98,25 @@ class _Trier:
     present: Plan
     options: PlanOptions
 
-    def tried(
-        self, change: Change | None, work: int, start: Placement | None = None, seed: int = 0
-    ) -> _Trial:
-        """The run with a change, planned by this much work.
+    def tried(self, change: Change | None, work: int, seed: int = 0) -> _Trial:
+        """The run with a change, planned by this much work from the present plan.
+
+        What a shorter search found is not where a longer one starts: it then finds less, as all
+        of its plans are alike.
 
         Args:
             change: what changes; None = nothing.
             work: spent on the search.
-            start: a plan of the changed run to start from; None = the present plan.
             seed: added to that of the options.
         """
         changes = () if change is None else (change,)
         graph, cluster = with_changes(self.graph, self.cluster, changes)
         runs = (ActiveRun("", graph),)
         lowered = lower_runs(runs, cluster, lowering_options_of(runs, cluster, self.options))
-        warm = replayed(lowered, self.present) if start is None else start
+        warm = replayed(lowered, self.present)
         seed += self.options.seed
         result = refine(lowered.problem, warm, work, seed, self.options.params)
         return _Trial(
-            placement=result.placement,
             terms=result.schedule.terms,
             end_seconds=end_seconds(figures_of(lowered.problem, result.schedule)),
             exact=result.exact,
