@@ -336,13 +336,13 @@ def test_the_same_plan_has_the_same_suggestions():
 
 
 def test_another_search_of_the_most_promising_change_is_no_loss():
-    run, cluster = made_up_case(1)
-    plan = plan_run(run, cluster, PlanOptions(generations=2, compare=()))
+    run, cluster = made_up_case(3)
+    plan = plan_run(run, cluster, PlanOptions(generations=2, dispatch="ordered", compare=()))
     ends = []
     for searches in (1, 2, 5):
-        rounds = (SearchRound(1, 2_000_000, leader_searches=searches),)
+        rounds = (SearchRound(1, 4_000_000, leader_searches=searches),)
         params = SuggestionParams(every_node=0, busiest=1, emptiest=0, rounds=rounds)
-        found = best_changes(run, cluster, plan, PlanOptions(), params=params)
+        found = best_changes(run, cluster, plan, PlanOptions(dispatch="ordered"), params=params)
         ends.append(min(each.makespan_seconds for each in found.best))
     assert ends == sorted(ends, reverse=True)
     assert ends[-1] < ends[0]
