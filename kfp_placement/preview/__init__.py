@@ -74,7 +74,8 @@ def preview(
     from kfp_placement.preview.planned import Preview
 
     for name in unknown:
-        raise unknown_option("preview", name, sorted(preview.__kwdefaults__ or {}))
+        others = ("cluster", "arguments")
+        raise unknown_option("preview", name, [*others, *sorted(preview.__kwdefaults__ or {})])
     with engine_errors():
         options = given.planning_options(
             budget=budget,

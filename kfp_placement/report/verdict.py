@@ -70,7 +70,7 @@ def search_verdict(plan: Plan) -> str:
     if reaches_bound(plan):
         return "best possible"
     gated = _gated(plan)
-    gates = f"; with gates {gated}" if gated else ""
+    gates = f"; with gates (dispatch ordered) {gated}" if gated else ""
     if not tells_every_choice(plan):
         return f"best found{gates}"
     choice = "choice of nodes and order" if plan.dispatch == "ordered" else "choice of nodes"
@@ -196,7 +196,7 @@ def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
 
 def _restriction(plan: Plan) -> str:
     """What a choice of nodes must keep, where others that end earlier may not."""
-    if any(step.is_latency_ruled for step in plan.steps):
+    if any(step.is_latency_ruled and step.location for step in plan.steps):
         missed = plan.figures.latency_excess_ms > 0
         return f" that {'breaks latency rules as little' if missed else 'keeps the latency rules'}"
     if any(figures.moves_volumes for figures in plan.baselines.values()):

@@ -68,7 +68,7 @@ def heading(present: Plan, answer: Suggestions) -> str:
     if not answer.tried:
         return "There is no single change to try."
     gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
-    others = "NODE cpu=64 or step STEP max-latency=off" if does_not_end else _FASTER
+    others = "NODE nvidia.com/gpu=1 or step STEP max-latency=off" if does_not_end else _FASTER
     return (
         f"None of the single changes tried ({answer.tried:,}) {gained}: {_TRIED}. Others can be"
         f" named, such as {others}."

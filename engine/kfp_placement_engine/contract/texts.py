@@ -46,7 +46,8 @@ REASON_TEXTS: Mapping[type[Reason], str] = {
     reasons.Quickest: "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
     reasons.Chosen: "one of {node_count:nodes} that take it; the search chose it for the whole run",
     reasons.RunLater: (
-        "the run would end {seconds:seconds} later with this step on {node:node}, the next best"
+        "the run would end {seconds:seconds} later if this step alone went to {node:node}, the next"
+        " best"
     ),
     reasons.EndsFirst: "ends first here, {seconds:seconds} later on {node:node}",
     reasons.KeepsRoom: "elsewhere it would take the room of a step that should be near its users",
@@ -77,7 +78,7 @@ OBJECTION_TEXTS: Mapping[type[Objection], str] = {
 """The same for objections."""
 
 _DECIDING: Mapping[str, str] = {
-    "": "those nodes are just as good",
+    "": "that is just as good",
     "completion": "this uses the nodes more evenly",
     "packing": "this uses fewer nodes",
     "paper": "Eq. (1) of the paper values this more",

@@ -35,7 +35,7 @@ from kfp_placement_engine.readers.kubernetes.placement_objects import (
     read_policy,
 )
 from kfp_placement_engine.readers.kubernetes.pods import read_requests
-from kfp_placement_engine.readers.place import Place
+from kfp_placement_engine.readers.place import Place, kind_of
 
 _KINDS = {
     "Node": "v1",
@@ -46,6 +46,9 @@ _KINDS = {
     "PlacementPolicy": API_VERSION,
 }
 """Kinds that are read, and their versions."""
+
+_GIVE = "give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
+"""What to do about a file that lacks something."""
 
 _ENDED = ("Succeeded", "Failed")
 _SHOWN_NOTICES = 20
@@ -77,6 +80,11 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     """
     collected = _Collected(name)
     for document in documents:
+        if not isinstance(document, dict | list):
+            raise InputError(
+                f"{name}: is neither a Cluster file nor Kubernetes objects, but"
+                f" {kind_of(document)}; {_GIVE}"
+            )
         _collect(document, collected, Place(name))
     nodes = _read_nodes(collected)
     claims_used: dict[ClaimKey, list[str]] = {}
@@ -88,6 +96,9 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     collected.notices.extend(hidden_label_notices(by_label, latencies))
     collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
+    if not collected.objects["Pod"]:
+        message = "holds no pods, so every node is taken to be empty"
+        collected.notices.append(Notice("no-pods", f"{message}; {_GIVE}"))
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
         more = ", ..." if len(collected.ignored) > 5 else ""
@@ -128,7 +139,7 @@ def _items(values: list[Any], place: Place, kind: str) -> Iterator[tuple[Any, Pl
 
 def _sort(raw: Fields, kind: str, collected: _Collected) -> None:
     if not kind:
-        raise raw.error("no Kubernetes object: it has no kind")
+        raise raw.error("is not a Kubernetes object: it has no kind")
     version = raw.text("apiVersion") or "v1"
     if _KINDS.get(kind) == version:
         collected.objects[kind].append(raw)
@@ -151,7 +162,7 @@ def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
         raise InputError(
             f"{collected.source}: holds no Node of apiVersion v1"
             + (f" (only {seen})" if seen else "")
-            + "; give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
+            + f"; {_GIVE}"
         )
     return tuple(nodes.values())
 
