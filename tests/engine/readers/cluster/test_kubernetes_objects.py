@@ -1,6 +1,7 @@
 """What `kubectl get nodes,pods,pvc,pv -A` prints, in all its forms."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -14,11 +15,21 @@ from tests.support.kubernetes import GIBIBYTE, MEBIBYTE, a_list, container, node
 
 
 def read(*documents):
-    return read_objects(documents, name="dump")
+    """The cluster, without a word on a dump that holds no pods, as most here do."""
+    cluster = read_objects(documents, name="dump")
+    return replace(cluster, notices=tuple(n for n in cluster.notices if n.code != "no-pods"))
 
 
 def codes(cluster):
     return [notice.code for notice in cluster.notices]
+
+
+def test_a_dump_without_pods_is_noted():
+    bare, ended = read_objects([node_object()], name="dump"), pod_object("p", phase="Succeeded")
+    (notice,) = bare.notices
+    assert notice.code == "no-pods"
+    assert "every node is taken to be empty; give what `kubectl get" in notice.message
+    assert not read_objects([node_object(), ended], name="dump").notices
 
 
 def busy_pod(name="p1", node="n1", **spec):
