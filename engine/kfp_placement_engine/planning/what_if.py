@@ -43,7 +43,7 @@ def what_if(
     More of something can make a run end later where steps start as soon as they fit: then another
     step may be the first to take the room (R. L. Graham, Bounds on Multiprocessing Timing
     Anomalies, 1969). A search that is too short finds such losses where there are none, so it goes
-    on for longer before it says that there is one.
+    on for longer before one is reported.
 
     Args:
         graph: the run.
