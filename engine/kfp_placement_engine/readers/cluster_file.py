@@ -5,6 +5,7 @@ carry in their environment.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,13 @@ def read_cluster(data: bytes, *, name: str, progress: Progress = no_progress) ->
     _refuse_run(first, name)
     if not isinstance(first, dict) or not _is_cluster(first, name):
         # Reading our own objects needs a library of models, which costs as much as a small plan.
-        from kfp_placement_engine.readers.kubernetes.objects import read_objects
+        from kfp_placement_engine.readers.kubernetes.objects import GIVE, read_objects
 
-        return read_objects(documents, name=name)
+        cluster = read_objects(documents, name=name)
+        if any(node.used.get("pods") for node in cluster.nodes):
+            return cluster
+        message = f"the file holds no running pods, so every node is taken to be empty; {GIVE}"
+        return replace(cluster, notices=(*cluster.notices, Notice("no-pods", message)))
     if len(documents) > 1:
         raise InputError(f"{name}: holds {len(documents)} documents; a Cluster file is one")
     return _read_entry(first, name)

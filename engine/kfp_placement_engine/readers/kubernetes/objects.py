@@ -47,7 +47,7 @@ _KINDS = {
 }
 """Kinds that are read, and their versions."""
 
-_GIVE = "give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
+GIVE = "give what `kubectl get nodes,pods,pvc,pv -A -o yaml` prints"
 """What to do about a file that lacks something."""
 
 _ENDED = ("Succeeded", "Failed")
@@ -83,7 +83,7 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
         if not isinstance(document, dict | list):
             raise InputError(
                 f"{name}: is neither a Cluster file nor Kubernetes objects, but"
-                f" {kind_of(document)}; {_GIVE}"
+                f" {kind_of(document)}; {GIVE}"
             )
         _collect(document, collected, Place(name))
     nodes = _read_nodes(collected)
@@ -96,9 +96,6 @@ def read_objects(documents: Iterable[Any], *, name: str) -> Cluster:
     collected.notices.extend(hidden_label_notices(by_label, latencies))
     collected.notices.extend(bad_latency_labels(nodes, latencies))
     policy = policy_in_force(_each(collected, "PlacementPolicy", read_policy))
-    if not collected.objects["Pod"]:
-        message = "holds no pods, so every node is taken to be empty"
-        collected.notices.append(Notice("no-pods", f"{message}; {_GIVE}"))
     if collected.ignored:
         kinds = ", ".join(f"{count} {kind:.80}" for kind, count in collected.ignored.most_common(5))
         more = ", ..." if len(collected.ignored) > 5 else ""
@@ -162,7 +159,7 @@ def _read_nodes(collected: _Collected) -> tuple[Node, ...]:
         raise InputError(
             f"{collected.source}: holds no Node of apiVersion v1"
             + (f" (only {seen})" if seen else "")
-            + f"; {_GIVE}"
+            + f"; {GIVE}"
         )
     return tuple(nodes.values())
 
