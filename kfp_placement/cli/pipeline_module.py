@@ -70,10 +70,14 @@ def _compiled(run: str, pipeline: Any) -> bytes:
 def _advice(name: str, known: Iterable[str]) -> str:
     """What may have been meant."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; its pipelines: {listed(names, _NAMED)}" if names else ""
+    others = f"; its pipelines: {listed(names, _NAMED)}" if names else ""
+    return _near(name, names) or others
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'train'?`, or "" where no name is near."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _imported(name: str) -> ModuleType:
@@ -87,10 +91,8 @@ def _imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if not is_file and error.name and f"{name}.".startswith(f"{error.name}."):
             files = [path.stem for path in sorted(Path.cwd().glob("*.py"))]
-            close = difflib.get_close_matches(name, files, n=1)
             raise InputNotFoundError(
-                f"{name}: no such module here or among the installed packages"
-                f"{f'; did you mean {close[0]!r}?' if close else ''}"
+                f"{name}: no such module here or among the installed packages{_near(name, files)}"
             ) from error
         raise _failed(name, error) from error
     except (InputError, InputNotFoundError, KeyboardInterrupt):
@@ -140,21 +142,17 @@ def _from_file(path: Path) -> ModuleType:
 
 def _described(error: BaseException) -> str:
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message or 'no message'}"[:500] + _near(error)
+    return f"{type(error).__name__}: {message or 'no message'}"[:500] + _meant(error)
 
 
-def _near(error: BaseException) -> str:
-    """What Python says only below a traceback: `; did you mean 'train'?`."""
-    known: Iterable[str] = ()
+def _meant(error: BaseException) -> str:
+    """The near name that Python itself shows only below a traceback, or ""."""
     if isinstance(error, NameError) and error.__traceback__ is not None:
         *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-        known = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
-    elif isinstance(error, AttributeError):
-        known = dir(error.obj)
-    else:
-        return ""
-    close = difflib.get_close_matches(error.name or "", known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+        return _near(error.name or "", {**frame.f_builtins, **frame.f_globals, **frame.f_locals})
+    if isinstance(error, AttributeError):
+        return _near(error.name or "", dir(error.obj))
+    return ""
 
 
 @contextlib.contextmanager

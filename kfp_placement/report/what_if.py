@@ -65,8 +65,6 @@ def heading(present: Plan, answer: Suggestions) -> str:
     if answer.best:
         gained = "with which the run ends" if does_not_end else "that make the run shorter"
         return f"Single changes {gained} ({tried}):"
-    if not answer.tried:
-        return "There is no single change to try."
     gained = "lets the run end" if does_not_end else "makes the run 1% shorter"
     others = "NODE nvidia.com/gpu=1 or step STEP max-latency=off" if does_not_end else _FASTER
     return (

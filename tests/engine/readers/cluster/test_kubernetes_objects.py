@@ -21,6 +21,14 @@ def codes(cluster):
     return [notice.code for notice in cluster.notices]
 
 
+def busy_pod(name="p1", node="n1", **spec):
+    containers = spec.pop("containers", [container({"cpu": "1", "memory": "1Gi"})])
+    return pod_object(name, node, containers=containers, **spec)
+
+
+OBJECTS = [node_object("n1"), node_object("n2"), busy_pod(), {"apiVersion": "v1", "kind": "Secret"}]
+
+
 def test_a_dump_without_pods_is_noted():
     def dump(*objects):
         return read_cluster(json.dumps(a_list(*objects)).encode(), name="dump")
@@ -29,14 +37,6 @@ def test_a_dump_without_pods_is_noted():
     assert notice.code == "no-pods"
     assert "every node is taken to be empty; give what `kubectl get" in notice.message
     assert not dump(node_object(), busy_pod()).notices
-
-
-def busy_pod(name="p1", node="n1", **spec):
-    containers = spec.pop("containers", [container({"cpu": "1", "memory": "1Gi"})])
-    return pod_object(name, node, containers=containers, **spec)
-
-
-OBJECTS = [node_object("n1"), node_object("n2"), busy_pod(), {"apiVersion": "v1", "kind": "Secret"}]
 
 
 @pytest.mark.parametrize(
