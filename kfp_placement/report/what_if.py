@@ -238,7 +238,7 @@ def _told(present: Plan, answer: ChangedPlan) -> list[str]:
 
 def _anomaly(present: Plan, answer: ChangedPlan) -> str:
     """Why more of something makes the run end later, which nobody expects; else ""."""
-    if not answer.is_anomaly or math.isinf(answer.gain_seconds) or not _differs(present, answer):
+    if not answer.is_anomaly or not _differs(present, answer) or answer.plan.dispatch != "ready":
         return ""
     return (
         "More room at a time changes which steps start first. Gates keep the order of the plan"

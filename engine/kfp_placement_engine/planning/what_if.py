@@ -26,6 +26,9 @@ from kfp_placement_engine.planning.applied_changes import with_changes
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 
+_SAME_MS = 1e-6
+"""Sums of round trips that differ by less are equal."""
+
 _GENERATIONS = 50
 """A loss by more of something is searched for at least as long before it is believed."""
 
@@ -62,16 +65,28 @@ def what_if(
     options = options or PlanOptions()
     plan = plan_run(changed_graph, changed_cluster, options, progress, warm_start=present)
     gain = _gain(present, plan)
-    is_anomaly = gain < 0 and _is_only_more(graph, cluster, changes)
-    if is_anomaly and not plan.exact:
+    is_only_more = gain < 0 and _is_only_more(graph, cluster, changes)
+    if is_only_more and _differ_in_time_alone(present, plan) and not plan.exact:
         longer = _longer(options)
         plan = plan_run(changed_graph, changed_cluster, longer, progress, warm_start=present)
         gain = _gain(present, plan)
-    return ChangedPlan(tuple(changes), plan, gain, is_anomaly and gain < 0)
+    is_anomaly = is_only_more and gain < 0 and _differ_in_time_alone(present, plan)
+    return ChangedPlan(tuple(changes), plan, gain, is_anomaly)
 
 
 def _gain(present: Plan, plan: Plan) -> float:
     return gain_seconds(end_seconds(present.figures), end_seconds(plan.figures))
+
+
+def _differ_in_time_alone(present: Plan, plan: Plan) -> bool:
+    """Whether nothing that takes precedence over the end of the run explains a later one."""
+    one, other = present.figures, plan.figures
+    return (
+        plan.objective == "completion"
+        and one.unplaced == other.unplaced
+        and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
+        and one.latency_ms <= other.latency_ms + _SAME_MS
+    )
 
 
 def _longer(options: PlanOptions) -> PlanOptions:

@@ -281,6 +281,20 @@ def test_more_at_a_time_can_be_a_loss_and_is_told_as_one():
     assert with_gates.plan.figures.makespan_seconds <= 126
 
 
+def test_a_later_end_that_keeps_a_latency_rule_is_not_an_anomaly():
+    """The node for which there is room now is nearer to the users, and slower."""
+    step = a_step("predict", type="Predict", location="EDGE", cpu=2, seconds=60)
+    run = a_run(step)
+    small = a_node("near", cpu=1, speed=0.5)
+    trips = {"EDGE": {"near": 10.0, "far": 50.0}}
+    cluster = a_cluster(small, a_node("far"), latencies=trips)
+    asked = options(dispatch="ready")
+    plan = plan_run(run, cluster, asked)
+    answer = what_if(run, cluster, plan, [read_change("near cpu=4")], asked)
+    assert answer.gain_seconds < 0
+    assert not answer.is_anomaly
+
+
 def a_wide_case():
     """Many steps of different length on few nodes, so that a short search finds a poor plan."""
     steps = [a_step(f"s{n}", cpu=1 + n % 3, seconds=5 + 7 * n % 31, image="i:1") for n in range(16)]
