@@ -21,7 +21,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.constraints import shared_modes
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, RunGraph, Step, StepKind
-from kfp_placement_engine.model.step_names import listed
+from kfp_placement_engine.model.step_names import listed, task_of
 
 _MARK_LABELS = (TYPE_LABEL, LOCATION_LABEL, SCHEDULER_LABEL)
 _SAID_HERE = frozenset(
@@ -153,20 +153,27 @@ def _accelerators(graph: RunGraph) -> Iterator[Finding]:
             )
 
 
-def _workspace(graph: RunGraph) -> Iterator[Finding]:
-    names = {
-        claim.name
-        for claim in graph.claims
-        if claim.is_workspace and not shared_modes(claim.access_modes)
-    }
-    users = [step for step in graph.steps if any(use.claim in names for use in step.claims)]
-    tasks = {step.task: step for step in users}
-    if len(users) > 1:
+def _shared_volumes(graph: RunGraph) -> Iterator[Finding]:
+    """Volumes that the run makes, each once whatever the number of iterations."""
+    users: dict[str, list[Step]] = {}
+    for step in graph.steps:
+        for use in step.claims:
+            users.setdefault(use.claim, []).append(step)
+    seen: set[str] = set()
+    for claim in graph.claims:
+        maker = "" if claim.is_workspace else task_of(claim.created_by)
+        exists_before = not (claim.is_workspace or maker)
+        steps = users.get(claim.name, [])
+        if exists_before or maker in seen or shared_modes(claim.access_modes) or len(steps) < 2:
+            continue
+        seen.add(maker)
+        what = f"the volume of {maker}" if maker else "the workspace"
+        tasks = {step.task: step for step in steps}
         yield Finding(
             Level.NOTE,
-            "shared-workspace",
-            f"{_counted(users)} mount the workspace, which is not ReadWriteMany, so all of them run"
-            f" on one node{_named(list(tasks.values()))}",
+            "shared-volume",
+            f"{_counted(steps)} mount {what:.120}, which is not ReadWriteMany, so those that run at"
+            f" the same time share one node{_named(list(tasks.values()))}",
             steps=tuple(tasks),
         )
 
@@ -225,7 +232,7 @@ _RULES: tuple[Callable[[RunGraph], Iterator[Finding]], ...] = (
     _requests,
     _retries,
     _accelerators,
-    _workspace,
+    _shared_volumes,
     _images,
     _pod_less,
     _backend,

@@ -98,9 +98,12 @@ def named_cluster(name: str, progress: Progress = no_progress) -> model.Cluster:
             f"{name!r:.200}: give a path, or an address that begins with http:// or https://"
         )
     progress(0.0, f"reading {name}")
-    if name in EXAMPLES and not Path(name).exists():
-        raise InputNotFoundError(f"{name}: no such file; the example cluster is {PREFIX}{name}")
-    data = read_file(Path(name), max_bytes=CLUSTER_MAX_BYTES)
+    try:
+        data = read_file(Path(name), max_bytes=CLUSTER_MAX_BYTES)
+    except InputNotFoundError as error:
+        others = f"a cluster may also be a URL, or an example such as {PREFIX}equal"
+        hint = f"the example cluster is {PREFIX}{name}" if name in EXAMPLES else others
+        raise InputNotFoundError(f"{error}; {hint}") from error
     return read_cluster(data, name=name, progress=progress)
 
 

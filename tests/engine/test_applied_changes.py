@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import ChangeError, InputError
 from kfp_placement_engine.model.cluster import Claim, Taint
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.planning.applied_changes import HOSTNAME, named_nodes, with_changes
+from kfp_placement_engine.planning.applied_changes import named_nodes, with_changes
 from kfp_placement_engine.readers.changes import read_change
 from tests.support.builders import GIBIBYTE, a_cluster, a_kfp_run, a_loop, a_node, a_step
 
@@ -23,8 +24,8 @@ RUN = a_kfp_run(
     claims=(RunClaim("data", ("ReadWriteOnce",)),),
 )
 CLUSTER = a_cluster(
-    a_node("worker-1", labels={HOSTNAME: "worker-1", "zone": "a"}, used={"cpu": 500, "pods": 1}),
-    a_node("worker-2", labels={HOSTNAME: "worker-2", "zone": "a"}),
+    a_node("worker-1", labels={HOST_LABEL: "worker-1", "zone": "a"}, used={"cpu": 500, "pods": 1}),
+    a_node("worker-2", labels={HOST_LABEL: "worker-2", "zone": "a"}),
     a_node("gpu-node", cpu=16, extended={"nvidia.com/gpu": 1}, images={"model:1": 100}),
     a_node(
         "edge",
@@ -66,7 +67,7 @@ def test_new_nodes_are_empty_and_as_far_away():
     new = cluster.nodes[-1]
     assert new.allocatable == CLUSTER.nodes[0].allocatable
     assert (new.used, new.images) == ({}, {})
-    assert new.labels == {HOSTNAME: "worker-4", "zone": "a"}
+    assert new.labels == {HOST_LABEL: "worker-4", "zone": "a"}
     assert cluster.latencies["HOME-EDGE"]["worker-4"] == 40.0
     assert CLUSTER.latencies == {"HOME-EDGE": {"edge": 5.0, "worker-1": 40.0}}
     assert names(changed("+1 of gpu-node", "+1 of gpu-node")[1])[-2:] == [

@@ -203,10 +203,24 @@ def test_steps_that_share_a_workspace_are_told_to_share_a_node(modes, golden):
     claims = (RunClaim("kfp-workspace", modes, is_workspace=True),)
     use = (ClaimUse("kfp-workspace"),)
     steps = [a_step("one", claims=use), a_step("two", claims=use), a_step("three")]
-    found = check_run(a_graph(*steps, claims=claims)).of("shared-workspace")
+    found = check_run(a_graph(*steps, claims=claims)).of("shared-volume")
     golden([finding.message for finding in found] or ["nothing"])
     assert bool(found) is (modes != ("ReadWriteMany",))
-    assert not check_run(a_graph(*steps[1:], claims=claims)).of("shared-workspace")
+    assert not check_run(a_graph(*steps[1:], claims=claims)).of("shared-volume")
+
+
+def test_a_volume_that_the_run_makes_is_noted_once_for_all_iterations(golden):
+    claims = [RunClaim(f"c-{n}", ("ReadWriteOnce",), f"for-loop-1[{n}].make") for n in range(3)]
+    steps = [
+        replace(a_step(f"for-loop-1[{n}].{name}", claims=(ClaimUse(f"c-{n}"),)), task=task)
+        for n in range(3)
+        for name, task in (("fill", "for-loop-1[*].fill"), ("read", "for-loop-1[*].read"))
+    ]
+    found = check_run(a_graph(*steps, claims=tuple(claims))).of("shared-volume")
+    golden([finding.message for finding in found])
+    assert len(found) == 1
+    existing = tuple(RunClaim(claim.name) for claim in claims)
+    assert not check_run(a_graph(*steps, claims=existing)).of("shared-volume")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ MAX_RUN_NAME_CHARACTERS = 253
 PLAN_GATE = "kfp-placement.dev/plan"
 
 HOST_LABEL = "kubernetes.io/hostname"
-"""Kubelets give it themselves; a pod under a hard latency limit requires nodes by it."""
+"""A node's name, set by its kubelet; a pod under a hard latency limit requires nodes by it."""
 
 NO_NODE_WITHIN = "no-node-within-"
 """Begins the host, which there is none of, that a pod requires where no node keeps its limit."""

@@ -25,9 +25,9 @@ _LATENCY = (
 REASON_TEXTS: Mapping[type[Reason], str] = {
     reasons.Cached: "taken to come from the cache: only its driver pod runs",
     reasons.Unlabelled: (
-        "{kind:text} pods carry no labels; where the default scheduler would put it"
+        "KFP gives {kind:text} pods no labels; this is where the default scheduler would put it"
     ),
-    reasons.Unmarked: "carries no scheduler mark; where the default scheduler would put it",
+    reasons.Unmarked: "carries no scheduler mark; this is where the default scheduler would put it",
     reasons.VolumePinned: "volume claim {claim:text} is available on this node only",
     reasons.VolumeShared: "shares volume {claim:text} with {step:text}{more:more}",
     reasons.LatencyUnknown: "no node with room states a latency to {location:text}",
@@ -41,7 +41,7 @@ REASON_TEXTS: Mapping[type[Reason], str] = {
     ),
     reasons.LatencyBest: f"lowest round trip{_LATENCY}",
     reasons.LatencyNear: f"round trip within the tolerance of the lowest{_LATENCY}",
-    reasons.OnlyNode: "the only node that can take it{objections:brackets}",
+    reasons.OnlyNode: "the only node that can take it{objections:others}",
     reasons.Unschedulable: "none of {node_count:nodes} can take it ({objections:objections})",
     reasons.Quickest: "takes {seconds:seconds} here, {node_seconds:seconds} on {node:node}",
     reasons.Chosen: "one of {node_count:nodes} that take it; the search chose it for the whole run",
@@ -184,8 +184,8 @@ def _objections(counted: Sequence[CountedObjection]) -> str:
     )
 
 
-def _brackets(counted: Sequence[CountedObjection] | None) -> str:
-    return f" ({_objections(counted)})" if counted else ""
+def _others(counted: Sequence[CountedObjection] | None) -> str:
+    return f"; the others cannot ({_objections(counted)})" if counted else ""
 
 
 def _more(number: int | None) -> str:
@@ -204,7 +204,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "deciding": _deciding,
     "nodes": _nodes,
     "objections": _objections,
-    "brackets": _brackets,
+    "others": _others,
     "more": _more,
     "following": _following,
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import ChangeError, UnknownLoopError, UnknownStepError
 from kfp_placement_engine.model.changes import (
     AddNodes,
@@ -23,9 +24,6 @@ from kfp_placement_engine.model.images import canonical, held_sizes, normalised
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.model.step_names import StepNames, listed, task_of
 from kfp_placement_engine.planning.overrides import with_durations
-
-HOSTNAME = "kubernetes.io/hostname"
-"""The label that every node has with its own name."""
 
 _CONDITIONS = "node.kubernetes.io/"
 """Taints with this prefix tell how a machine is (not ready, cordoned, short of memory)."""
@@ -84,7 +82,7 @@ def group_of(name: str) -> str:
 
 def empty_copy(node: Node, name: str) -> Node:
     """A fresh machine like the node: nothing runs there, it holds no image and is in order."""
-    labels = {**node.labels, HOSTNAME: name} if HOSTNAME in node.labels else node.labels
+    labels = {**node.labels, HOST_LABEL: name} if HOST_LABEL in node.labels else node.labels
     return replace(
         node,
         name=name,

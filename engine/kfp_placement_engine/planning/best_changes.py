@@ -56,26 +56,31 @@ def best_changes(
     options, params = options or PlanOptions(), params or SuggestionParams()
     trier = _Trier(graph, cluster, present, options)
     singles = single_changes(graph, cluster, present, params)
-    # The last one changes nothing: what is only due to the search has to be known.
-    changes = [*(each.change for each in singles), None]
     stages = 1 + len(params.rounds)
+    longest = max((each.work for each in params.rounds), default=params.screening_work)
     with ThreadPoolExecutor(options.threads or os.cpu_count() or 1) as pool:
+        # What is only due to the search has to be known. It takes longest, so it begins first, and
+        # computes on one core while the changed runs are read on the other.
+        unchanged = pool.submit(trier.tried, None, longest)
         work = params.screening_work
-        jobs = [pool.submit(trier.tried, change, work) for change in changes]
+        jobs = [pool.submit(trier.tried, each.change, work) for each in singles]
         trials = _results(jobs, progress, 0, stages)
         chosen = list(range(len(singles)))
         for stage, each in enumerate(params.rounds, 1):
             chosen = _promising(trials, chosen)[: each.changes]
             if not chosen:
                 break
-            again = [(chosen[0], seed) for seed in range(1, each.leader_searches)]
-            searched = [(at, 0) for at in (*chosen, len(singles))] + again
-            jobs = [pool.submit(trier.tried, changes[at], each.work, seed) for at, seed in searched]
+            searched = [(at, 0) for at in chosen]
+            searched += [(chosen[0], seed) for seed in range(1, each.leader_searches)]
+            jobs = [
+                pool.submit(trier.tried, singles[at].change, each.work, seed)
+                for at, seed in searched
+            ]
             results = _results(jobs, progress, stage, stages)
             for (at, _), trial in zip(searched, results, strict=True):
                 if better(trial.terms, trials[at].terms):
                     trials[at] = trial
-    return _answer(present, singles, trials, params)
+    return _answer(present, singles, trials, unchanged.result(), params)
 
 
 @dataclass(frozen=True)
@@ -151,11 +156,11 @@ def _answer(
     present: Plan,
     singles: Sequence[SingleChange],
     trials: Sequence[_Trial],
+    unchanged: _Trial,
     params: SuggestionParams,
 ) -> Suggestions:
-    """The suggestions; the last trial is of the run as it is."""
     before = end_seconds(present.figures)
-    reachable = min(before, trials[-1].end_seconds)
+    reachable = min(before, unchanged.end_seconds)
     found = [
         Suggestion(
             single.change,
@@ -164,7 +169,7 @@ def _answer(
             nodes_added=trial.nodes_added,
             cpu_added_milli=trial.cpu_added_milli,
         )
-        for single, trial in zip(singles, trials, strict=False)
+        for single, trial in zip(singles, trials, strict=True)
     ]
     kinds = {single.change: single.kind for single in singles}
     least = params.nothing * before if math.isfinite(before) else 0.0

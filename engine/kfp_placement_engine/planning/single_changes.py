@@ -72,7 +72,7 @@ class SuggestionParams:
             plan, and those with most room.
         most_images: images tried at most; those that take the plan longest to pull come first.
         screening_work: spent on each change to see which are promising; 20 ms.
-        rounds: in which fewer and fewer are searched, each for longer; 0.1 s and 0.35 s a search.
+        rounds: in which fewer and fewer are searched, each for longer; 0.1 s and 0.45 s a search.
         near: a gain that is less than the best by at most this share of it counts as equal to it.
         nothing: a gain below this share of the run is not worth a change.
     """
@@ -83,9 +83,9 @@ class SuggestionParams:
     most_images: int = 10
     screening_work: int = 1_500_000
     rounds: tuple[SearchRound, ...] = (
-        # With the run as it is these are six searches and four: both cores are busy to the end.
-        SearchRound(5, 8_000_000),
-        SearchRound(2, 34_000_000, leader_searches=2),
+        # Four searches keep two cores busy to the end.
+        SearchRound(4, 8_000_000),
+        SearchRound(1, 40_000_000, leader_searches=4),
     )
     near: float = 0.05
     nothing: float = 0.01

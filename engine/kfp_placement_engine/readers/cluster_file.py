@@ -12,6 +12,7 @@ from typing import Any
 from kfp_placement_engine.contract.keys import (
     API_GROUP,
     API_VERSION,
+    HOST_LABEL,
     PULL_RATE_LABEL,
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
@@ -204,12 +205,13 @@ def _nodes(entry: NodeEntry, notices: list[Notice]) -> Iterator[Node]:
     pull = entry.pull_rate or from_label(PULL_RATE_LABEL, read_rate, *labelled)
     sizes = {"cpu": entry.cpu, "memory": entry.memory, "pods": entry.pods}
     for number in range(1, entry.count + 1):
+        node_name = entry.name if entry.count == 1 else f"{entry.name}-{number}"
         yield Node(
-            name=entry.name if entry.count == 1 else f"{entry.name}-{number}",
+            name=node_name,
             allocatable=room({**extended, **sizes}),
             used=without_zeros(entry.used),
             scored_used=without_zeros({key: scored.get(key, 0) for key in ("cpu", "memory")}),
-            labels=entry.labels,
+            labels={HOST_LABEL: node_name, **entry.labels},
             taints=taints,
             unschedulable=entry.unschedulable,
             speed=speed or 1.0,

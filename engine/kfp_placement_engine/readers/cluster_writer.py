@@ -7,6 +7,7 @@ import yaml
 
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
+    HOST_LABEL,
     PULL_RATE_LABEL,
     SPEED_LABEL,
     STORE_BANDWIDTH_LABEL,
@@ -90,7 +91,7 @@ def _node(node: Node) -> dict[str, Any]:
     optional: dict[str, Any] = {
         "extended": _amounts(sizes),
         "speed": node.speed if node.speed != (labelled(SPEED_LABEL, read_speed) or 1) else None,
-        "labels": dict(node.labels),
+        "labels": _labels(node),
         "taints": [_taint(taint) for taint in node.taints],
         "unschedulable": node.unschedulable,
         "images": _image_sizes(node.images),
@@ -104,6 +105,14 @@ def _node(node: Node) -> dict[str, Any]:
     if scored != own:
         entry["scoredUsed"] = _amounts(scored)
     return entry
+
+
+def _labels(node: Node) -> dict[str, str]:
+    """All but the one that a node of a Cluster file has anyway."""
+    labels = dict(node.labels)
+    if labels.get(HOST_LABEL) == node.name:
+        del labels[HOST_LABEL]
+    return labels
 
 
 def _image_sizes(images: Mapping[str, int]) -> dict[str, int | str]:

@@ -190,5 +190,5 @@ def _problem(documents: list[dict[str, Any]]) -> str:
         return "is a component, not a pipeline; compile a pipeline that uses it"
     if "platforms" in first:
         return "holds the platform part of a package without its pipeline"
-    keys = ", ".join(str(key)[:40] for key in list(first)[:5]) or "no keys"
-    return f"is not a run (it has {keys})"
+    keys = ", ".join(str(key)[:40] for key in list(first)[:5])
+    return f"is not a run: {f'its keys are {keys}' if keys else 'it is empty'}"

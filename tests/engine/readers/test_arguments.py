@@ -50,11 +50,11 @@ def test_text_is_converted_to_the_parameter_s_type(name: str, value: Any, image:
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
-        ("text", 5, "is a number; the pipeline takes text"),
+        ("text", 5, r"takes text, not a number \(5\)"),
         ("count", "five", "'five' is not a whole number"),
         ("count", "1.5", "whole number"),
         ("count", 1.5, "whole number"),
-        ("count", True, "true or false; the pipeline takes a whole number"),
+        ("count", True, r"takes a whole number, not true or false \(True\)"),
         ("share", "half", "number"),
         ("share", float("nan"), "finite"),
         ("fast", "yes please", "true or false"),

@@ -114,7 +114,8 @@ def _typed(name: str, value: Any, definition: Fields, place: Place) -> Any:
     if expected is not None and (
         not isinstance(value, expected) or (numeric and isinstance(value, bool))
     ):
-        raise where.error(f"is {kind_of(value)}; the pipeline takes {_words(kind)}", ArgumentError)
+        given = f"{kind_of(value)} ({value!r:.60})"
+        raise where.error(f"takes {_words(kind)}, not {given}", ArgumentError)
     if isinstance(value, float) and not math.isfinite(value):
         raise where.error(f"{value} is not a finite number", ArgumentError)
     return value

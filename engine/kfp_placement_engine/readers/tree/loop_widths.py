@@ -48,7 +48,8 @@ class LoopWidths:
             if given is not None and given != width:
                 self._notices.add(
                     "loop-width-known",
-                    f"has {width} iterations by the pipeline itself; the width {given} is not used",
+                    f"has {width} iterations, one for each of its items, so the width {given} is"
+                    " not used; if a parameter has the items, give the parameter another value",
                     task,
                 )
         elif given is not None:

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from kfp_placement_engine.contract.keys import HOST_LABEL
 from kfp_placement_engine.exceptions import InputError, InputNotFoundError, LimitError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Claim, Cluster, Taint
@@ -73,7 +74,8 @@ defaults: {duration: 2m, output: 10Mi, image: 1Gi, storeBandwidth: 1M, loopWidth
         "nvidia.com/gpu": 2,
         "ephemeral-storage": 1024 * GIBIBYTE,
     }
-    assert gpu.labels == {"zone": "a", "rank": "7", "spot": "true"}
+    own = {"kubernetes.io/hostname": "gpu"}
+    assert gpu.labels == {"zone": "a", "rank": "7", "spot": "true", **own}
     assert gpu.taints == (
         Taint("gpu", "true", "NoSchedule"),
         Taint("busy", "", "PreferNoSchedule"),
@@ -116,6 +118,15 @@ claims: [{name: data, node: edge-3}]
 """)
     assert [node.name for node in cluster.nodes] == ["edge-1", "edge-2", "edge-3", "cloud"]
     assert cluster.latencies["HOME"] == {"edge-1": 5, "edge-2": 1, "edge-3": 5, "cloud": 40}
+    assert plain(again(cluster)) == plain(cluster)
+
+
+def test_every_node_has_its_name_as_a_label():
+    """So that a node selector names a node as in a cluster."""
+    nodes = "{name: w, count: 2, cpu: 2, memory: 4Gi}, {name: m, cpu: 2, memory: 4Gi"
+    cluster = read(f"nodes: [{nodes}, labels: {{{HOST_LABEL}: other}}}}]")
+    assert [node.labels[HOST_LABEL] for node in cluster.nodes] == ["w-1", "w-2", "other"]
+    assert write_cluster_file(cluster).count(HOST_LABEL) == 1
     assert plain(again(cluster)) == plain(cluster)
 
 
@@ -166,12 +177,12 @@ def test_a_dump_becomes_a_small_file():
     dump = [
         node_object(
             "n1",
-            labels={"HOME-EDGE": "0.289", "kfp-placement.dev/speed": "2"},
+            labels={"HOME-EDGE": "0.289", "kfp-placement.dev/speed": "2", HOST_LABEL: "n1"},
             allocatable={"nvidia.com/gpu": "4"},
             images=[{"names": ["a:1"], "sizeBytes": 123_456_789}],
             spec={"unschedulable": True, "taints": [{"key": "x", "effect": "NoExecute"}]},
         ),
-        node_object("n2"),
+        node_object("n2", labels={HOST_LABEL: "n2.example"}),
         pod_object("p", "n1", containers=[secret, container()]),
     ]
     cluster = read_objects(dump, name="dump")
@@ -179,6 +190,7 @@ def test_a_dump_becomes_a_small_file():
     assert "hunter2" not in text
     assert "latencies" not in text
     assert "scoredUsed" in text
+    assert text.count(HOST_LABEL) == 1
     assert plain(read_cluster(text.encode(), name="again")) == plain(cluster)
 
 
