@@ -30,6 +30,9 @@ _HEADING = "line-height:1.25"
 
 _SPACE = Markup(" ")
 
+_STEPS_NAMED = 10
+"""Steps that one line names, of those that fit no node for one reason."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -128,16 +131,21 @@ def problems(context: Context) -> Markup:
     missing = context.plan.unschedulable
     if not missing:
         return NOTHING
-    shown = missing[: context.limits.lines]
-    items = [tag("li", tag("b", name(step)), Markup(": "), text(reason)) for step, reason in shown]
+    alike, most = summary.steps_by_obstacle(context.plan), context.limits.lines
+    items = [tag("li", _named(steps), Markup(": "), text(reason)) for steps, reason in alike[:most]]
     heading = f"{values.counted(len(missing), 'step')} cannot be scheduled"
     return tag(
         "section",
         _heading(context, heading),
-        tag("ul", *items, *_rest(len(missing) - len(shown))),
+        tag("ul", *items, *_rest(len(alike) - len(items))),
         *_note(summary.unending(context.plan)),
         class_="kp-alert kp-bad",
     )
+
+
+def _named(steps: Sequence[str]) -> Markup:
+    more = [Markup("...")] if len(steps) > _STEPS_NAMED else []
+    return tag("b", join([*map(name, steps[:_STEPS_NAMED]), *more], ", "))
 
 
 def timeline(context: Context) -> Markup:

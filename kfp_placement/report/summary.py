@@ -123,6 +123,14 @@ def unending(plan: Plan) -> str:
     )
 
 
+def steps_by_obstacle(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
+    """Steps that fit no node, together where the reason is the same; and the reasons."""
+    alike: dict[str, list[str]] = {}
+    for step, reason in plan.unschedulable:
+        alike.setdefault(reason, []).append(step)
+    return [(tuple(steps), reason) for reason, steps in alike.items()]
+
+
 def waiting_for(plan: Plan) -> dict[str, PlannedStep]:
     """Steps that never start, each with a step before it that fits no node."""
     stuck = {step.name: step for step in plan.steps if step.node is None and not step.cached}

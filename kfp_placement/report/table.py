@@ -213,8 +213,9 @@ def _problems(plan: Plan, style: TableStyle, paint: Paint) -> list[list[str]]:
     if plan.unschedulable:
         count = values.counted(len(plan.unschedulable), "step")
         lines = [paint.red(f"Unschedulable ({count}):")]
-        for name, reason in plan.unschedulable:
-            lines += notice_lines(visible(reason), style.columns, paint, label=visible(name))
+        for names, reason in summary.steps_by_obstacle(plan):
+            label = visible(listed(names, len(names) if style.wide else _STEPS_NAMED))
+            lines += notice_lines(visible(reason), style.columns, paint, label=label)
         blocks.append(lines)
     if plan.notices:
         lines = [paint.yellow(f"Warnings ({len(plan.notices)}):")]

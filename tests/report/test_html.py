@@ -377,6 +377,14 @@ def test_a_notebook_of_plain_names_stays_below_300_kilobytes(count):
     assert len(notebook_html(random_plan(count, 20))) < 300_000
 
 
+def test_steps_that_fit_no_node_for_one_reason_are_named_together():
+    source = notebook_html(a_plan(*(unplaced_step(f"huge-{n}") for n in range(12))))
+    words = "".join(parse_page(source).text)
+    assert words.count("no node has 512 CPU") == 1 + 12
+    assert "huge-0, huge-1, " in words
+    assert "huge-9, ...: no node has 512 CPU" in words
+
+
 def test_rows_are_capped_with_a_summary():
     source = notebook_html(random_plan(201, 3))
     rows = parse_page(source).all("tr")

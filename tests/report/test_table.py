@@ -48,6 +48,15 @@ def test_the_whole_table(golden):
     assert "huge: no node has 512 CPU" in parts[3]
 
 
+def test_steps_that_fit_no_node_for_one_reason_are_named_together():
+    plan = a_plan(*(unplaced_step(f"huge-{n}") for n in range(7)), unplaced_step("odd", reason="is odd"))
+    text = plan_table(plan)
+    assert "Unschedulable (8 steps):" in text
+    assert "  huge-0, huge-1, huge-2, huge-3, huge-4, ...: no node has 512 CPU\n" in text
+    assert "  odd: is odd" in text
+    assert "huge-5, huge-6: no node has" in plan_table(plan, TableStyle(wide=True))
+
+
 def test_wide_shows_the_reason_of_every_step(golden):
     plan = taxi_plan()
     text = plan_table(plan, TableStyle(wide=True))
