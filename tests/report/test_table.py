@@ -49,7 +49,8 @@ def test_the_whole_table(golden):
 
 
 def test_steps_that_fit_no_node_for_one_reason_are_named_together():
-    plan = a_plan(*(unplaced_step(f"huge-{n}") for n in range(7)), unplaced_step("odd", reason="is odd"))
+    huge = [unplaced_step(f"huge-{n}") for n in range(7)]
+    plan = a_plan(*huge, unplaced_step("odd", reason="is odd"))
     text = plan_table(plan)
     assert "Unschedulable (8 steps):" in text
     assert "  huge-0, huge-1, huge-2, huge-3, huge-4, ...: no node has 512 CPU\n" in text

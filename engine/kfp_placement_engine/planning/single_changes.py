@@ -72,7 +72,7 @@ class SuggestionParams:
             plan, and those with most room.
         most_images: images tried at most; those that take the plan longest to pull come first.
         screening_work: spent on each change to see which are promising; 20 ms.
-        rounds: in which fewer and fewer are searched, each for longer; 0.1 s and 0.45 s a search.
+        rounds: in which fewer and fewer are searched, each for longer; 0.1 s and 0.4 s a search.
         near: a gain that is less than the best by at most this share of it counts as equal to it.
         nothing: a gain below this share of the run is not worth a change.
     """
@@ -85,7 +85,7 @@ class SuggestionParams:
     rounds: tuple[SearchRound, ...] = (
         # Four searches keep two cores busy to the end.
         SearchRound(4, 8_000_000),
-        SearchRound(1, 40_000_000, leader_searches=4),
+        SearchRound(1, 34_000_000, leader_searches=4),
     )
     near: float = 0.05
     nothing: float = 0.01
