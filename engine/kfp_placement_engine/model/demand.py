@@ -1,0 +1,41 @@
+"""What a whole run needs at once, for whoever decides when it may start.
+
+A run is admitted by the peak of what it takes over time, not by the sum of its steps, most of which
+never run together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kfp_placement_engine.model.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """Pods that request the same.
+
+    Attributes:
+        count: how many.
+        requests: of each, in canonical units; without `pods`.
+    """
+
+    count: int
+    requests: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The most that what is left of a run takes at any one time.
+
+    Attributes:
+        peak: of each resource its own peak, in canonical units, drivers and workers included,
+            `pods` too. Peaks of two resources need not be at the same time.
+        accelerator_shares: of each accelerator (an extended resource) the peak of what the pods
+            with it take of every resource: how much of the peak needs nodes that have it.
+        gangs: pods of steps that make workers, with the pod of the step itself: they work only
+            when all of them run, so they are never overcommitted. The peak of each shape.
+    """
+
+    peak: Resources = field(default_factory=dict)
+    accelerator_shares: Mapping[str, Resources] = field(default_factory=dict)
+    gangs: tuple[PodGroup, ...] = ()
