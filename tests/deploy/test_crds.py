@@ -101,9 +101,10 @@ def test_every_kind_has_its_crd_and_its_model():
     assert set(crds()) == set(MODELS)
 
 
-def test_the_kustomization_lists_every_crd():
-    listed = yaml.safe_load((CRDS / "kustomization.yaml").read_text())["resources"]
-    assert sorted([*listed, "kustomization.yaml"]) == sorted(path.name for path in CRDS.iterdir())
+@pytest.mark.parametrize("folder", CRDS, ids=lambda each: each.parent.name)
+def test_the_kustomization_lists_every_crd(folder):
+    listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    assert sorted([*listed, "kustomization.yaml"]) == sorted(path.name for path in folder.iterdir())
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -163,6 +164,15 @@ def test_defaults_of_the_api_server_are_those_of_the_model():
     policy = MODELS["PlacementPolicy"]
     assert read_resource(policy, complete) == read_resource(policy, empty)
     assert read_resource(policy, empty).to_object() == complete
+
+
+def test_an_empty_queue_means_the_same_with_and_without_an_api_server():
+    empty = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": {"name": "default"}}
+    complete = with_defaults(empty, schema_of("RunQueue"))
+    assert complete["spec"]["onControllerDown"] == "run"
+    queue = MODELS["RunQueue"]
+    assert read_resource(queue, complete) == read_resource(queue, empty)
+    assert read_resource(queue, empty).to_object() == complete
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)

@@ -9,7 +9,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).resolve().parents[2]
-CRDS = ROOT / "deploy" / "crds"
+CRDS = (ROOT / "deploy" / "crds", ROOT / "deploy" / "features" / "queue" / "crds")
+"""Folders of our CRDs: what every installation has, and what queues bring."""
+
 MANIFESTS = ROOT / "samples" / "manifests"
 
 
@@ -20,7 +22,8 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 def crds() -> dict[str, dict[str, Any]]:
     """Our CustomResourceDefinitions by kind."""
-    found = (each for path in sorted(CRDS.glob("*.yaml")) for each in documents(path))
+    paths = (path for folder in CRDS for path in sorted(folder.glob("*.yaml")))
+    found = (each for path in paths for each in documents(path))
     return {
         each["spec"]["names"]["kind"]: each
         for each in found

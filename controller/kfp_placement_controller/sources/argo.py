@@ -9,11 +9,13 @@ import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import orjson
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
+from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun
 from kfp_placement_controller.sources.source import (
     ObservedRun,
     PodRun,
@@ -24,6 +26,7 @@ from kfp_placement_controller.sources.source import (
 )
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
+    QUEUE_INSTANCE,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
@@ -32,6 +35,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.keys import (
+    INSTANCE_LABEL,
     NODE_NAME_ANNOTATION,
     WORKFLOW_LABEL,
     WORKFLOW_NAMES,
@@ -60,6 +64,12 @@ _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd
 
 MAIN_CONTAINER = "main"
 """Where Argo runs the step; the others prepare and clean up."""
+
+_PENDING = "Pending"
+"""The phase of a Workflow that Argo lets wait."""
+
+_OF_A_BEGINNING = ("startedAt", "nodes", "compressedNodes", "offloadNodeStatusVersion")
+"""What Argo writes into the status of a Workflow that it has worked on, and nobody else."""
 
 _GZIP = 16 + zlib.MAX_WBITS
 _METADATA = ("name", "namespace", "uid", "labels", "annotations")
@@ -143,6 +153,66 @@ class ArgoSource:
         """
         return step_of_executor(_node_name(pod), pod.labels.get(WORKFLOW_LABEL, ""), steps)
 
+    def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:
+        """How far a Workflow is, with or without our mark.
+
+        Raises:
+            InputError: it has no name, no uid or no time of creation.
+        """
+        return observe_queued_workflow(raw)
+
+    def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
+        """Say that a held Workflow waits: without a phase, KFP shows its status as unknown."""
+        return _patch(run, status={"phase": _PENDING, "message": message})
+
+    def release_patch(self, run: QueuedRun) -> JsonPatch:
+        """Give a held Workflow to Argo, as if it had been created now."""
+        written = {"phase": None, "message": None} if run.held_message else {}
+        return _patch(
+            run, labels={INSTANCE_LABEL: None}, **({"status": written} if written else {})
+        )
+
+    def suspend_patch(self, run: QueuedRun) -> JsonPatch:
+        """Let Argo make no new pods for a Workflow; it still reads those that there are."""
+        return _patch(run, spec={"suspend": True})
+
+    def resume_patch(self, run: QueuedRun) -> JsonPatch:
+        """Let Argo go on with it."""
+        return _patch(run, spec={"suspend": None})
+
+
+def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
+    """How far a Workflow is, with or without our mark.
+
+    Raises:
+        InputError: it has no name, no uid or no time of creation.
+    """
+    key, uid, created_at = _identity(raw)
+    metadata = _mapping(raw.get("metadata"))
+    spec, status = _mapping(raw.get("spec")), _mapping(raw.get("status"))
+    phase = _text(status.get("phase"))
+    is_held = _mapping(metadata.get("labels")).get(INSTANCE_LABEL) == QUEUE_INSTANCE
+    annotations = _mapping(metadata.get("annotations"))
+    return QueuedRun(
+        key=key,
+        owner=RunOwner(WORKFLOWS, key.name, uid),
+        version=_text(metadata.get("resourceVersion")),
+        submitted_at=created_at,
+        is_held=is_held,
+        held_message=_text(status.get("message")) if is_held and phase == _PENDING else "",
+        is_suspended=spec.get("suspend") is True,
+        is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
+        has_begun=any(status.get(each) for each in _OF_A_BEGINNING),
+        end=_ENDS.get(phase),
+        display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
+    )
+
+
+def _patch(run: QueuedRun, labels: JsonPatch | None = None, **parts: JsonPatch) -> JsonPatch:
+    """A change of one version of a Workflow; the kind has no part for its status alone."""
+    metadata: JsonPatch = {"resourceVersion": run.version}
+    return {"metadata": metadata | ({"labels": labels} if labels else {}), **parts}
+
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
     """Slim a Workflow; None = it does not carry our mark.
@@ -155,23 +225,34 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
     document = _dumped(raw, spec, stored)
     if SCHEDULER_LABEL.encode() not in document:
         return None
-    metadata = _mapping(raw.get("metadata"))
-    namespace, name, uid = (_text(metadata.get(key)) for key in ("namespace", "name", "uid"))
-    created_at = read_moment(metadata.get("creationTimestamp"))
-    if not name or not uid or created_at is None:
-        raise InputError(f"Workflow {name!r:.80} has no name, uid or time of creation")
+    key, uid, created_at = _identity(raw)
+    name = key.name
     if len(document) > MAX_DOCUMENT_BYTES:
         raise InputError(f"Workflow {name!r:.80} has {len(document)} bytes; it cannot be planned")
-    annotations = _mapping(metadata.get("annotations"))
+    annotations = _mapping(_mapping(raw.get("metadata")).get("annotations"))
     nodes, problem = _nodes(status)
     return ObservedRun(
-        key=RunKey(namespace, name),
+        key=key,
         owner=RunOwner(WORKFLOWS, name, uid),
         submitted_at=created_at,
         state=_state(spec, status, nodes, problem),
         content=WorkflowContent(name, document, nodes),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
     )
+
+
+def _identity(raw: Mapping[str, Any]) -> tuple[RunKey, str, datetime]:
+    """The key, uid and time of creation of a Workflow.
+
+    Raises:
+        InputError: it does not have all of them.
+    """
+    metadata = _mapping(raw.get("metadata"))
+    namespace, name, uid = (_text(metadata.get(key)) for key in ("namespace", "name", "uid"))
+    created_at = read_moment(metadata.get("creationTimestamp"))
+    if not name or not uid or created_at is None:
+        raise InputError(f"Workflow {name!r:.80} has no name, uid or time of creation")
+    return RunKey(namespace, name), uid, created_at
 
 
 def _state(
@@ -193,7 +274,7 @@ def _why_held(spec: Mapping[str, Any], phase: str) -> str:
     """Why Argo makes no pods for a Workflow that has not ended, or ""."""
     if spec.get("suspend") is True:
         return "spec.suspend is set"
-    if phase == "Pending":
+    if phase == _PENDING:
         # By a limit of parallel runs, a lock, or a claim that cannot be made. Every run that it
         # may begin gets the phase Running at once.
         return "Argo lets it wait (phase Pending)"

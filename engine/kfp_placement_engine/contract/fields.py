@@ -115,6 +115,19 @@ Bytes = Annotated[
 ]
 """A size, or bytes per second."""
 
+
+def _quantity_text(value: object) -> object:
+    """A quantity as text, since what it means depends on the resource."""
+    try:
+        parse_quantity(value)
+    except QuantityError as error:
+        raise ValueError(str(error)) from error
+    return value if isinstance(value, str) else str(value)
+
+
+QuantityText = Annotated[str, BeforeValidator(_quantity_text), WithJsonSchema(_QUANTITY_SCHEMA)]
+"""An amount of a resource that is named beside it, as it is written."""
+
 MilliCpu = Annotated[
     int,
     _parsed(parse_cpu),

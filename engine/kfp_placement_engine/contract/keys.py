@@ -24,6 +24,7 @@ class KindNames(NamedTuple):
 
 PLACEMENT_NAMES = KindNames(API_VERSION, "pipelineplacements", "PipelinePlacement")
 POLICY_NAMES = KindNames(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
+QUEUE_NAMES = KindNames(API_VERSION, "runqueues", "RunQueue")
 LOCATION_NAMES = KindNames(API_VERSION, "locations", "Location", namespaced=False)
 
 TYPE_LABEL = "typeOfComponent"
@@ -44,6 +45,9 @@ RUN_NAME_ANNOTATION = "pipelines.kubeflow.org/run_name"
 
 MAX_RUN_NAME_CHARACTERS = 253
 """Kept from a run's name."""
+
+QUEUE_INSTANCE = "kfp-placement-queue"
+"""The workflow controller that a held run asks for: there is none of that name, so it waits."""
 
 PLAN_GATE = "kfp-placement.dev/plan"
 

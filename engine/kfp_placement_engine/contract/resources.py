@@ -1,6 +1,6 @@
 """Our custom resources, as the controller, the command line and tests read and write them.
 
-The CRDs in `deploy/crds` are the source; a test keeps these models equal to them. Fields are only
+The CRDs in `deploy` are the source; a test keeps these models equal to them. Fields are only
 ever added, and those of a newer revision are skipped.
 """
 
@@ -12,6 +12,7 @@ from kfp_placement_engine.contract.fields import Condition, ObjectMetadata, Reso
 from kfp_placement_engine.contract.location import Location
 from kfp_placement_engine.contract.placement import PipelinePlacement
 from kfp_placement_engine.contract.policy import PlacementPolicy
+from kfp_placement_engine.contract.run_queue import RunQueue
 from kfp_placement_engine.exceptions import InputError
 
 __all__ = [
@@ -21,10 +22,11 @@ __all__ = [
     "ObjectMetadata",
     "PipelinePlacement",
     "PlacementPolicy",
+    "RunQueue",
     "read_resource",
 ]
 
-KINDS: tuple[type[Resource], ...] = (PipelinePlacement, PlacementPolicy, Location)
+KINDS: tuple[type[Resource], ...] = (PipelinePlacement, PlacementPolicy, Location, RunQueue)
 """All custom resources."""
 
 ResourceT = TypeVar("ResourceT", bound=Resource)

@@ -16,5 +16,8 @@ WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 COMPLETED_LABEL = "workflows.argoproj.io/completed"
 """On Workflows: `true` once they have ended."""
 
+INSTANCE_LABEL = "workflows.argoproj.io/controller-instanceid"
+"""On Workflows: which of several controllers looks after it; one that has none leaves it alone."""
+
 NODE_NAME_ANNOTATION = "workflows.argoproj.io/node-name"
 """On pods: the name of the Workflow's node."""

@@ -1,0 +1,175 @@
+"""RunQueue: who may run how much at a time in a namespace; written by admins.
+
+A namespace takes part by having one named `default`. Its runs wait without a pod until their queue
+admits them.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from kfp_placement_engine.contract.fields import (
+    Deadline,
+    QuantityText,
+    Resource,
+    ResourceModel,
+    ResourceStatus,
+    one_of,
+)
+from kfp_placement_engine.contract.hints import MAX_PRIORITY
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.exceptions import QuantityError
+from kfp_placement_engine.model.quantities import format_resource, parse_resource
+from kfp_placement_engine.model.resources import Resources
+
+DEFAULT_QUEUE = "default"
+"""Name of the RunQueue by which a namespace takes part, and of runs that name no other."""
+
+_RESOURCE_NAME = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+_OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+
+
+class QueueBackend(StrEnum):
+    """Who decides which run is next."""
+
+    BUILTIN = "builtin"
+    """This queue, by its own quota and the room of the cluster."""
+
+    KUEUE = "kueue"
+    """Kueue, by the quota of a LocalQueue's ClusterQueue."""
+
+
+class ControllerDown(StrEnum):
+    """What becomes of runs while nobody admits them."""
+
+    RUN = "run"
+    """New runs begin at once, and those that wait are released."""
+
+    HOLD = "hold"
+    """All wait."""
+
+
+class ResourceAmount(ResourceModel):
+    """An amount of one resource."""
+
+    name: str = Field(min_length=1, max_length=317, pattern=_RESOURCE_NAME)
+    """As in requests of pods: `cpu`, `memory`, `nvidia.com/gpu`."""
+
+    amount: QuantityText
+    """A Kubernetes quantity."""
+
+    @model_validator(mode="after")
+    def _is_of_its_resource(self) -> "ResourceAmount":
+        try:
+            parse_resource(self.name, self.amount)
+        except QuantityError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
+Amounts = Annotated[tuple[ResourceAmount, ...], Field(max_length=32)]
+
+
+def amounts_of(resources: Resources) -> tuple[ResourceAmount, ...]:
+    """Canonical amounts as a resource says them, by name."""
+    return tuple(
+        ResourceAmount(name=name, amount=format_resource(name, amount))
+        for name, amount in sorted(resources.items())
+    )
+
+
+def resources_of(amounts: tuple[ResourceAmount, ...]) -> dict[str, int]:
+    """The other way, in canonical units; of a resource that is named twice the last one counts."""
+    return {each.name: parse_resource(each.name, each.amount) for each in amounts}
+
+
+class QueueQuota(ResourceModel):
+    """What the admitted runs of the queue may take together."""
+
+    runs: int | None = Field(default=None, ge=0, le=100_000)
+    """How many of them; without it any number."""
+
+    resources: Amounts = ()
+    """Of each resource; one that is not named has no limit."""
+
+
+class PriorityRange(ResourceModel):
+    """Priorities that runs of the queue may have; others are moved to the nearest one."""
+
+    min: int = Field(default=-MAX_PRIORITY, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    """The least."""
+
+    max: int = Field(default=MAX_PRIORITY, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    """The greatest."""
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> "PriorityRange":
+        if self.min > self.max:
+            raise ValueError(f"min {self.min} is greater than max {self.max}")
+        return self
+
+
+class RunQueueSpec(ResourceModel):
+    """What admins decide."""
+
+    backend: Annotated[str, one_of(QueueBackend)] = QueueBackend.BUILTIN.value
+    """Who decides which run is next."""
+
+    local_queue: str | None = Field(
+        default=None, min_length=1, max_length=253, pattern=_OBJECT_NAME
+    )
+    """Kueue's LocalQueue of the same namespace, with backend `kueue`."""
+
+    quota: QueueQuota = QueueQuota()
+
+    overcommit: float = Field(default=2.0, ge=1.0, le=100.0)
+    """How many times the cluster's capacity the admitted runs may demand together.
+
+    Peaks of runs rarely coincide: with 1, much of the cluster stays idle.
+    """
+
+    capacity: Amounts = ()
+    """What the cluster has where node pools grow; without it, what its nodes have."""
+
+    priorities: PriorityRange = PriorityRange()
+
+    aging_per_hour: float = Field(default=1.0, ge=0.0, le=1_000_000.0)
+    """Priority that a run gains for each hour that it waits."""
+
+    on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
+    """What becomes of runs while nobody admits them."""
+
+    hold_deadline_seconds: Deadline = Field(default=120.0, alias="holdDeadline")
+    """How long a dead controller may hold runs up, where they are to run then."""
+
+    @model_validator(mode="after")
+    def _has_its_local_queue(self) -> "RunQueueSpec":
+        if self.backend == QueueBackend.KUEUE and self.local_queue is None:
+            raise ValueError("backend kueue needs localQueue: the LocalQueue of this namespace")
+        return self
+
+
+class RunQueueStatus(ResourceStatus):
+    """What the controller found."""
+
+    ready: bool | None = None
+    """Runs are admitted: new ones may be held. Admission asks for it."""
+
+    waiting: int | None = Field(default=None, ge=0)
+    """Runs that wait."""
+
+    admitted: int | None = Field(default=None, ge=0)
+    """Runs that were admitted and have not ended."""
+
+    used: Amounts = ()
+    """What the admitted runs demand of the resources that have a quota."""
+
+
+class RunQueue(Resource):
+    """A queue of whole runs, in a namespace."""
+
+    api_version: str = API_VERSION
+    kind: Literal["RunQueue"] = "RunQueue"
+    spec: RunQueueSpec = RunQueueSpec()
+    status: RunQueueStatus | None = None
