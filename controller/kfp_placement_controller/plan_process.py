@@ -93,7 +93,7 @@ class PlanProcess:
             may_gate=settings.gates,
             opt_in=settings.opt_in,
         )
-        self._inbox = Inbox()
+        self._inbox: Inbox[Coordinator] = Inbox()
         self._watches = plan_watches(client, settings, sources, self._inbox)
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._worker = SearchWorker(self._round_ended)

@@ -1,31 +1,36 @@
-"""What other threads have to tell the coordinator, in the order in which it came."""
+"""What other threads have to tell the one that decides, in the order in which it came."""
 
 import queue
 from collections.abc import Callable
 from datetime import datetime
+from typing import Generic, TypeVar
 
-from kfp_placement_controller.planning.coordinator import Coordinator
-
-Message = Callable[[Coordinator, datetime], None]
-"""Tells the coordinator something, in its own thread and with its time."""
+DeciderT = TypeVar("DeciderT")
 
 
-class Inbox:
-    """Takes messages from any thread; one thread takes them out."""
+class Inbox(Generic[DeciderT]):
+    """Takes messages from any thread; one thread takes them out.
+
+    A message tells the decider something, in its own thread and with its time.
+    """
 
     def __init__(self) -> None:
         """Hold none."""
-        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[Callable[[DeciderT, datetime], None]] = (
+            queue.SimpleQueue()
+        )
 
-    def put(self, message: Message) -> None:
-        """Pass a message to the coordinator; returns at once."""
+    def put(self, message: Callable[[DeciderT, datetime], None]) -> None:
+        """Pass a message to the decider; returns at once."""
         self._messages.put(message)
 
     def wake(self) -> None:
-        """Let the coordinator look at once, with nothing to tell."""
+        """Let the decider look at once, with nothing to tell."""
         self._messages.put(_nothing)
 
-    def next_message(self, wait_seconds: float = 0.0) -> Message | None:
+    def next_message(
+        self, wait_seconds: float = 0.0
+    ) -> Callable[[DeciderT, datetime], None] | None:
         """The next message; None = there is none.
 
         Args:
@@ -37,5 +42,5 @@ class Inbox:
             return None
 
 
-def _nothing(_coordinator: Coordinator, _now: datetime) -> None:
-    """Only wakes the coordinator."""
+def _nothing(_decider: object, _now: datetime) -> None:
+    """Only wakes the decider."""

@@ -1,40 +1,26 @@
-"""The loop of `plan`: takes in what has come, lets the coordinator decide, carries that out."""
+"""The loop of `plan`: lets the coordinator decide, and carries that out."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
+from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.metrics import LEARNED_SECONDS, PLANNER_TICK_SECONDS, RUNS
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import Phase
-from kfp_placement_engine.model.durations import whole_seconds_text
-
-LEAST_PAUSE_SECONDS = 0.05
-"""Between two looks: changes come in bursts."""
-
-STUCK_SECONDS = 120.0
-"""A loop that has not come round for this long hangs; a look takes a second at most."""
-
-MAX_BATCH_SECONDS = 0.1
-"""For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
 
 
-class PlannerLoop:
-    """The one thread that calls the coordinator.
-
-    Attributes:
-        caught_up: everything there was at the start has been taken in.
-    """
+class PlannerLoop(DecisionLoop[Coordinator]):
+    """The one thread that calls the coordinator."""
 
     def __init__(
         self,
         coordinator: Coordinator,
-        inbox: Inbox,
+        inbox: Inbox[Coordinator],
         leading: Leading,
         runner: ActionRunner,
         clock: Callable[[], datetime],
@@ -48,81 +34,28 @@ class PlannerLoop:
             runner: carries out what it has decided.
             clock: the time.
         """
-        self.caught_up = False
-        self._coordinator = coordinator
-        self._inbox = inbox
+        super().__init__("planner", coordinator, inbox, clock)
         self._leading = leading
         self._runner = runner
-        self._clock = clock
-        self._stopping = threading.Event()
-        self._came_round_at = clock()
 
-    def stop(self) -> None:
-        """Let it end; from any thread, or a signal."""
-        self._stopping.set()
-        self._inbox.wake()
-
-    def stuck(self) -> str:
-        """Since when it hangs, in words; "" = it does not."""
-        seconds = (self._clock() - self._came_round_at).total_seconds()
-        if seconds <= STUCK_SECONDS:
-            return ""
-        return f"the planner's loop has not come round for {whole_seconds_text(seconds)}"
-
-    def run(self, is_synced: Callable[[], bool], stand_for_election: Callable[[], None]) -> None:
-        """Work in this thread until `stop`.
-
-        Args:
-            is_synced: whether everything there was at the start is in the inbox or was taken in.
-            stand_for_election: called once, when it was all taken in.
-        """
-        while not self._stopping.is_set():
-            self._came_round_at = self._clock()
-            is_complete = not self.caught_up and is_synced()
-            if self._take() and is_complete:
-                # A replica that has not seen everything does not stand for election: others can
-                # lead, and report if none does.
-                stand_for_election()
-                self.caught_up = True
-            if self.caught_up and not self._stopping.is_set():
-                self._decide()
-
-    def _decide(self) -> None:
-        """Let the coordinator decide, and carry out what it has decided."""
-        self._leading.follow_election(self._coordinator)
+    # `typing.override` came with Python 3.12.
+    def _decide(self) -> None:  # type: ignore[explicit-override]
+        coordinator = self._decider
+        self._leading.follow_election(coordinator)
         with PLANNER_TICK_SECONDS.time():
-            actions = self._coordinator.tick(self._clock())
+            actions = coordinator.tick(self._clock())
         for action in actions:
             if self._stopping.is_set():
                 return
-            self._runner.run(action, self._coordinator)
-        self._count()
-        self._stopping.wait(LEAST_PAUSE_SECONDS)
+            self._runner.run(action, coordinator)
+        _count(coordinator)
 
-    def _take(self) -> bool:
-        """Take in what has come, or wait until it is time to look; returns whether none is left.
 
-        What there was at the start is taken in whole: plans are adopted by runs that are known.
-        """
-        now = self._clock()
-        pause_seconds = max(0.0, (self._coordinator.next_at(now) - now).total_seconds())
-        message = self._inbox.next_message(pause_seconds)
-        until = self._clock() + timedelta(seconds=MAX_BATCH_SECONDS)
-        while message is not None:
-            if self._stopping.is_set():
-                return False
-            self._came_round_at = self._clock()
-            message(self._coordinator, self._came_round_at)
-            if self.caught_up and self._came_round_at >= until:
-                return False
-            message = self._inbox.next_message()
-        return True
-
-    def _count(self) -> None:
-        """Tell the metrics what there is."""
-        counts = Counter(phase(run) for run in self._coordinator.registry.runs.values())
-        for each in Phase:
-            RUNS.labels(str(each)).set(counts[each])
-        learned = self._coordinator.learned
-        LEARNED_SECONDS.labels("driver").set(learned.driver.value or 0.0)
-        LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)
+def _count(coordinator: Coordinator) -> None:
+    """Tell the metrics what there is."""
+    counts = Counter(phase(run) for run in coordinator.registry.runs.values())
+    for each in Phase:
+        RUNS.labels(str(each)).set(counts[each])
+    learned = coordinator.learned
+    LEARNED_SECONDS.labels("driver").set(learned.driver.value or 0.0)
+    LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)

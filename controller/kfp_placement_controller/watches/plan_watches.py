@@ -17,6 +17,7 @@ from kfp_placement_controller.observed.claims import observe_claim, observe_volu
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
@@ -48,7 +49,7 @@ def readers(sources: RunSources) -> Mapping[Kind, Callable[[JsonObject], Any]]:
 
 
 def plan_watches(
-    client: KubeClient, settings: PlanSettings, sources: RunSources, inbox: Inbox
+    client: KubeClient, settings: PlanSettings, sources: RunSources, inbox: Inbox[Coordinator]
 ) -> WatchGroup:
     """The watches of the process; none has started.
 
@@ -79,11 +80,11 @@ def plan_watches(
     return watches
 
 
-def _changed(inbox: Inbox, kind: Kind, change: Change[Any]) -> None:
+def _changed(inbox: Inbox[Coordinator], kind: Kind, change: Change[Any]) -> None:
     if kind == POLICIES and change.key[1] == POLICY_NAME:
         show_policy(change.new)
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
 
-def _lease_changed(inbox: Inbox, change: Change[HeldLease]) -> None:
+def _lease_changed(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
     inbox.put(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kfp_placement_controller.loops.decision_loop import STUCK_SECONDS
 from kfp_placement_controller.loops.inbox import Inbox
-from kfp_placement_controller.loops.planner_loop import STUCK_SECONDS, PlannerLoop
+from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 
@@ -17,7 +18,7 @@ class Scene:
     def __init__(self) -> None:
         self.now = START
         self.seen: list[object] = []
-        self.inbox = Inbox()
+        self.inbox: Inbox[Coordinator] = Inbox()
         coordinator = Coordinator(DEFAULT_SOURCES)
         leading: Any = self
         runner: Any = None

@@ -1,0 +1,111 @@
+"""A loop that decides: one thread takes in what has come, decides, and carries that out."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypeVar
+
+from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_engine.model.durations import whole_seconds_text
+
+LEAST_PAUSE_SECONDS = 0.05
+"""Between two looks: changes come in bursts."""
+
+STUCK_SECONDS = 120.0
+"""A loop that has not come round for this long hangs; a look takes a second at most."""
+
+MAX_BATCH_SECONDS = 0.1
+"""For changes between two looks: a graph is read in tens of milliseconds, and plans are awaited."""
+
+
+class Decider(Protocol):
+    """Decides, from what it was told and the time."""
+
+    def next_at(self, now: datetime, /) -> datetime:
+        """When to decide again if nothing changes before."""
+        ...
+
+
+DeciderT = TypeVar("DeciderT", bound=Decider)
+
+
+class DecisionLoop(ABC, Generic[DeciderT]):
+    """The one thread that calls a decider.
+
+    Attributes:
+        caught_up: everything there was at the start has been taken in.
+    """
+
+    def __init__(
+        self, name: str, decider: DeciderT, inbox: Inbox[DeciderT], clock: Callable[[], datetime]
+    ) -> None:
+        """Nothing is done yet.
+
+        Args:
+            name: whose loop it is, for messages.
+            decider: decides.
+            inbox: the messages for it.
+            clock: the time.
+        """
+        self.caught_up = False
+        self._name = name
+        self._decider = decider
+        self._inbox = inbox
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._came_round_at = clock()
+
+    @abstractmethod
+    def _decide(self) -> None:
+        """Let the decider decide, and carry out what it has decided; end early if stopping."""
+
+    def stop(self) -> None:
+        """Let it end; from any thread, or a signal."""
+        self._stopping.set()
+        self._inbox.wake()
+
+    def stuck(self) -> str:
+        """Since when it hangs, in words; "" = it does not."""
+        seconds = (self._clock() - self._came_round_at).total_seconds()
+        if seconds <= STUCK_SECONDS:
+            return ""
+        return f"the {self._name}'s loop has not come round for {whole_seconds_text(seconds)}"
+
+    def run(self, is_synced: Callable[[], bool], stand_for_election: Callable[[], None]) -> None:
+        """Work in this thread until `stop`.
+
+        Args:
+            is_synced: whether everything there was at the start is in the inbox or was taken in.
+            stand_for_election: called once, when it was all taken in.
+        """
+        while not self._stopping.is_set():
+            self._came_round_at = self._clock()
+            is_complete = not self.caught_up and is_synced()
+            if self._take() and is_complete:
+                # A replica that has not seen everything does not stand for election: others can
+                # lead, and report if none does.
+                stand_for_election()
+                self.caught_up = True
+            if self.caught_up and not self._stopping.is_set():
+                self._decide()
+                self._stopping.wait(LEAST_PAUSE_SECONDS)
+
+    def _take(self) -> bool:
+        """Take in what has come, or wait until it is time to look; returns whether none is left.
+
+        What there was at the start is taken in whole: plans are adopted by runs that are known.
+        """
+        now = self._clock()
+        pause_seconds = max(0.0, (self._decider.next_at(now) - now).total_seconds())
+        message = self._inbox.next_message(pause_seconds)
+        until = self._clock() + timedelta(seconds=MAX_BATCH_SECONDS)
+        while message is not None:
+            if self._stopping.is_set():
+                return False
+            self._came_round_at = self._clock()
+            message(self._decider, self._came_round_at)
+            if self.caught_up and self._came_round_at >= until:
+                return False
+            message = self._inbox.next_message()
+        return True
