@@ -1,0 +1,75 @@
+"""Which waiting runs may go: the whole decision, from nothing but what it is given."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from kfp_placement_controller.queueing.reservations import Reservations
+from kfp_placement_controller.queueing.runs import (
+    NO_RULES,
+    AdmittedRun,
+    NodeRoom,
+    QueueKey,
+    QueueRules,
+    WaitingRun,
+)
+from kfp_placement_controller.queueing.verdicts import Lack, Verdict
+from kfp_placement_engine.model.keys import RunKey
+
+_SECONDS_PER_HOUR = 3600.0
+
+
+def decide(
+    waiting: Iterable[WaitingRun],
+    admitted: Sequence[AdmittedRun],
+    rules: Mapping[QueueKey, QueueRules],
+    nodes: Sequence[NodeRoom],
+    now: datetime,
+) -> list[Verdict]:
+    """Decide who may go.
+
+    Runs are tried in order. A run that does not fit waits and stops nobody behind it (backfill),
+    unless other runs were suspended for it.
+
+    Args:
+        waiting: runs that are held.
+        admitted: runs that take room, also where they take more than they should.
+        rules: of the queues; a queue without rules has those of an empty RunQueue.
+        nodes: the cluster; while it has no node, only runs that need nothing may go.
+        now: the time.
+
+    Returns:
+        A verdict for each waiting run, in the order in which they were tried.
+    """
+    runs = in_order(waiting, rules, now)
+    reservations = Reservations(admitted, rules, nodes, runs)
+    lacks: dict[RunKey, tuple[Lack, ...]] = {}
+    for run in runs:
+        lacks[run.key] = reservations.lacks(run)
+        if not lacks[run.key] or run.has_victims:
+            reservations.take(run)
+    left = Counter(run.queue for run in runs if lacks[run.key])
+    positions: Counter[QueueKey] = Counter()
+    verdicts = []
+    for run in runs:
+        if lacks[run.key]:
+            positions[run.queue] += 1
+            position, count = positions[run.queue], left[run.queue]
+            verdicts.append(Verdict(run.key, lacks[run.key], position, count))
+        else:
+            verdicts.append(Verdict(run.key))
+    return verdicts
+
+
+def in_order(
+    waiting: Iterable[WaitingRun], rules: Mapping[QueueKey, QueueRules], now: datetime
+) -> list[WaitingRun]:
+    """Runs as they are tried: by priority, which grows while they wait, then as submitted."""
+
+    def place(run: WaitingRun) -> tuple[float, datetime, RunKey]:
+        rule = rules.get(run.queue, NO_RULES)
+        hours = max(0.0, (now - run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
+        priority = rule.allowed_priority(run.priority) + rule.aging_per_hour * hours
+        return -priority, run.submitted_at, run.key
+
+    return sorted(waiting, key=place)

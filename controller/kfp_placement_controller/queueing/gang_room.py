@@ -1,0 +1,109 @@
+"""Room on nodes for gangs: pods that work only when all of them run.
+
+Their pods are never overcommitted, else two runs could each hold a part and wait for the rest
+forever. They are packed node by node, since free GPUs on two nodes do not make a pod with two.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.model.resources import Resources, add_to, with_pod
+
+_Amounts = tuple[int, ...]
+
+
+def scarcest_first(rooms: Iterable[Resources], groups: Iterable[PodGroup]) -> list[str]:
+    """Names of resources, first that of which gangs request the largest share of what there is.
+
+    Args:
+        rooms: of the nodes.
+        groups: all gangs, of those that wait too.
+    """
+    there: dict[str, int] = {}
+    for room in rooms:
+        add_to(there, room)
+    requested: Counter[str] = Counter()
+    for group in groups:
+        for name, amount in with_pod(group.requests).items():
+            requested[name] += amount * group.count
+    return sorted(
+        (name for name, amount in requested.items() if amount),
+        key=lambda name: (-requested[name] / max(1, there.get(name, 0)), name),
+    )
+
+
+class GangRoom:
+    """What nodes have left for gangs."""
+
+    def __init__(self, names: Sequence[str], nodes: Sequence[_Amounts]) -> None:
+        """Nothing is taken; `GangRoom.of` says what the arguments are."""
+        self._names = names
+        self._nodes = nodes
+        self._left = list(nodes)
+        self._missing: dict[tuple[tuple[_Amounts, int], ...], int] = {}
+
+    @classmethod
+    def of(cls, rooms: Iterable[Resources], names: Sequence[str]) -> Self:
+        """The room of a cluster.
+
+        Args:
+            rooms: what each node has.
+            names: of the resources that gangs request, the scarcest first (`scarcest_first`).
+        """
+        # A pod goes to the first node that has room; those with least of what is scarce are first.
+        return cls(names, sorted(tuple([room.get(name, 0) for name in names]) for room in rooms))
+
+    def emptied(self) -> "GangRoom":
+        """The same nodes with nothing taken."""
+        return GangRoom(self._names, self._nodes)
+
+    def lacks(self, groups: Sequence[PodGroup]) -> int:
+        """How many of the pods find no node."""
+        if not groups:
+            return 0
+        pods = self._pods(groups)
+        if pods not in self._missing:
+            self._missing[pods] = self._packed(pods)[1]
+        return self._missing[pods]
+
+    def take(self, groups: Sequence[PodGroup]) -> int:
+        """Give pods the room; those that find no node take none, and are counted."""
+        self._left, missing = self._packed(self._pods(groups))
+        # What did not fit does not fit now: there is only less.
+        self._missing = {pods: count for pods, count in self._missing.items() if count}
+        return missing
+
+    def _pods(self, groups: Iterable[PodGroup]) -> tuple[tuple[_Amounts, int], ...]:
+        """Shapes and how many of each; first those that request most of the scarcest resource."""
+        counts: Counter[_Amounts] = Counter()
+        for group in groups:
+            requests = with_pod(group.requests)
+            counts[tuple(requests.get(name, 0) for name in self._names)] += group.count
+        return tuple(sorted(counts.items(), reverse=True))
+
+    def _packed(self, pods: Iterable[tuple[_Amounts, int]]) -> tuple[list[_Amounts], int]:
+        left, missing = self._left.copy(), 0
+        for shape, count in pods:
+            missing += self._place(left, shape, count)
+        return left, missing
+
+    def _place(self, nodes: list[_Amounts], shape: _Amounts, count: int) -> int:
+        """Pack pods of one shape; returns how many find no node."""
+        needs = [(index, amount) for index, amount in enumerate(shape) if amount]
+        for node in range(bisect_left(self._nodes, shape[:1]), len(nodes)):
+            if not count:
+                break
+            left = nodes[node]
+            # Most nodes that are full are so of the scarcest resource.
+            if left[0] < shape[0]:
+                continue
+            each = min(count, *[left[index] // amount for index, amount in needs])
+            if each > 0:
+                nodes[node] = tuple(
+                    has - each * amount for has, amount in zip(left, shape, strict=True)
+                )
+                count -= each
+        return count

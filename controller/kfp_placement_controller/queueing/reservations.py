@@ -1,0 +1,171 @@
+"""What admitted runs reserve, as sums, and what one more run lacks beside them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from kfp_placement_controller.queueing.gang_room import GangRoom, scarcest_first
+from kfp_placement_controller.queueing.runs import (
+    NO_RULES,
+    AdmittedRun,
+    NodeRoom,
+    QueueKey,
+    QueueRules,
+    WaitingRun,
+)
+from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
+from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.resources import (
+    MAX_SUM,
+    Resources,
+    add_to,
+    minus,
+    subtract_from,
+    without_zeros,
+)
+
+_Capacity = tuple[tuple[str, int], ...]
+
+
+class _Cluster:
+    """The cluster as queues with one `capacity` see it."""
+
+    def __init__(
+        self, nodes: Sequence[NodeRoom], capacity: Resources, gangs: Sequence[PodGroup]
+    ) -> None:
+        rooms = [node.room for node in nodes]
+        there: dict[str, int] = {}
+        for room in rooms:
+            add_to(there, room)
+        self._capacity = there
+        if capacity:
+            # Nobody knows the nodes that a pool will add: what they bring is taken for one node,
+            # and they have room for any number of pods.
+            self._capacity = {**there, "pods": MAX_SUM, **capacity}
+            rooms.append(minus(self._capacity, there))
+        self._empty = GangRoom.of(rooms, scarcest_first(rooms, gangs))
+        self._taken: dict[str, int] = {}
+
+    def add(self, demand: Demand, sign: int = 1) -> None:
+        """A demand of more than there is counts as all there is: alone, such a run may go."""
+        for name, amount in demand.peak.items():
+            counted = min(amount, self._capacity.get(name, 0))
+            self._taken[name] = self._taken.get(name, 0) + sign * counted
+
+    def pack(self, gangs: Sequence[PodGroup]) -> None:
+        """Pack the gangs of all admitted runs at once, so that the largest pods come first."""
+        self._gangs = self._empty.emptied()
+        self._short = self._gangs.take(gangs)
+
+    def pack_more(self, gangs: Sequence[PodGroup]) -> None:
+        """Pack the gangs of one more run beside them."""
+        if gangs:
+            self._short += self._gangs.take(gangs)
+
+    def lacks(self, demand: Demand, overcommit: float) -> tuple[Lack, ...]:
+        peak = without_zeros(demand.peak)
+        missing = [Lack(Rule.NO_NODE, *each) for each in peak.items() if not self._has(each[0])]
+        if missing:
+            return tuple(missing)
+        if pods := self._empty.lacks(demand.gangs):
+            return (Lack(Rule.GANG_SIZE, "pods", pods),)
+        for name, amount in peak.items():
+            limit = int(self._capacity[name] * overcommit)
+            counted = min(amount, self._capacity[name], limit)
+            if (over := self._taken.get(name, 0) + counted - limit) > 0:
+                missing.append(Lack(Rule.CAPACITY, name, over))
+        # Admitted gangs that have no room themselves, since a node was lost, come first.
+        if not missing and demand.gangs and (pods := self._short + self._gangs.lacks(demand.gangs)):
+            missing.append(Lack(Rule.GANGS, "pods", pods))
+        return tuple(missing)
+
+    def _has(self, name: str) -> bool:
+        return self._capacity.get(name, 0) > 0
+
+
+class Reservations:
+    """What admitted runs reserve, by queue and in the cluster."""
+
+    def __init__(
+        self,
+        admitted: Iterable[AdmittedRun],
+        rules: Mapping[QueueKey, QueueRules],
+        nodes: Sequence[NodeRoom],
+        waiting: Iterable[WaitingRun] = (),
+    ) -> None:
+        """Take in what is admitted, whether it is within all limits or not.
+
+        Args:
+            admitted: the runs.
+            rules: of the queues.
+            nodes: the cluster.
+            waiting: runs that will be asked about.
+        """
+        self._rules = rules
+        self._by_queue: dict[QueueKey, Counter[str]] = {}
+        self._admitted = {run.key: run for run in admitted}
+        runs: list[WaitingRun | AdmittedRun] = [*self._admitted.values(), *waiting]
+        gangs = [group for run in runs for group in run.demand.gangs]
+        capacities = {_named(each.capacity) for each in (NO_RULES, *rules.values())}
+        self._clusters = {each: _Cluster(nodes, dict(each), gangs) for each in capacities}
+        for run in self._admitted.values():
+            self._count(run, 1)
+        self._is_packed = False
+        self._pack()
+
+    def take(self, run: WaitingRun) -> None:
+        """Reserve what one more run needs."""
+        self._count(run, 1)
+        for cluster in self._clusters.values():
+            cluster.pack_more(run.demand.gangs)
+
+    def take_back(self, run: AdmittedRun) -> None:
+        """Reserve again what a run needs that was released."""
+        self._admitted[run.key] = run
+        self._count(run, 1)
+        self._is_packed &= not run.demand.gangs
+
+    def release(self, run: AdmittedRun) -> None:
+        """Count an admitted run no longer."""
+        del self._admitted[run.key]
+        self._count(run, -1)
+        self._is_packed &= not run.demand.gangs
+
+    def lacks(self, run: WaitingRun) -> tuple[Lack, ...]:
+        """What keeps the run waiting, by the first rule that does; empty = it may go."""
+        if run.unschedulable:
+            return (Lack(Rule.STEP, reason=run.unschedulable),)
+        if run.demand.gangs and not self._is_packed:
+            self._pack()
+        rules = self._rules.get(run.queue, NO_RULES)
+        needs = {**run.demand.peak, RUNS: 1}
+        quota = {**rules.quota, **({} if rules.max_runs is None else {RUNS: rules.max_runs})}
+        return (
+            _over(Rule.QUOTA_SIZE, needs, {}, quota)
+            or _over(Rule.QUOTA, needs, self._by_queue.get(run.queue, {}), quota)
+            or self._clusters[_named(rules.capacity)].lacks(run.demand, rules.overcommit)
+        )
+
+    def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
+        change = add_to if sign > 0 else subtract_from
+        change(self._by_queue.setdefault(run.queue, Counter()), {**run.demand.peak, RUNS: 1})
+        for cluster in self._clusters.values():
+            cluster.add(run.demand, sign)
+
+    def _pack(self) -> None:
+        gangs = [each for run in self._admitted.values() for each in run.demand.gangs]
+        for cluster in self._clusters.values():
+            cluster.pack(gangs)
+        self._is_packed = True
+
+
+def _named(capacity: Resources | None) -> _Capacity:
+    return tuple(sorted((capacity or {}).items()))
+
+
+def _over(rule: Rule, needs: Resources, taken: Resources, quota: Resources) -> tuple[Lack, ...]:
+    """Resources of the quota of which the run needs more than is left."""
+    return tuple(
+        Lack(rule, name, over)
+        for name, most in quota.items()
+        if needs.get(name, 0) > 0 and (over := taken.get(name, 0) + needs[name] - most) > 0
+    )

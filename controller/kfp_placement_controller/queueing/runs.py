@@ -1,0 +1,107 @@
+"""Runs that wait or were admitted, the rules of their queues, and the nodes' room."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.resources import Resources
+
+
+class QueueKey(NamedTuple):
+    """A RunQueue in a cluster: its namespace and its name."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """What a RunQueue allows.
+
+    Its quota is for the runs that it admits: a namespace with several RunQueues has the sum of
+    their quotas, so an administrator can give GPUs to one of them and none to another.
+
+    Attributes:
+        quota: the most that its admitted runs take together; what is not named is not limited.
+        max_runs: the most runs admitted at once; None = any number.
+        overcommit: admitted runs of the whole cluster may take capacity times this. Runs seldom
+            take their peaks at the same time; at 1 much of the cluster is idle.
+        capacity: replaces the sum of the nodes, for the resources it names, where node pools grow.
+        least_priority, most_priority: what a run's priority is limited to; None = not limited.
+        aging_per_hour: how much a run's priority grows with each hour that it waits.
+    """
+
+    quota: Resources = field(default_factory=dict)
+    max_runs: int | None = None
+    overcommit: float = 2.0
+    capacity: Resources | None = None
+    least_priority: int | None = None
+    most_priority: int | None = None
+    aging_per_hour: float = 0.0
+
+    def allowed_priority(self, priority: int) -> int:
+        """The priority, or the nearest one that is allowed."""
+        if self.most_priority is not None:
+            priority = min(priority, self.most_priority)
+        if self.least_priority is not None:
+            priority = max(priority, self.least_priority)
+        return priority
+
+
+NO_RULES = QueueRules()
+"""The rules of a RunQueue that is not there: those of an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A run that is held.
+
+    Attributes:
+        key: of the run.
+        queue: its RunQueue.
+        priority: as it asks for.
+        submitted_at: when; a suspended run keeps its old time.
+        demand: what it needs.
+        unschedulable: why no node can take one of its steps; "" = all steps fit a node.
+        has_victims: runs were suspended for it. Those behind it do not get the room that this
+            makes, even if it is not enough yet.
+    """
+
+    key: RunKey
+    queue: QueueKey
+    priority: int
+    submitted_at: datetime
+    demand: Demand
+    unschedulable: str = ""
+    has_victims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedRun:
+    """A run that may run.
+
+    Attributes:
+        key: of the run.
+        queue: its RunQueue.
+        priority: as it asks for.
+        admitted_at: when.
+        demand: what is left of it needs.
+        suspended: it was asked to stop; it takes room until its running steps have ended.
+    """
+
+    key: RunKey
+    queue: QueueKey
+    priority: int
+    admitted_at: datetime
+    demand: Demand
+    suspended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRoom:
+    """A node: its name, and what it has for runs, `pods` included."""
+
+    name: str
+    room: Resources

@@ -1,0 +1,110 @@
+"""What was decided of a waiting run: its position and what is missing, as data and as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.quantities import format_resource
+
+
+class Rule(StrEnum):
+    """What keeps a run waiting.
+
+    `STEP`: no node can take one of its steps. `QUOTA_SIZE`: it needs more than the whole quota.
+    `QUOTA`: with the runs of its queue, more. `NO_NODE`: no node has the resource. `CAPACITY`: with
+    all admitted runs it needs more than may be promised. `GANG_SIZE`: pods that must run together
+    do not fit the empty cluster. `GANGS`: they do not fit beside those of other runs.
+    """
+
+    STEP = "step"
+    QUOTA_SIZE = "quota-size"
+    QUOTA = "quota"
+    NO_NODE = "no-node"
+    CAPACITY = "capacity"
+    GANG_SIZE = "gang-size"
+    GANGS = "gangs"
+
+
+RUNS = "runs"
+"""How a quota names the number of its runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something of which a run has not enough.
+
+    Attributes:
+        rule: which rule says so.
+        resource: of which it needs more; `RUNS` for the number of runs, `pods` for gangs.
+        amount: how much more, in canonical units.
+        reason: of the rule `STEP`, why, as the planner says it.
+    """
+
+    rule: Rule
+    resource: str = ""
+    amount: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided of a waiting run.
+
+    Attributes:
+        key: of the run.
+        missing: everything that keeps it waiting, by the first rule that does; empty = it is
+            admitted.
+        position: among the runs of its queue that wait on, from 1; 0 if it is admitted.
+        waiting: how many these are.
+    """
+
+    key: RunKey
+    missing: tuple[Lack, ...] = ()
+    position: int = 0
+    waiting: int = 0
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether it may run."""
+        return not self.missing
+
+
+_TEXTS = {
+    Rule.STEP: "has a step that fits no node",
+    Rule.QUOTA_SIZE: "needs {} more than the whole quota",
+    Rule.QUOTA: "lacks {} of the quota",
+    Rule.NO_NODE: "needs {}, which no node has",
+    Rule.CAPACITY: "lacks {} of the cluster",
+    Rule.GANG_SIZE: "has pods that must run together, and the empty cluster has no room for {}",
+    Rule.GANGS: "has pods that must run together, and lacks room for {}",
+}
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """The verdict for people, such as "3rd of 7, lacks 8 cpu of the quota"."""
+    if verdict.is_admitted:
+        return "admitted"
+    return f"{_ordinal(verdict.position)} of {verdict.waiting}, {lacks_text(verdict.missing)}"
+
+
+def lacks_text(lacks: Sequence[Lack]) -> str:
+    """What a run lacks by one rule, such as "lacks 8 cpu and 1 nvidia.com/gpu of the quota"."""
+    first = lacks[0]
+    amounts = [_amount(each) for each in lacks]
+    listed = " and ".join([", ".join(amounts[:-1]), amounts[-1]] if amounts[1:] else amounts)
+    text = _TEXTS[first.rule].format(listed)
+    return f"{text}: {first.reason}" if first.reason else text
+
+
+def _amount(lack: Lack) -> str:
+    name = lack.resource
+    if name in (RUNS, "pods") and lack.amount == 1:
+        name = name.removesuffix("s")
+    return f"{format_resource(lack.resource, lack.amount)} {name}"
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"

@@ -1,0 +1,60 @@
+"""Runs, rules and nodes with only what matters to a test."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kfp_placement_controller.queueing.runs import (
+    AdmittedRun,
+    NodeRoom,
+    QueueKey,
+    QueueRules,
+    WaitingRun,
+)
+from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.keys import RunKey
+
+START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+QUEUE = QueueKey("team", "default")
+GPU = "nvidia.com/gpu"
+
+
+def after(hours: float) -> datetime:
+    """So long after `START`."""
+    return START + timedelta(hours=hours)
+
+
+def a_demand(*, gang: tuple[int, dict[str, int]] | None = None, **peak: int) -> Demand:
+    """A peak in whole CPUs (`cpu`) and GPUs (`gpu`), and pods that work together, one shape."""
+    groups = () if gang is None else (PodGroup(gang[0], amounts(**gang[1])),)
+    return Demand(peak=amounts(**peak), gangs=groups)
+
+
+def amounts(cpu: int = 0, gpu: int = 0, **others: int) -> dict[str, int]:
+    """Canonical units."""
+    named = {"cpu": 1000 * cpu, GPU: gpu, **others}
+    return {name: amount for name, amount in named.items() if amount}
+
+
+def waiting(name: str, demand: Demand | None = None, **fields: Any) -> WaitingRun:
+    """A run of the queue `default` that was submitted at `START`."""
+    values: dict[str, Any] = {"queue": QUEUE, "priority": 0, "submitted_at": START, **fields}
+    key = RunKey(values["queue"].namespace, name)
+    return WaitingRun(key=key, demand=demand or a_demand(cpu=1), **values)
+
+
+def admitted(name: str, demand: Demand | None = None, **fields: Any) -> AdmittedRun:
+    """A run of the queue `default` that was admitted at `START`."""
+    values: dict[str, Any] = {"queue": QUEUE, "priority": 0, "admitted_at": START, **fields}
+    key = RunKey(values["queue"].namespace, name)
+    return AdmittedRun(key=key, demand=demand or a_demand(cpu=1), **values)
+
+
+def nodes(count: int = 1, *, pods: int = 110, **has: int) -> list[NodeRoom]:
+    """So many equal nodes."""
+    room = {**amounts(**has), "pods": pods}
+    return [NodeRoom(f"node-{number}", room) for number in range(count)]
+
+
+def rules(**fields: Any) -> dict[QueueKey, QueueRules]:
+    """Those of the queue `default`; as a quota reads them, in canonical units."""
+    return {QUEUE: QueueRules(**fields)}

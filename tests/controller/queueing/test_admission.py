@@ -1,0 +1,300 @@
+"""Which waiting runs may go, and what the others lack."""
+
+from dataclasses import replace
+
+import pytest
+
+from kfp_placement_controller.queueing.admission import decide, in_order
+from kfp_placement_controller.queueing.runs import NodeRoom, QueueKey, QueueRules
+from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdict_text
+from kfp_placement_engine.model.demand import Demand, PodGroup
+from tests.controller.queueing.builders import (
+    GPU,
+    QUEUE,
+    START,
+    a_demand,
+    admitted,
+    after,
+    nodes,
+    rules,
+    waiting,
+)
+
+OTHER = QueueKey("others", "default")
+
+
+def decided(runs, running=(), its_rules=None, cluster=None, *, now=START):
+    cluster = nodes(4, cpu=16) if cluster is None else cluster
+    return {
+        each.key.name: each
+        for each in decide(runs, list(running), its_rules or rules(), cluster, now)
+    }
+
+
+def going(*args, **options):
+    return [name for name, each in decided(*args, **options).items() if each.is_admitted]
+
+
+def lacks(*args, **options):
+    """Of the only run that waits."""
+    (verdict,) = [each for each in decided(*args, **options).values() if not each.is_admitted]
+    return verdict.missing
+
+
+class TestOrder:
+    """One run at a time may go."""
+
+    RULES = rules(max_runs=1)
+
+    def test_the_higher_priority_goes_first(self):
+        runs = [waiting("a"), waiting("b", priority=1)]
+        assert going(runs, its_rules=self.RULES) == ["b"]
+
+    def test_of_equal_priorities_the_earlier_submission_goes_first(self):
+        runs = [waiting("a", submitted_at=after(1)), waiting("b")]
+        assert going(runs, its_rules=self.RULES, now=after(2)) == ["b"]
+
+    def test_of_equal_submissions_the_name_decides(self):
+        assert going([waiting("b"), waiting("a")], its_rules=self.RULES) == ["a"]
+
+    def test_a_priority_above_what_the_queue_allows_counts_as_the_most_allowed(self):
+        runs = [waiting("a", priority=5), waiting("b", priority=9)]
+        assert going(runs, its_rules=rules(max_runs=1, most_priority=5)) == ["a"]
+
+    def test_a_priority_below_what_the_queue_allows_counts_as_the_least_allowed(self):
+        runs = [waiting("a", priority=-9), waiting("b", priority=-5)]
+        assert going(runs, its_rules=rules(max_runs=1, least_priority=-5)) == ["a"]
+
+    def test_a_run_that_waits_overtakes_a_higher_priority_by_its_age(self):
+        """Five an hour: after three hours 0 has become 15, and 10 submitted just now is 10."""
+        runs = [waiting("old"), waiting("new", priority=10, submitted_at=after(3))]
+        aging = rules(max_runs=1, aging_per_hour=5.0)
+        assert going(runs, its_rules=aging, now=after(3)) == ["old"]
+        assert going(runs, its_rules=rules(max_runs=1), now=after(3)) == ["new"]
+
+    def test_a_submission_in_the_future_is_not_aged_backwards(self):
+        """Clocks of two machines differ."""
+        runs = [waiting("b", submitted_at=after(1)), waiting("c", submitted_at=after(2))]
+        ordered = in_order(runs, rules(aging_per_hour=100.0), START)
+        assert [each.key.name for each in ordered] == ["b", "c"]
+
+
+class TestQuota:
+    """The queue may use 8 CPUs."""
+
+    RULES = rules(quota={"cpu": 8000})
+
+    def test_runs_up_to_the_quota_go(self):
+        runs = [waiting(name, a_demand(cpu=4)) for name in "abc"]
+        assert going(runs, its_rules=self.RULES) == ["a", "b"]
+
+    def test_admitted_runs_count_with_what_is_left_of_them(self):
+        run = waiting("a", a_demand(cpu=4))
+        assert going([run], [admitted("r", a_demand(cpu=4))], self.RULES) == ["a"]
+        assert lacks([run], [admitted("r", a_demand(cpu=6))], self.RULES) == (
+            Lack(Rule.QUOTA, "cpu", 2000),
+        )
+
+    def test_runs_of_other_queues_do_not_count(self):
+        running = [
+            admitted("r", a_demand(cpu=8), queue=OTHER),
+            admitted("s", a_demand(cpu=8), queue=QueueKey("team", "gpu")),
+        ]
+        assert going([waiting("a", a_demand(cpu=8))], running, self.RULES) == ["a"]
+
+    def test_a_smaller_run_goes_past_one_that_does_not_fit(self):
+        runs = [waiting("big", a_demand(cpu=6)), waiting("small", a_demand(cpu=2))]
+        running = [admitted("r", a_demand(cpu=6))]
+        assert going(runs, running, self.RULES) == ["small"]
+
+    def test_a_run_that_needs_more_than_the_whole_quota_says_so_and_stops_nobody(self):
+        runs = [waiting("big", a_demand(cpu=12)), waiting("small", a_demand(cpu=8))]
+        verdicts = decided(runs, its_rules=self.RULES)
+        assert verdicts["big"].missing == (Lack(Rule.QUOTA_SIZE, "cpu", 4000),)
+        assert verdicts["small"].is_admitted
+
+    def test_what_the_quota_does_not_name_is_not_limited(self):
+        assert going([waiting("a", a_demand(gpu=4))], (), self.RULES, nodes(gpu=4)) == ["a"]
+
+    def test_a_quota_of_zero_lets_no_run_have_any(self):
+        run = waiting("a", a_demand(cpu=1, gpu=1))
+        without = rules(quota={GPU: 0})
+        assert lacks([run], (), without, nodes(cpu=16, gpu=4)) == (Lack(Rule.QUOTA_SIZE, GPU, 1),)
+        assert going([waiting("b")], (), without) == ["b"]
+
+    def test_so_many_runs_at_once(self):
+        running = [admitted("r"), admitted("s")]
+        assert going([waiting("a")], running, rules(max_runs=3)) == ["a"]
+        assert lacks([waiting("a")], running, rules(max_runs=2)) == (Lack(Rule.QUOTA, "runs", 1),)
+
+    def test_a_demand_that_grew_past_the_quota_stops_new_runs_and_nobody_else(self):
+        """Runs that need nothing of what is short still go."""
+        running = [admitted("r", a_demand(cpu=20))]
+        verdicts = decided([waiting("a"), waiting("b", Demand())], running, self.RULES)
+        assert verdicts["a"].missing == (Lack(Rule.QUOTA, "cpu", 13000),)
+        assert verdicts["b"].is_admitted
+
+
+class TestCapacity:
+    """One node of 16 CPUs, of which twice as much may be promised."""
+
+    NODE = nodes(cpu=16)
+
+    def test_runs_of_all_queues_up_to_capacity_times_overcommit_go(self):
+        running = [admitted("r", a_demand(cpu=16), queue=OTHER)]
+        runs = [waiting("a", a_demand(cpu=10)), waiting("b", a_demand(cpu=10))]
+        verdicts = decided(runs, running, cluster=self.NODE)
+        assert verdicts["a"].is_admitted
+        assert verdicts["b"].missing == (Lack(Rule.CAPACITY, "cpu", 4000),)
+
+    def test_overcommit_is_the_queue_s(self):
+        running = [admitted("r", a_demand(cpu=16), queue=OTHER)]
+        assert going([waiting("a")], running, rules(overcommit=1.0), self.NODE) == []
+        assert going([waiting("a")], running, rules(overcommit=1.5), self.NODE) == ["a"]
+
+    @pytest.mark.parametrize("overcommit", [0.5, 1.0, 2.0])
+    def test_a_run_of_more_than_capacity_may_go_alone(self, overcommit):
+        its_rules = rules(overcommit=overcommit)
+        assert going([waiting("a", a_demand(cpu=99))], (), its_rules, self.NODE) == ["a"]
+
+    def test_a_run_of_more_than_capacity_goes_beside_one_as_large_and_no_third(self):
+        runs = [waiting(name, a_demand(cpu=99)) for name in "abc"]
+        assert going(runs, cluster=self.NODE) == ["a", "b"]
+
+    def test_room_is_the_sum_of_the_nodes(self):
+        runs = [waiting(name, a_demand(cpu=16)) for name in "abcdefghi"]
+        assert len(going(runs, cluster=nodes(4, cpu=16))) == 8
+
+    def test_the_queue_s_capacity_replaces_the_sum_where_node_pools_grow(self):
+        grows = rules(capacity={"cpu": 32000}, overcommit=1.0)
+        runs = [waiting(name, a_demand(cpu=16, pods=200)) for name in "abc"]
+        assert going(runs, (), grows, self.NODE) == ["a", "b"]
+        assert going(runs, (), grows, []) == ["a", "b"]
+
+    def test_queues_see_their_own_capacity_and_all_runs(self):
+        grows = {QUEUE: QueueRules(capacity={"cpu": 32000}, overcommit=1.0)}
+        both = {**grows, OTHER: QueueRules(overcommit=1.0)}
+        runs = [
+            waiting("here", a_demand(cpu=16)),
+            waiting("there", a_demand(cpu=1), queue=OTHER),
+        ]
+        running = [admitted("r", a_demand(cpu=16), queue=OTHER)]
+        assert going(runs, running, both, self.NODE) == ["here"]
+
+    def test_without_a_node_nobody_new_goes(self):
+        verdicts = decided([waiting("a", a_demand(cpu=2))], [admitted("r")], cluster=[])
+        assert verdicts["a"].missing == (Lack(Rule.NO_NODE, "cpu", 2000),)
+
+    def test_what_no_node_has_is_said(self):
+        assert lacks([waiting("a", a_demand(cpu=1, gpu=2))], cluster=self.NODE) == (
+            Lack(Rule.NO_NODE, GPU, 2),
+        )
+
+    def test_a_queue_that_is_not_there_has_no_limits_of_its_own(self):
+        run = waiting("a", a_demand(cpu=32), queue=QueueKey("team", "gone"))
+        assert going([run], cluster=self.NODE) == ["a"]
+
+
+class TestGangs:
+    """Two nodes of 4 GPUs; overcommit is so high that it does not matter."""
+
+    RULES = rules(overcommit=100.0)
+    NODES = nodes(2, cpu=32, gpu=4)
+
+    def gang(self, count, gpu=1, cpu=1):
+        return a_demand(cpu=count * cpu, gpu=count * gpu, gang=(count, {"cpu": cpu, "gpu": gpu}))
+
+    def test_gangs_are_not_overcommitted(self):
+        runs = [waiting(name, self.gang(3)) for name in "abc"]
+        verdicts = decided(runs, (), self.RULES, self.NODES)
+        assert [verdicts[name].is_admitted for name in "abc"] == [True, True, False]
+        assert verdicts["c"].missing == (Lack(Rule.GANGS, "pods", 1),)
+
+    def test_runs_without_gangs_are_not_kept_waiting_by_them(self):
+        running = [admitted("r", self.gang(8))]
+        run = waiting("a", a_demand(gpu=8))
+        assert going([run], running, self.RULES, self.NODES) == ["a"]
+
+    def test_free_gpus_of_two_nodes_are_not_added(self):
+        """Three of 4 GPUs are taken on each node: two are free, for no pod of two."""
+        running = [admitted("r", self.gang(2, gpu=3))]
+        assert going([waiting("a", self.gang(2, gpu=1))], running, self.RULES, self.NODES) == ["a"]
+        assert lacks([waiting("a", self.gang(1, gpu=2))], running, self.RULES, self.NODES) == (
+            Lack(Rule.GANGS, "pods", 1),
+        )
+
+    def test_a_gang_that_does_not_fit_the_empty_cluster_says_so_and_stops_nobody(self):
+        runs = [waiting("a", self.gang(3, gpu=3)), waiting("b", self.gang(2, gpu=3))]
+        verdicts = decided(runs, (), self.RULES, self.NODES)
+        assert verdicts["a"].missing == (Lack(Rule.GANG_SIZE, "pods", 1),)
+        assert verdicts["b"].is_admitted
+
+    def test_large_pods_are_packed_before_small_ones(self):
+        """In the order of admission the two small ones could take a GPU of each node."""
+        running = [admitted("small", self.gang(4)), admitted("large", self.gang(1, gpu=4))]
+        assert lacks([waiting("a", self.gang(1))], running, self.RULES, self.NODES)
+        assert going([waiting("a", self.gang(1))], running[:1], self.RULES, self.NODES) == ["a"]
+
+    def test_pods_without_gpus_leave_nodes_with_gpus_alone(self):
+        cluster = [*self.NODES, NodeRoom("plain", {"cpu": 16000, "pods": 110})]
+        running = [admitted("r", a_demand(gang=(1, {"cpu": 16})))]
+        run = waiting("a", self.gang(2, gpu=4, cpu=32))
+        assert going([run], running, self.RULES, cluster) == ["a"]
+
+    def test_a_gang_of_several_shapes_goes_whole(self):
+        group = PodGroup(1, {"cpu": 30000})
+        demand = replace(self.gang(7, cpu=4), gangs=(*self.gang(7, cpu=4).gangs, group))
+        assert lacks([waiting("a", demand)], (), self.RULES, self.NODES)[0].rule == Rule.GANG_SIZE
+        assert going([waiting("a", demand)], (), self.RULES, nodes(3, cpu=32, gpu=4)) == ["a"]
+
+    def test_a_node_takes_as_many_pods_as_it_may(self):
+        cluster = nodes(1, cpu=32, gpu=4, pods=2)
+        assert lacks([waiting("a", self.gang(3))], (), self.RULES, cluster) == (
+            Lack(Rule.GANG_SIZE, "pods", 1),
+        )
+
+    def test_where_admitted_gangs_lost_their_nodes_no_gang_follows(self):
+        running = [admitted("r", self.gang(6))]
+        runs = [waiting("a", self.gang(1)), waiting("b", a_demand(gpu=1))]
+        verdicts = decided(runs, running, self.RULES, self.NODES[:1])
+        assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 3),)
+        assert verdicts["b"].is_admitted
+
+    def test_nodes_that_a_pool_may_add_have_room_for_gangs(self):
+        grows = rules(overcommit=1.0, capacity={"cpu": 64000, GPU: 8})
+        runs = [waiting(name, self.gang(3)) for name in "abc"]
+        assert going(runs, (), grows, []) == ["a", "b"]
+        assert going(runs, (), grows, self.NODES[:1]) == ["a", "b"]
+
+
+def test_a_run_with_a_step_that_fits_no_node_waits_says_so_and_stops_nobody():
+    reason = "step train: no node has a GPU"
+    runs = [waiting("a", priority=9, unschedulable=reason), waiting("b")]
+    verdicts = decided(runs, its_rules=rules(max_runs=1))
+    assert verdicts["a"].missing == (Lack(Rule.STEP, reason=reason),)
+    assert verdict_text(verdicts["a"]) == f"1st of 1, has a step that fits no node: {reason}"
+    assert verdicts["b"].is_admitted
+
+
+def test_positions_count_those_of_the_queue_that_wait_on():
+    runs = [waiting(name) for name in "abcd"]
+    runs.append(waiting("z", queue=OTHER, unschedulable="no node"))
+    verdicts = decided(runs, its_rules=rules(max_runs=1))
+    assert [(each.position, each.waiting) for each in verdicts.values()] == [
+        (1, 1), (0, 0), (1, 3), (2, 3), (3, 3)
+    ]  # fmt: skip
+
+
+def test_nobody_behind_a_run_gets_the_room_that_suspensions_make_for_it():
+    """The suspended run has let go of 4 of its 8 CPUs when `small` asks."""
+    running = [admitted("victim", a_demand(cpu=4), suspended=True)]
+    urgent = waiting("urgent", a_demand(cpu=8), priority=1)
+    runs = [urgent, waiting("small", a_demand(cpu=2))]
+    limited = rules(quota={"cpu": 8000})
+    assert going(runs, running, limited) == ["small"]
+    assert going([replace(urgent, has_victims=True), runs[1]], running, limited) == []
+    assert going([replace(urgent, has_victims=True), runs[1]], (), limited) == ["urgent"]
+
+
+def test_nothing_waits_and_nothing_is_decided():
+    assert decide([], [admitted("r")], {}, [], START) == []

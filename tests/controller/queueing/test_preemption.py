@@ -1,0 +1,85 @@
+"""Whom a run of higher priority makes wait."""
+
+from kfp_placement_controller.queueing.preemption import preempted
+from kfp_placement_controller.queueing.runs import QueueKey
+from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
+
+QUOTA = rules(quota={"cpu": 8000})
+URGENT = waiting("urgent", a_demand(cpu=4), priority=10)
+
+
+def victims(running, run=URGENT, its_rules=None, cluster=None):
+    found = preempted(run, running, its_rules or QUOTA, cluster or nodes(cpu=64, gpu=4))
+    return [key.name for key in found]
+
+
+def test_the_latest_admission_is_suspended_first():
+    running = [
+        admitted("early", a_demand(cpu=4)),
+        admitted("late", a_demand(cpu=4), admitted_at=after(1)),
+    ]
+    assert victims(running) == victims(running[::-1]) == ["late"]
+
+
+def test_the_lowest_priority_is_suspended_first():
+    running = [
+        admitted("low", a_demand(cpu=4), priority=1),
+        admitted("middle", a_demand(cpu=4), priority=5, admitted_at=after(1)),
+    ]
+    assert victims(running) == ["low"]
+
+
+def test_equal_and_higher_priorities_go_on():
+    running = [admitted("equal", a_demand(cpu=8), priority=10)]
+    assert victims(running) == []
+
+
+def test_priorities_count_as_the_queues_allow_them():
+    limited = rules(quota={"cpu": 8000}, most_priority=5)
+    assert victims([admitted("r", a_demand(cpu=8), priority=5)], its_rules=limited) == []
+    assert victims([admitted("r", a_demand(cpu=8), priority=4)], its_rules=limited) == ["r"]
+
+
+def test_nobody_is_suspended_for_a_run_that_would_not_fit_then():
+    running = [
+        admitted("low", a_demand(cpu=4)),
+        admitted("high", a_demand(cpu=4), priority=20),
+    ]
+    assert victims(running, waiting("urgent", a_demand(cpu=6), priority=10)) == []
+    assert victims(running, waiting("urgent", a_demand(cpu=9), priority=30)) == []
+
+
+def test_nobody_is_suspended_for_a_run_that_fits():
+    assert victims([admitted("r", a_demand(cpu=4))]) == []
+
+
+def test_nobody_is_suspended_in_vain():
+    """The latest ones are too small or of no use; with `big` gone they can stay."""
+    other = QueueKey("others", "default")
+    running = [
+        admitted("big", a_demand(cpu=6)),
+        admitted("small", a_demand(cpu=1), admitted_at=after(1)),
+        admitted("elsewhere", a_demand(cpu=40), admitted_at=after(2), queue=other),
+    ]
+    assert victims(running) == ["big"]
+
+
+def test_several_are_suspended_where_one_is_not_enough():
+    running = [
+        admitted(f"r{number}", a_demand(cpu=2), admitted_at=after(number)) for number in range(4)
+    ]
+    assert victims(running) == ["r3", "r2"]
+
+
+def test_runs_that_are_suspended_already_count_as_gone():
+    running = [
+        admitted("early", a_demand(cpu=4)),
+        admitted("late", a_demand(cpu=4), admitted_at=after(1), suspended=True),
+    ]
+    assert victims(running) == []
+
+
+def test_a_gang_makes_room_on_nodes():
+    gang = a_demand(gpu=3, gang=(3, {"gpu": 1}))
+    running = [admitted("gang", gang), admitted("plain", a_demand(gpu=4), admitted_at=after(1))]
+    assert victims(running, waiting("urgent", gang, priority=1), rules(quota={GPU: 10})) == ["gang"]
