@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 COMPONENT = "kfp-placement.dev/controller"
 """The component that reports our events."""
 
+_LEASE_TIMEOUT_SECONDS = 5.0
+"""Of a request for a Lease: well within the ten seconds after which we no longer lead."""
+
 _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 
 
@@ -67,27 +70,39 @@ class ApiMetrics:
         metrics.EVENTS_DROPPED.inc()
 
 
-def connect(settings: Settings, *, timeout_seconds: float | None = None) -> KubeClient:
+def connect(settings: Settings) -> KubeClient:
     """The API server as a process sees it; nothing is sent yet.
 
     Args:
         settings: the process'.
-        timeout_seconds: limit of one request where it is not that of the settings, as for a Lease.
 
     Raises:
         SettingsError: no usable configuration.
     """
-    timeout = timeout_seconds or settings.request_timeout_seconds
-    params = TransportParams(_USER_AGENT, timeout_seconds=timeout, renews_account=True)
-    return KubeClient(Transport(partial(_load, settings.kubeconfig), params), ApiMetrics())
+    return _connected(settings, settings.request_timeout_seconds)
 
 
-def _load(kubeconfig: Path | None) -> "Configuration":
-    """What `--kubeconfig` names; without, the pod's own account.
+def connect_for_lease(settings: Settings) -> KubeClient:
+    """The same for an election, in which no request may take long.
+
+    Raises:
+        SettingsError: no usable configuration.
+    """
+    return _connected(settings, _LEASE_TIMEOUT_SECONDS)
+
+
+def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
+    params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
+    return KubeClient(Transport(partial(configuration, settings), params), ApiMetrics())
+
+
+def configuration(settings: Settings) -> "Configuration":
+    """Where the API server is and who asks: what `--kubeconfig` names, else the pod's account.
 
     Raises:
         SettingsError: it cannot be used.
     """
+    kubeconfig = settings.kubeconfig
     try:
         return load_service_account() if kubeconfig is None else load_kubeconfig(kubeconfig)
     except ConfigurationError as error:

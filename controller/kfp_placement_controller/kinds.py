@@ -2,10 +2,16 @@
 
 from dataclasses import replace
 
-from kfp_placement_engine.contract.keys import LOCATION_NAMES, PLACEMENT_NAMES, POLICY_NAMES
+from kfp_placement_engine.contract.keys import (
+    LOCATION_NAMES,
+    PLACEMENT_NAMES,
+    POLICY_NAMES,
+    QUEUE_NAMES,
+)
 from kfp_placement_kube.kinds import Kind
 
 PLACEMENTS = Kind(*PLACEMENT_NAMES)
 PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
 POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
+RUN_QUEUES = Kind(*QUEUE_NAMES)

@@ -13,6 +13,7 @@ from kfp_placement_controller.exceptions import ControllerError
 from kfp_placement_controller.settings import (
     ExtendSettings,
     PlanSettings,
+    QueueSettings,
     ReleaseSettings,
     Settings,
     add_options,
@@ -54,6 +55,11 @@ PROCESSES: Mapping[str, Process] = {
         ExtendSettings,
         "kfp_placement_controller.extend_process",
         "answer our scheduler, and admit pods where the API server cannot",
+    ),
+    "queue": Process(
+        QueueSettings,
+        "kfp_placement_controller.queue_process",
+        "hold whole runs until their queue admits them",
     ),
     "release": Process(
         ReleaseSettings,

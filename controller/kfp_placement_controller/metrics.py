@@ -48,7 +48,7 @@ PAUSED = Gauge(
 )
 LEADING = Gauge(
     f"{PREFIX}_leading",
-    "1 while this process holds the planner's Lease.",
+    "1 while this process holds the Lease of its kind: that of planners, or that of queues.",
 )
 EVENTS_DROPPED = Counter(
     f"{PREFIX}_events_dropped",
@@ -118,4 +118,14 @@ LEARNED_SECONDS = Gauge(
     f"{PREFIX}_learned_seconds",
     "Overheads as learned from finished pods: driver (one, with Argo's delays), start (of a pod).",
     ["what"],
+)
+RUNS_RELEASED = Counter(
+    f"{PREFIX}_runs_released",
+    "Held runs that may begin, by cause: admitted, terminated, no-queue or planner-down.",
+    ["cause"],
+)
+RUNS_WAITING = Gauge(
+    f"{PREFIX}_runs_waiting",
+    "Runs that are held until their queue admits them, by namespace.",
+    ["namespace"],
 )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.search_worker import SearchWorker
-from kfp_placement_controller.connection import COMPONENT, connect
+from kfp_placement_controller.connection import COMPONENT, connect, connect_for_lease
 from kfp_placement_controller.kinds import PLACEMENTS, POLICIES
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
@@ -20,7 +20,6 @@ from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.plan_watches import plan_watches, readers
-from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
@@ -28,12 +27,6 @@ from kfp_placement_kube.kinds import LEASES, PODS
 from kfp_placement_kube.lease import LeaderElection
 
 _LOG = logging.getLogger(__name__)
-
-ELECTION_TIMEOUT_SECONDS = 5.0
-"""Of a request for the Lease: well within the ten seconds after which we no longer lead."""
-
-STALE_STREAM_SECONDS = 180.0
-"""A stream is resumed every minute; one that brought nothing for this long hangs."""
 
 
 def run(settings: PlanSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
@@ -98,7 +91,7 @@ class PlanProcess:
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._worker = SearchWorker(self._round_ended)
         self._election = LeaderElection(
-            connect(settings, timeout_seconds=ELECTION_TIMEOUT_SECONDS),
+            connect_for_lease(settings),
             settings.own_namespace,
             settings.planner_lease_name,
             settings.identity,
@@ -126,16 +119,11 @@ class PlanProcess:
 
     def unready(self) -> str:
         """What has not been seen yet; "" = everything has."""
-        unseen = self._watches.unseen()
-        return f"not seen yet: {', '.join(unseen)}" if unseen else ""
+        return self._watches.unready()
 
     def unhealthy(self) -> str:
         """What hangs; "" = nothing."""
-        wrong = [
-            f"{kind}: nothing heard for {whole_seconds_text(age)}"
-            for kind, age in self._watches.ages_seconds()
-            if age > STALE_STREAM_SECONDS
-        ]
+        wrong = self._watches.hanging()
         stuck = self._loop.stuck()
         if stuck:
             wrong.append(stuck)

@@ -45,6 +45,9 @@ class Settings(BaseModel):
     planner_lease_name: str = Field(default="kfp-placement-planner", min_length=1)
     """Lease of the planner, in the own namespace."""
 
+    queue_lease_name: str = Field(default="kfp-placement-queue", min_length=1)
+    """Lease of the queue, in the own namespace."""
+
 
 class PlanSettings(Settings):
     """Of `plan`."""
@@ -79,6 +82,19 @@ class ExtendSettings(Settings):
 
     webhook_key: Path | None = None
     """Key of that certificate, PEM."""
+
+
+class QueueSettings(Settings):
+    """Of `queue`."""
+
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
+
+    address: str = "0.0.0.0"
+    """Address that this port is opened on."""
+
+    opt_in: bool = False
+    """Queue only in namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 
 
 class ReleaseSettings(Settings):

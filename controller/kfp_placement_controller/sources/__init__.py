@@ -1,9 +1,13 @@
 """Where runs come from: the objects of a workflow engine, read as runs."""
 
 from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_controller.sources.source import RunSources
 
 DEFAULT_SOURCES = RunSources(ArgoSource())
 """What a process uses that does not say which sources it has."""
 
-__all__ = ["DEFAULT_SOURCES"]
+QUEUE_SOURCES: tuple[QueueSource, ...] = (ArgoSource(),)
+"""Those whose runs can wait in a queue."""
+
+__all__ = ["DEFAULT_SOURCES", "QUEUE_SOURCES"]

@@ -4,11 +4,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.durations import whole_seconds_text
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import Kind
 from kfp_placement_kube.watch import Watcher, WatchParams
+
+STALE_STREAM_SECONDS = 180.0
+"""A stream is resumed every minute; one that brought nothing for this long hangs."""
 
 T = TypeVar("T")
 
@@ -78,6 +82,19 @@ class WatchGroup:
     def is_synced(self) -> bool:
         """Whether everything there is has been reported."""
         return not self.unseen()
+
+    def unready(self) -> str:
+        """What has not been reported yet, in words; "" = everything has."""
+        unseen = self.unseen()
+        return f"not seen yet: {', '.join(unseen)}" if unseen else ""
+
+    def hanging(self) -> list[str]:
+        """Watches of which nothing was heard for too long, in words."""
+        return [
+            f"{kind}: nothing heard for {whole_seconds_text(age)}"
+            for kind, age in self.ages_seconds()
+            if age > STALE_STREAM_SECONDS
+        ]
 
     def ages_seconds(self) -> list[tuple[str, float]]:
         """The kind of each watch, and the time since the server last answered it."""

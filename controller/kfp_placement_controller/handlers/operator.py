@@ -1,0 +1,86 @@
+"""The thread in which kopf works, for as long as this process leads."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import kopf
+
+if TYPE_CHECKING:
+    from kfp_placement_kube.configuration import Configuration
+
+_LOG = logging.getLogger(__name__)
+
+STOP_SECONDS = 10.0
+"""How long kopf may take to end."""
+
+Registration = Callable[[kopf.OperatorRegistry], None]
+
+
+class OperatorThread:
+    """Starts and stops kopf, any number of times.
+
+    Handlers see events only: nothing is written into objects, neither finalizers nor annotations.
+    """
+
+    def __init__(
+        self, load: "Callable[[], Configuration]", registrations: Iterable[Registration]
+    ) -> None:
+        """Nothing is started yet.
+
+        Args:
+            load: reads where the API server is and who asks.
+            registrations: each adds handlers to the operator's registry.
+        """
+        self._registry = kopf.OperatorRegistry()
+        for register in registrations:
+            register(self._registry)
+        kopf.on.login(registry=self._registry)(lambda **_: _connection(load()))
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start; returns at once."""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="kopf", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it if it has been started; returns when it has."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+            self._thread = None
+
+    def alive(self) -> bool:
+        """Whether it works, or need not."""
+        return self._thread is None or self._thread.is_alive()
+
+    def _work(self) -> None:
+        settings = kopf.OperatorSettings()
+        settings.posting.enabled = False
+        settings.scanning.disabled = True
+        operator = kopf.operator(
+            registry=self._registry,
+            settings=settings,
+            standalone=True,
+            clusterwide=True,
+            stop_flag=self._stopping,
+        )
+        asyncio.run(operator)
+
+
+def _connection(configuration: "Configuration") -> kopf.ConnectionInfo:
+    """The API server and the account, as kopf takes them."""
+    scheme, _, token = (configuration.get_api_key_with_prefix("authorization") or "").partition(" ")
+    return kopf.ConnectionInfo(
+        server=configuration.host,
+        ca_path=configuration.ssl_ca_cert,
+        insecure=not configuration.verify_ssl,
+        scheme=scheme or None,
+        token=token or None,
+        certificate_path=configuration.cert_file,
+        private_key_path=configuration.key_file,
+    )

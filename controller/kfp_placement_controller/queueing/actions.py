@@ -1,0 +1,59 @@
+"""What the queue has decided and others do: plain data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from kfp_placement_controller.queueing.runs import QueueKey
+from kfp_placement_controller.sources.queue_source import QueuedRun
+
+
+class ReleaseCause(StrEnum):
+    """Why a held run may begin."""
+
+    ADMITTED = "admitted"
+    """Its queue has admitted it."""
+
+    TERMINATED = "terminated"
+    """Somebody has asked for its end: it ends without a pod."""
+
+    NO_QUEUE = "no-queue"
+    """Its namespace takes no part any more."""
+
+    PLANNER_DOWN = "planner-down"
+    """Nobody plans runs, for longer than the queue lets them wait for that."""
+
+
+@dataclass(frozen=True)
+class ShowHeld:
+    """Let a held run say that it waits."""
+
+    run: QueuedRun
+    message: str
+
+
+@dataclass(frozen=True)
+class ReleaseHeld:
+    """Let a held run begin."""
+
+    run: QueuedRun
+    cause: ReleaseCause
+
+
+@dataclass(frozen=True)
+class WriteQueueStatus:
+    """Write the status of a RunQueue.
+
+    Attributes:
+        key: of the queue.
+        version: of the object that this was decided by.
+        fields: what to change in the status.
+    """
+
+    key: QueueKey
+    version: str
+    fields: Mapping[str, Any]
+
+
+QueueAction = ShowHeld | ReleaseHeld | WriteQueueStatus

@@ -1,0 +1,134 @@
+"""What the status of a RunQueue says: whether runs are admitted, how many, and what is wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.contract.run_queue import amounts_of
+from kfp_placement_engine.model.resources import Resources
+from kfp_placement_engine.model.times import time_text
+
+READY = "Ready"
+VALID = "Valid"
+"""Conditions of a RunQueue."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFinding:
+    """One condition.
+
+    Attributes:
+        condition: its type.
+        holds: whether it is so.
+        reason: one word.
+        message: for people.
+    """
+
+    condition: str
+    holds: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """What a queue has.
+
+    Attributes:
+        waiting: runs that wait.
+        admitted: runs that were admitted and have not ended.
+        used: what these demand of the resources that have a quota.
+    """
+
+    waiting: int = 0
+    admitted: int = 0
+    used: Resources = field(default_factory=dict)
+
+
+def readiness(
+    *, is_paused: bool, planner_problem: str, holds_without_controller: bool
+) -> QueueFinding:
+    """Whether new runs may be held; said by the process that admits them, while it leads.
+
+    Args:
+        is_paused: the policy is.
+        planner_problem: why no planner tells what runs need; "" = one does.
+        holds_without_controller: the queue lets runs wait in that case.
+    """
+    if is_paused:
+        return QueueFinding(READY, False, "Paused", "the PlacementPolicy is paused")
+    if planner_problem and not holds_without_controller:
+        return QueueFinding(READY, False, "PlannerDown", f"{planner_problem}; new runs begin")
+    if planner_problem:
+        return QueueFinding(READY, True, "PlannerDown", f"{planner_problem}; all runs wait")
+    return QueueFinding(READY, True, "Admitting", "runs are admitted")
+
+
+def validity(problem: str) -> QueueFinding:
+    """Whether the queue can be read; else the last one that could holds.
+
+    Args:
+        problem: why not; "" = it can.
+    """
+    if not problem:
+        return QueueFinding(VALID, True, "Valid", "the queue is as it is written")
+    message = f"the last valid version holds: {problem}"
+    return QueueFinding(VALID, False, "Misconfigured", message[:1000])
+
+
+def status_patch(
+    stored: Mapping[str, Any],
+    known: Mapping[str, Condition],
+    findings: Sequence[QueueFinding],
+    counts: QueueCounts,
+    generation: int | None,
+    now: datetime,
+) -> dict[str, Any] | None:
+    """What to change in a status; None = it says all that already.
+
+    Args:
+        stored: the fields of the status as they are.
+        known: its conditions, by type.
+        findings: what to report.
+        counts: likewise.
+        generation: of the spec that was read.
+        now: the time.
+    """
+    fields = {
+        "ready": next(each.holds for each in findings if each.condition == READY),
+        "waiting": counts.waiting,
+        "admitted": counts.admitted,
+        "used": [each.model_dump(mode="json") for each in amounts_of(counts.used)],
+    }
+    changed = {name: value for name, value in fields.items() if stored.get(name) != value}
+    conditions = [_condition(each, known.get(each.condition), generation, now) for each in findings]
+    if any(_is_news(known.get(each["type"]), each) for each in conditions):
+        changed["conditions"] = conditions
+    if changed and generation is not None:
+        changed["observedGeneration"] = generation
+    return changed or None
+
+
+def _condition(
+    finding: QueueFinding, old: Condition | None, generation: int | None, now: datetime
+) -> dict[str, Any]:
+    status = str(finding.holds)
+    since = old.last_transition_time if old is not None and old.status == status else now
+    return {
+        "type": finding.condition,
+        "status": status,
+        "reason": finding.reason,
+        "message": finding.message,
+        "lastTransitionTime": time_text(since),
+        **({} if generation is None else {"observedGeneration": generation}),
+    }
+
+
+def _is_news(old: Condition | None, new: Mapping[str, Any]) -> bool:
+    return old is None or (old.status, old.reason, old.message) != (
+        new["status"],
+        new["reason"],
+        new["message"],
+    )

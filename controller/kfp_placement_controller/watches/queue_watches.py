@@ -1,0 +1,66 @@
+"""What `queue` watches beside RunQueues: what is kept, and how its coordinator hears of it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
+from kfp_placement_controller.observed.namespaces import observe_namespace
+from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.settings import QueueSettings
+from kfp_placement_controller.sources.queue_source import QueueSource
+from kfp_placement_controller.watches.watch_group import WatchGroup
+from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.kinds import LEASES, NAMESPACES, Kind
+
+
+def queue_readers(
+    sources: Iterable[QueueSource],
+) -> Mapping[Kind, Callable[[JsonObject], Any]]:
+    """What is watched, and what is kept from it."""
+    return {
+        **{source.kind: source.observe_queued for source in sources},
+        POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
+        NAMESPACES: observe_namespace,
+    }
+
+
+def queue_watches(
+    client: KubeClient,
+    settings: QueueSettings,
+    sources: Iterable[QueueSource],
+    inbox: Inbox[QueueCoordinator],
+) -> WatchGroup:
+    """The watches of the process; none has started.
+
+    Args:
+        client: the API server.
+        settings: of the process.
+        sources: where runs come from.
+        inbox: the coordinator's.
+    """
+    watches = WatchGroup(client, listed=inbox.wake)
+    for kind, read in queue_readers(sources).items():
+        watches.add(kind, read, partial(_changed, inbox, kind))
+    # The planner's Lease, and no other.
+    watches.add(
+        LEASES,
+        observe_held_lease,
+        partial(_lease_changed, inbox),
+        namespace=settings.own_namespace,
+        field_selector=f"metadata.name={settings.planner_lease_name}",
+    )
+    return watches
+
+
+def _changed(inbox: Inbox[QueueCoordinator], kind: Kind, change: Change[Any]) -> None:
+    inbox.put(lambda coordinator, _now: coordinator.handle(kind, change))
+
+
+def _lease_changed(inbox: Inbox[QueueCoordinator], change: Change[HeldLease]) -> None:
+    inbox.put(lambda coordinator, now: coordinator.planner_lease(change.new, now))
