@@ -1,0 +1,248 @@
+"""The queue's coordinator: from what it was told and the time to what is to be done."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.kinds import POLICIES
+from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.queueing.actions import (
+    ReleaseHeld,
+    ShowHeld,
+    WriteQueueStatus,
+)
+from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.queueing.run_queues import KnownQueue, read_queue
+from kfp_placement_controller.queueing.runs import QueueKey
+from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_controller.sources.source import RunEnd, RunOwner
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES
+from tests.controller.queueing.builders import START
+
+TEAM = "team"
+
+
+def a_queue(version: str = "1", status: dict[str, Any] | None = None, **spec: Any) -> KnownQueue:
+    return read_queue(
+        {
+            "metadata": {
+                "name": "default",
+                "namespace": TEAM,
+                "resourceVersion": version,
+                "generation": 1,
+            },
+            "spec": spec,
+            "status": status or {},
+        }
+    )
+
+
+def a_run(name: str, hours: float = 0.0, **fields: Any) -> QueuedRun:
+    submitted = START + timedelta(hours=hours)
+    owner = RunOwner(WORKFLOWS, name, f"uid-{name}")
+    run = QueuedRun(RunKey(TEAM, name), owner, "1", submitted, is_held=True)
+    return replace(run, **fields)
+
+
+class Scene:
+    """A coordinator that leads, beside a planner that renews its Lease every second."""
+
+    def __init__(self, *queues: KnownQueue) -> None:
+        self.now = START + timedelta(hours=1)
+        self.coordinator = QueueCoordinator()
+        self.coordinator.lead(1, queues)
+        self.renew()
+        self.pass_time(1)
+
+    def renew(self) -> None:
+        self.coordinator.planner_lease(HeldLease("plan-1", self.now), self.now)
+
+    def pass_time(self, seconds: float, *, planner: bool = True) -> None:
+        self.now += timedelta(seconds=seconds)
+        if planner:
+            self.renew()
+
+    def tell(self, *runs: QueuedRun) -> None:
+        for run in runs:
+            self.coordinator.handle(WORKFLOWS, Change(tuple(run.key), None, run))
+
+    def actions(self) -> list[Any]:
+        return self.coordinator.tick(self.now)
+
+    def runs(self) -> list[tuple[str, str]]:
+        """What becomes of runs: their names, and why they begin or what they say."""
+        found = []
+        for action in self.actions():
+            match action:
+                case ReleaseHeld():
+                    found.append((action.run.key.name, str(action.cause)))
+                case ShowHeld():
+                    found.append((action.run.key.name, action.message))
+        return sorted(found)
+
+    def statuses(self) -> list[dict[str, Any]]:
+        return [dict(each.fields) for each in self.actions() if isinstance(each, WriteQueueStatus)]
+
+
+WAITS = "waits in RunQueue default"
+
+
+def test_runs_are_admitted_in_the_order_of_submission_up_to_the_quota():
+    scene = Scene(a_queue(quota={"runs": 2}))
+    scene.tell(a_run("third", 0.3), a_run("first", 0.1), a_run("second", 0.2))
+    assert scene.runs() == [("first", "admitted"), ("second", "admitted"), ("third", WAITS)]
+
+
+def test_runs_that_go_on_count_whoever_let_them_begin_and_ended_ones_do_not():
+    scene = Scene(a_queue(quota={"runs": 1}))
+    going_on = a_run("old", is_held=False, has_begun=True)
+    scene.tell(going_on, a_run("new", 0.5))
+    assert scene.runs() == [("new", WAITS)]
+    scene.tell(replace(going_on, end=RunEnd.SUCCEEDED))
+    scene.pass_time(5)
+    assert scene.runs() == [("new", "admitted")]
+
+
+def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    scene.tell(a_run("run"))
+    assert scene.runs() == [("run", WAITS)]
+    assert scene.runs() == []
+    scene.pass_time(5)
+    assert scene.runs() == [("run", WAITS)]
+
+
+def test_a_run_that_says_that_it_waits_is_left_alone():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    scene.tell(a_run("run", held_message="waits"))
+    assert scene.runs() == []
+
+
+def test_a_terminated_run_is_released_whatever_its_queue_allows():
+    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown="hold"))
+    scene.tell(a_run("run", is_terminated=True))
+    assert scene.runs() == [("run", "terminated")]
+
+
+@pytest.mark.parametrize("label", ["false", None])
+def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
+    scene = Scene(a_queue(quota={"runs": 0}))
+    scene.tell(a_run("run"))
+    if label is None:
+        scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
+    else:
+        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, label))
+    assert scene.runs() == [("run", "no-queue")]
+
+
+def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    scene.coordinator.opt_in = True
+    scene.tell(a_run("run"))
+    assert scene.runs() == [("run", "no-queue")]
+    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "true"))
+    scene.pass_time(5)
+    assert scene.runs() == [("run", WAITS)]
+
+
+def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
+    scene = Scene(replace(a_queue(), key=QueueKey(TEAM, "gpu")))
+    scene.tell(a_run("run"))
+    assert scene.runs() == [("run", "no-queue")]
+
+
+def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
+    scene = Scene(a_queue(quota={"runs": 0}, holdDeadline="30s"))
+    scene.tell(a_run("run", held_message="waits"))
+    scene.pass_time(29, planner=False)
+    assert scene.runs() == []
+    scene.pass_time(2, planner=False)
+    assert scene.runs() == [("run", "planner-down")]
+
+
+def test_a_queue_that_holds_without_a_planner_holds_for_ever():
+    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown="hold"))
+    scene.tell(a_run("run", held_message="waits"))
+    scene.pass_time(1e6, planner=False)
+    assert scene.runs() == []
+
+
+def readiness(scene: Scene) -> tuple[bool, str]:
+    (status,) = scene.statuses()
+    (condition,) = [each for each in status["conditions"] if each["type"] == "Ready"]
+    return status["ready"], condition["reason"]
+
+
+def test_a_queue_is_ready_while_a_planner_is_there():
+    scene = Scene(a_queue())
+    assert readiness(scene) == (True, "Admitting")
+    scene.pass_time(20, planner=False)
+    assert readiness(scene) == (False, "PlannerDown")
+
+
+def test_a_queue_that_holds_stays_ready_without_a_planner_and_says_so():
+    scene = Scene(a_queue(onControllerDown="hold"))
+    scene.pass_time(20, planner=False)
+    assert readiness(scene) == (True, "PlannerDown")
+
+
+def test_no_queue_is_ready_while_the_policy_is_paused():
+    scene = Scene(a_queue(onControllerDown="hold"))
+    paused = PlacementPolicy(spec=PlacementPolicySpec(paused=True))
+    scene.coordinator.handle(POLICIES, Change(("", "default"), None, paused))
+    assert readiness(scene) == (False, "Paused")
+
+
+def stored(fields: dict[str, Any], version: str) -> KnownQueue:
+    return a_queue(version, fields)
+
+
+def test_a_status_is_written_once_and_again_when_something_has_changed():
+    scene = Scene(a_queue())
+    (status,) = scene.statuses()
+    assert (status["waiting"], status["admitted"]) == (0, 0)
+    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), stored(status, "2"))
+    scene.pass_time(5)
+    assert scene.statuses() == []
+    scene.tell(a_run("run", is_held=False))
+    (more,) = scene.statuses()
+    assert more == {"admitted": 1, "observedGeneration": 1}
+
+
+def test_of_a_malformed_queue_the_last_valid_rules_hold_and_it_says_so():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    malformed = a_queue("2", quota={"runs": "many"})
+    assert "quota.runs" in malformed.problem
+    scene.coordinator.queue_changed(malformed.key, malformed)
+    scene.tell(a_run("run"))
+    (status,) = scene.statuses()
+    (valid,) = [each for each in status["conditions"] if each["type"] == "Valid"]
+    assert (valid["status"], valid["reason"]) == ("False", "Misconfigured")
+    scene.pass_time(5)
+    assert scene.runs() == [("run", WAITS)]
+
+
+def test_who_follows_does_nothing():
+    scene = Scene(a_queue())
+    scene.tell(a_run("run"))
+    scene.coordinator.follow()
+    assert scene.actions() == []
+
+
+def test_a_condition_keeps_its_time_while_it_holds():
+    scene = Scene(a_queue())
+    (first,) = scene.statuses()
+    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), stored(first, "2"))
+    scene.pass_time(20, planner=False)
+    (second,) = scene.statuses()
+    times = {each["type"]: each["lastTransitionTime"] for each in second["conditions"]}
+    earlier = {each["type"]: each["lastTransitionTime"] for each in first["conditions"]}
+    assert times["Valid"] == earlier["Valid"]
+    assert datetime.fromisoformat(times["Ready"]) > datetime.fromisoformat(earlier["Ready"])
