@@ -101,7 +101,13 @@ class ReleaseSettings(Settings):
     """Of `release`."""
 
     overdue: bool = False
-    """Remove only gates that are past their deadline, and leave the policy as it is."""
+    """Release only what is past its deadline, and leave the policy as it is."""
+
+    pods: bool = True
+    """Take our gates off pods."""
+
+    runs: bool = False
+    """Let runs begin that wait in queues."""
 
     dry_run: bool = False
     """Say what would be done, and do nothing."""

@@ -121,12 +121,14 @@ class ArgoSource:
     Attributes:
         kind: of their objects.
         pod_marks: what is read in their pods.
+        held_selector: selects those that are held by a queue.
     """
 
     kind = WORKFLOWS
     pod_marks = PodMarks(
         labels=(WORKFLOW_LABEL,), annotations=(NODE_NAME_ANNOTATION,), containers=(MAIN_CONTAINER,)
     )
+    held_selector = f"{INSTANCE_LABEL}={QUEUE_INSTANCE}"
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
         """Slim a Workflow; None = it does not carry our mark.

@@ -71,7 +71,7 @@ class Scene:
 
     def tell(self, *runs: QueuedRun) -> None:
         for run in runs:
-            self.coordinator.handle(WORKFLOWS, Change(tuple(run.key), None, run))
+            self.coordinator.handle(WORKFLOWS, Change((run.key.namespace, run.key.name), None, run))
 
     def actions(self) -> list[Any]:
         return self.coordinator.tick(self.now)
@@ -85,6 +85,8 @@ class Scene:
                     found.append((action.run.key.name, str(action.cause)))
                 case ShowHeld():
                     found.append((action.run.key.name, action.message))
+                case _:
+                    pass
         return sorted(found)
 
     def statuses(self) -> list[dict[str, Any]]:
