@@ -16,7 +16,7 @@ from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
-from kfp_placement_controller.queueing.run_queues import KnownQueue
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.sources.queue_source import QueueSource
@@ -115,10 +115,12 @@ def _release_runs(
         How many runs and queues could not be written.
     """
 
-    def may_hold(queue: KnownQueue) -> bool:
-        deadline = timedelta(seconds=queue.spec.hold_deadline_seconds)
-        return settings.overdue and (queue.holds_without_controller or silence <= deadline)
+    def may_hold(queue: ObservedQueue) -> bool:
+        seconds = rules.scheduler_stale_after_seconds + queue.spec.hold_deadline_seconds
+        is_patient = silence <= timedelta(seconds=seconds)
+        return settings.overdue and (queue.holds_without_controller or is_patient)
 
+    rules = _rules(client, say)
     names = (settings.planner_lease_name, settings.queue_lease_name)
     silence = longest_silence(client, settings.own_namespace, names, now)
     done = HeldRuns(client, source, say, dry_run=settings.dry_run).release(may_hold)

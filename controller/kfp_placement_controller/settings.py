@@ -61,6 +61,9 @@ class PlanSettings(Settings):
     gates: bool = False
     """Whether gates are installed; without, the policy never says that pods may be gated."""
 
+    queues: bool = False
+    """Whether queues of runs are installed; without, RunQueues are not looked at."""
+
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 

@@ -41,7 +41,6 @@ SCHEDULER = "scheduler"
 EXTEND = "extend"
 PLAN = "plan-{}"
 QUEUE = "queue-{}"
-RELEASE = "release"
 ARGO = "argo"
 
 _ACCOUNTS = {
@@ -49,7 +48,6 @@ _ACCOUNTS = {
     "queue": "queue",
     EXTEND: "scheduler",
     SCHEDULER: "scheduler",
-    RELEASE: "release",
 }
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
 
@@ -263,10 +261,10 @@ class Installation(ClusterOfRuns):
         return any(self.metric(name, "leading") for name in replicas)
 
     def release(self) -> tuple[str, ...]:
-        """Arguments of the shipped job that takes overdue gates off, with its account."""
+        """Arguments of the shipped job that frees what is overdue, with its account."""
         (job,) = of_kind(self._items, "CronJob")
         pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        kubeconfig = self._kubeconfig(RELEASE)
+        kubeconfig = self._kubeconfig_of(pod["serviceAccountName"])
         return (*pod["containers"][0]["args"], "--kubeconfig", str(kubeconfig))
 
     def logs(self, lines: int = 40) -> dict[str, str]:
@@ -290,7 +288,7 @@ class Installation(ClusterOfRuns):
         if self._options.policy:
             self.set_policy(**self._options.policy)
         accounts = ["plan", EXTEND, *(["queue"] if self._has_queues else [])]
-        self._kubeconfigs = {process: self._kubeconfig(process) for process in accounts}
+        self._kubeconfigs = {each: self._kubeconfig_of(_ACCOUNTS[each]) for each in accounts}
         self._extender_port, probe_port = free_ports(2)
         ports = ("--extender-port", str(self._extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)
@@ -315,9 +313,9 @@ class Installation(ClusterOfRuns):
         kubelets = Kubelets(Workload(options.workload), options.choices, options.faults)
         self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
 
-    def _kubeconfig(self, process: str) -> Path:
-        token = housekeeping.account_token(self.api, NAMESPACE, _ACCOUNTS[process])
-        return self._plane.kubeconfig_for(f"kfp-placement-{process}", token)
+    def _kubeconfig_of(self, account: str) -> Path:
+        token = housekeeping.account_token(self.api, NAMESPACE, account)
+        return self._plane.kubeconfig_for(f"kfp-placement-{account}", token)
 
     def _start_replica(self, process: str, name: str) -> None:
         """Start one more replica of `plan` or `queue`."""

@@ -7,10 +7,11 @@ from functools import partial
 
 from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.observed.liveness import observe_held_lease
-from kfp_placement_controller.queueing.run_queues import KnownQueue, read_queue
+from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
 from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
@@ -30,6 +31,20 @@ class Outcome:
 
     freed: int = 0
     failed: int = 0
+
+
+def close_queue(client: KubeClient, key: QueueKey) -> None:
+    """Let a queue hold no more new runs, until whoever admits runs opens it again.
+
+    Raises:
+        KubernetesError: refused, or no answer.
+    """
+    namespace, name = key
+    patch = {"status": {"ready": False}}
+    try:
+        client.patch(RUN_QUEUES, name, namespace, patch, subresource="status")
+    except NotFoundError:
+        return
 
 
 def longest_silence(
@@ -73,7 +88,7 @@ class HeldRuns:
         self._say = say
         self._dry_run = dry_run
 
-    def release(self, may_hold: Callable[[KnownQueue], bool]) -> Outcome:
+    def release(self, may_hold: Callable[[ObservedQueue], bool]) -> Outcome:
         """Let all runs begin but those that their queue may go on to hold.
 
         Args:
@@ -93,10 +108,10 @@ class HeldRuns:
         freed = sum(result is True for result in results)
         return Outcome(freed, failed + sum(result is None for result in results))
 
-    def _queues(self) -> Iterator[KnownQueue]:
+    def _queues(self) -> Iterator[ObservedQueue]:
         for raw in self._client.list(RUN_QUEUES).items:
             try:
-                queue = read_queue(raw)
+                queue = observe_queue(raw)
             except InputError as error:
                 self._say(f"a RunQueue is skipped: {error}")
                 continue
@@ -107,7 +122,7 @@ class HeldRuns:
         listing = self._client.list(self._source.kind, label_selector=self._source.held_selector)
         return listing.items
 
-    def _closed(self, queue: KnownQueue) -> bool:
+    def _closed(self, queue: ObservedQueue) -> bool:
         """Let a queue hold no more new runs; returns whether it holds none then."""
         namespace, name = queue.key
         if queue.status.ready is not True:
@@ -115,11 +130,8 @@ class HeldRuns:
         if self._dry_run:
             self._say(f"RunQueue {namespace}/{name} would hold no more runs")
             return True
-        patch = {"status": {"ready": False}}
         try:
-            self._client.patch(RUN_QUEUES, name, namespace, patch, subresource="status")
-        except NotFoundError:
-            return True
+            close_queue(self._client, queue.key)
         except KubernetesError as error:
             self._say(f"RunQueue {namespace}/{name} goes on to hold runs: {error}")
             return False
@@ -141,10 +153,9 @@ class HeldRuns:
             self._client.patch(self._source.kind, name, namespace, self._source.release_patch(run))
             return True
 
+        read = partial(self._client.get, self._source.kind, name, namespace)
         try:
-            freed = modify(
-                raw, write, partial(self._client.get, self._source.kind, name, namespace)
-            )
+            freed = modify(read(), write, read)
         except NotFoundError:
             return False
         except (KubernetesError, InputError) as error:

@@ -9,12 +9,11 @@ from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import Lack, Verdict
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
 

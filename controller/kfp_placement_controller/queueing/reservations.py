@@ -8,12 +8,12 @@ from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
 from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.resources import (
     MAX_SUM,
     Resources,

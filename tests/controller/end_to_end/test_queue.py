@@ -1,6 +1,8 @@
 """Whole runs wait without a pod until their queue admits them: everything as shipped, on Argo."""
 
 import copy
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -241,6 +243,54 @@ def test_a_queue_that_starts_again_goes_on_where_the_last_one_was(queueing, team
     assert is_held(queueing.workflow(name, team))
     set_queue(queueing, team, quota={})
     queueing.wait_for_success(name, team)
+
+
+@pytest.fixture
+def impatient(queueing: Installation) -> Iterator[None]:
+    """Leases count as stale after five seconds."""
+    queueing.set_policy(schedulerStaleAfter="5s")
+    yield
+    queueing.set_policy(schedulerStaleAfter=None)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_a_queue_process_new_runs_are_not_held(queueing, team):
+    with queueing.dead(QUEUE.format(1)):
+        wait_until(lambda: status(queueing, team)["ready"] is False, "the planner to see it", 60)
+        name = queueing.submit(SHORT, team)
+        assert not is_held(queueing.workflow(name, team))
+        queueing.wait_for_success(name, team)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_anybody_held_runs_begin_after_the_deadline_of_their_queue(queueing, team):
+    name = held(queueing, team)
+    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="5s")
+    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+        assert "0 runs released" in overdue_released(queueing)
+        assert is_held(queueing.workflow(name, team))
+        wait_until(lambda: "released run" in overdue_released(queueing), "it to be released", 60)
+        assert status(queueing, team)["ready"] is False
+        queueing.wait_for_end(name, team)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
+    name = held(queueing, team)
+    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
+    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+        time.sleep(12.0)
+        assert "0 runs released" in overdue_released(queueing)
+        assert is_held(queueing.workflow(name, team))
+        late = queueing.submit(SHORT, team)
+        assert is_held(queueing.workflow(late, team))
+
+
+def overdue_released(installation: Installation) -> str:
+    """What the shipped job says that frees what is overdue."""
+    line = (sys.executable, "-m", "kfp_placement_controller.main", *installation.release())
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def test_without_a_planner_new_runs_are_not_held(queueing, team):

@@ -1,7 +1,7 @@
 """Whom a run of higher priority makes wait."""
 
 from kfp_placement_controller.queueing.preemption import preempted
-from kfp_placement_controller.queueing.runs import QueueKey
+from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 
 QUOTA = rules(quota={"cpu": 8000})
