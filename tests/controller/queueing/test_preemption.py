@@ -15,10 +15,10 @@ def victims(running, run=URGENT, its_rules=None, cluster=None):
 
 def test_the_latest_admission_is_suspended_first():
     running = [
-        admitted("early", a_demand(cpu=4)),
-        admitted("late", a_demand(cpu=4), admitted_at=after(1)),
+        admitted("old", a_demand(cpu=4)),
+        admitted("new", a_demand(cpu=4), admitted_at=after(1)),
     ]
-    assert victims(running) == victims(running[::-1]) == ["late"]
+    assert victims(running) == victims(running[::-1]) == ["new"]
 
 
 def test_the_lowest_priority_is_suspended_first():
