@@ -16,12 +16,11 @@ from kfp_placement_controller.queueing.admission import decide
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import (
     Resources,
     add_to,
