@@ -52,7 +52,7 @@ def longest_silence(
 ) -> timedelta:
     """How long ago the Leases were renewed, of that which is silent longest.
 
-    A Lease that there is none of has been silent for ever. Our clock is compared with the
+    A Lease that there is none of has always been silent. Our clock is compared with the
     holder's: this is asked for minutes, not for seconds.
 
     Raises:
@@ -79,7 +79,7 @@ class HeldRuns:
 
         Args:
             client: the API server.
-            source: whose runs.
+            source: of the runs.
             say: takes a line about what is done.
             dry_run: say what would be done, and do nothing.
         """

@@ -46,7 +46,7 @@ class QueueParams:
     """How the queue works.
 
     Attributes:
-        idle_seconds: between two looks where nothing has happened; priorities grow meanwhile.
+        idle_seconds: between two looks where nothing has happened: priorities grow.
         retry_seconds: between two tries of the same write.
     """
 
@@ -79,7 +79,7 @@ class QueueCoordinator:
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any]) -> None:
-        """An object is new, has changed or is gone; of runs, if the kind is none of these."""
+        """An object is new, has changed or is gone; any other kind is that of runs."""
         handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
             POLICIES: self._policy_changed,
             NAMESPACES: self._namespace_changed,
@@ -127,7 +127,7 @@ class QueueCoordinator:
         return now + timedelta(seconds=pause)
 
     def _held_runs(self, now: datetime) -> Iterator[QueueAction]:
-        """What becomes of the runs that are held."""
+        """What to do with the runs that are held."""
         waiting: dict[RunKey, QueuedRun] = {}
         for run in self._runs.values():
             cause = self._cause(run, now) if run.is_held else None

@@ -34,7 +34,7 @@ class QueueKey(NamedTuple):
     """A RunQueue in a cluster.
 
     Attributes:
-        namespace: whose runs it admits.
+        namespace: of the runs that it admits.
         name: of the object.
     """
 

@@ -1,4 +1,4 @@
-"""The queue's coordinator: from what it was told and the time to what is to be done."""
+"""The queue's coordinator: from messages and the time to what is to be done."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
