@@ -22,6 +22,7 @@ from kfp_placement.cli.output import check_target
 DAYS = 20
 RATES_WITH_GANGS = (3, 4, 5)
 RATES_WITHOUT_GANGS = (4, 6)
+_LARGE_GPUS = 6
 _MOST_LONGER_WITH_GANGS = 0.12
 _MOST_LONGER_WITHOUT_GANGS = 0.03
 _MOST_WAITING = {4: 0.6, 6: 0.3}
@@ -63,6 +64,8 @@ class Day:
         unfinished: how many of them never end.
         completion_seconds: from submission to end, the mean over runs that ended.
         waiting_pods: that have no node yet, the mean over time.
+        large_runs: how many can use six GPUs or more at once, of those that ended.
+        large_completion_seconds: of these, the mean; 0 if there are none.
     """
 
     seed: int
@@ -70,6 +73,8 @@ class Day:
     unfinished: int
     completion_seconds: float
     waiting_pods: float
+    large_runs: int = 0
+    large_completion_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,12 @@ class Series:
         """The mean over the runs of all days."""
         runs = sum(day.runs for day in self.days)
         return sum(day.runs * day.completion_seconds for day in self.days) / runs
+
+    @property
+    def large_completion_seconds(self) -> float:
+        """The mean over the large runs of all days; 0 if there are none."""
+        total = sum(day.large_runs * day.large_completion_seconds for day in self.days)
+        return total / max(1, sum(day.large_runs for day in self.days))
 
     @property
     def waiting_pods(self) -> float:
@@ -132,12 +143,16 @@ def _day(seed: int, runs_per_hour: int, way: Way, *, gangs: bool) -> Day:
     # Without gangs nothing can wait for each other, and the order matters little.
     order = PodOrder(any_order=gangs, whole_gangs=way.whole_gangs, seed=seed)
     outcome = simulate(runs, _gatekeeper(runs, way), order)
+    completion = outcome.completion_seconds
+    large = [took for number, took in completion.items() if runs[number].most_gpus >= _LARGE_GPUS]
     return Day(
         seed=seed,
         runs=len(runs),
         unfinished=outcome.unfinished,
-        completion_seconds=fmean(outcome.completion_seconds),
+        completion_seconds=fmean(completion.values()),
         waiting_pods=outcome.waiting_pods,
+        large_runs=len(large),
+        large_completion_seconds=fmean(large) if large else 0.0,
     )
 
 
@@ -221,13 +236,18 @@ def _about(series: Sequence[Series]) -> list[str]:
         " completion that could be",
         "compared. `longer`: mean completion over all runs beside the reference, with the standard"
         " error of the days' own",
-        "ratios. `waiting`: pods without a node, the mean over time.",
+        f"ratios. `large`: mean completion of runs that can use {_LARGE_GPUS} of the eight GPUs or"
+        " more at once. `waiting`: pods",
+        "without a node, the mean over time.",
     ]
 
 
 def _table(title: str, series: Sequence[Series], reference: Way) -> Table:
     beside = {each.runs_per_hour: each for each in series if each.way == reference}
-    headings = ["runs/h", "way", "runs", "stuck", "completion (min)", "longer (%)", "waiting"]
+    headings = [
+        "runs/h", "way", "runs", "stuck", "completion (min)", "longer (%)", "large (min)",
+        "waiting",
+    ]  # fmt: skip
     rows = [
         [
             str(each.runs_per_hour),
@@ -236,6 +256,7 @@ def _table(title: str, series: Sequence[Series], reference: Way) -> Table:
             str(each.stuck),
             "" if each.stuck else f"{each.completion_seconds / 60:.1f}",
             _longer(each, beside[each.runs_per_hour]),
+            "" if each.stuck else f"{each.large_completion_seconds / 60:.0f}",
             f"{each.waiting_pods:.2f}",
         ]
         for each in series

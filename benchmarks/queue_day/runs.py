@@ -53,6 +53,14 @@ class Run:
     submitted_seconds: float
     stages: tuple[tuple[Step, ...], ...]
 
+    @property
+    def most_gpus(self) -> int:
+        """How many GPUs it can use at once."""
+        return max(
+            sum(step.requests.gpu + step.workers * WORKER.gpu for step in stage)
+            for stage in self.stages
+        )
+
     def as_planned(self) -> "Run":
         """The same if every step takes as long as planned, submitted at once."""
         stages = (

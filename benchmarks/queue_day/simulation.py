@@ -103,13 +103,13 @@ class Outcome:
     """What happened.
 
     Attributes:
-        completion_seconds: of each run that ended, from its submission.
+        completion_seconds: of each run that ended, from its submission, by its number.
         unfinished: how many runs never end: their steps wait for each other.
         waiting_pods: the mean over time.
         works: the steps.
     """
 
-    completion_seconds: list[float]
+    completion_seconds: dict[int, float]
     unfinished: int
     waiting_pods: float
     works: list[StepWork]
@@ -159,10 +159,10 @@ class _Simulation:
             self._try_pods()
             observe(self._cluster)
         return Outcome(
-            completion_seconds=[
-                ended - self._runs[number].submitted_seconds
-                for number, ended in sorted(self._completed.items())
-            ],
+            completion_seconds={
+                number: ended - self._runs[number].submitted_seconds
+                for number, ended in self._completed.items()
+            },
             unfinished=len(self._runs) - len(self._completed),
             waiting_pods=self._pod_seconds / self._now if self._now else 0.0,
             works=self._works,

@@ -116,6 +116,14 @@ def test_runs_arrive_over_the_day_most_of_them_in_the_afternoon():
     assert afternoon > 3 * night
 
 
+def test_large_runs_are_those_that_use_many_gpus_at_once():
+    one_after_another = Run(0.0, ((TRIAL,), (TRIAL,)))
+    assert [run.most_gpus for run in (GANG, TWO_GANGS[0], one_after_another)] == [6, 8, 1]
+    day = Day(0, 10, 0, 100.0, 1.0, large_runs=1, large_completion_seconds=60.0)
+    other = replace(day, seed=1, large_runs=3, large_completion_seconds=100.0)
+    assert Series(True, 4, ALONE, (day, other)).large_completion_seconds == 90.0
+
+
 def test_pods_without_gpus_take_nodes_with_gpus_last():
     cluster = Cluster()
     nodes = [cluster.place(Amounts(16, 64)) for _ in range(7)]
