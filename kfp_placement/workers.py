@@ -25,7 +25,7 @@ _NOT_ACCELERATORS = ("cpu", "memory", "pods")
 class Workers:
     """Pods that a step makes itself while it runs, such as those of a PyTorchJob.
 
-    The planner sees only the step's own pod, unless it is told of them. In clusters where queues
+    Without them the planner knows only the step's own pod. In clusters where queues
     are installed, a run waits until there is room for all of them at once.
 
     Attributes:

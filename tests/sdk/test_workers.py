@@ -1,6 +1,7 @@
 """Pods that steps make themselves: what authors say, and what readers find in the package."""
 
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import pytest
 from kfp import compiler, dsl
@@ -8,7 +9,7 @@ from kfp import compiler, dsl
 from kfp_placement import (
     MarkValueError,
     NotConstantError,
-    PlacementError,
+    UnknownOptionError,
     Workers,
     place,
     placed,
@@ -66,8 +67,9 @@ def test_workers_are_pods_that_request_the_same(workers, pods):
     ],
 )
 def test_bad_workers_are_refused_where_they_are_written(options, part):
+    values: dict[str, Any] = {"count": 3, **options}
     with pytest.raises(MarkValueError) as failure:
-        Workers(**{"count": 3, **options})
+        Workers(**values)
     assert str(failure.value).startswith("Workers: ")
     assert part in str(failure.value)
 
@@ -75,8 +77,9 @@ def test_bad_workers_are_refused_where_they_are_written(options, part):
 @pytest.mark.parametrize("option", ["count", "cpu", "memory", "gpu", "accelerator_type"])
 def test_pipeline_parameters_are_refused(option):
     """Hints are written when the pipeline is compiled."""
+    values: dict[str, Any] = {"count": 3, option: Channel()}
     with pytest.raises(NotConstantError, match=f"Workers: {option} is taken from"):
-        Workers(**{"count": 3, option: Channel()})
+        Workers(**values)
 
 
 def test_workers_cannot_be_changed_past_the_checks():
@@ -101,15 +104,12 @@ def test_place_refines_the_workers_that_placed_says():
 
 def test_a_queue_is_refused_on_single_steps_with_the_reason():
     """A run waits as a whole."""
-    for mark in (lambda: placed(queue="gpu")(work), lambda: one_step(_queued)):
-        with pytest.raises(
-            PlacementError, match=r"as a whole; use @placed_pipeline\(queue=\.\.\.\)"
-        ):
-            mark()
-
-
-def _queued(task):
-    return place(task, queue="gpu")
+    options: dict[str, Any] = {"queue": "gpu"}
+    advice = r"as a whole; use @placed_pipeline\(queue=\.\.\.\)"
+    with pytest.raises(UnknownOptionError, match=advice):
+        placed(**options)(work)
+    with pytest.raises(UnknownOptionError, match=advice):
+        one_step(lambda task: place(task, **options))
 
 
 def test_readers_find_both_in_the_package(tmp_path):
