@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kfp_placement.preview.planned import Preview
     from kfp_placement.preview.what_if import Suggestion, Suggestions, WhatIf
     from kfp_placement.steps import place
+    from kfp_placement.workers import Workers
 
     __version__: str
 
@@ -54,6 +55,7 @@ __all__ = [
     "UnknownStepError",
     "UsageError",
     "WhatIf",
+    "Workers",
     "__version__",
     "check",
     "example_cluster",
@@ -76,6 +78,7 @@ _LAZY = {
     "Suggestion": "preview.what_if",
     "Suggestions": "preview.what_if",
     "WhatIf": "preview.what_if",
+    "Workers": "workers",
     "example_cluster": "clusters.examples",
     "place": "steps",
     "placed": "decorators",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kfp_placement.exceptions import ConflictError, MarkValueError
+from kfp_placement.workers import DEFAULT_ACCELERATOR
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.quantities import parse_resource
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from kfp import dsl
 
     from kfp_placement._marks import Marks
-
-DEFAULT_ACCELERATOR = "nvidia.com/gpu"
 
 
 class _Written(str):

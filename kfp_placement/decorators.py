@@ -18,6 +18,7 @@ from kfp_placement._marks import Marks
 from kfp_placement._task_metadata import labels_of, set_annotation, set_label
 from kfp_placement.exceptions import UsageError
 from kfp_placement.steps import apply_marks, check_names, encoded_hints, has_pod, read_hints
+from kfp_placement.workers import Workers
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION, LOCATION_LABEL, TYPE_LABEL
 from kfp_placement_engine.contract.types import guess_type
 
@@ -34,6 +35,7 @@ def placed(
     image_size: str | int | None = None,
     max_latency: str | float | timedelta | None = None,
     priority: int | None = None,
+    workers: Workers | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,
     memory: str | int | None = None,
@@ -57,6 +59,7 @@ def placed(
         image_size: as for `place`.
         max_latency: as for `place`.
         priority: as for `place`.
+        workers: as for `place`.
         scheduler: as for `place`.
         cpu: as for `place`, except for pipeline parameters, since no pipeline is known here.
         memory: as for `place`, likewise.
@@ -79,6 +82,7 @@ def placed(
         "image_size": image_size,
         "max_latency": max_latency,
         "priority": priority,
+        "workers": workers,
         "scheduler": scheduler,
         "cpu": cpu,
         "memory": memory,
@@ -99,6 +103,7 @@ def placed_pipeline(
     location: str | None = None,
     image_size: str | int | None = None,
     priority: int | None = None,
+    queue: str | None = None,
     scheduler: str | None = None,
     guess_types: bool = True,
     **unknown: Never,
@@ -116,6 +121,8 @@ def placed_pipeline(
         location: location of all steps.
         image_size: of the image of every step that does not say it: they all use one of yours.
         priority: as for `place`.
+        queue: name of the RunQueue in which the run waits, in clusters where queues are installed;
+            elsewhere it changes nothing. Steps of nested pipelines name it themselves.
         scheduler: as for `place`; `default-scheduler` leaves all steps unmarked that do not ask for
             another.
         guess_types: False gives no type to steps without one.
@@ -132,6 +139,7 @@ def placed_pipeline(
         "location": location,
         "image_size": image_size,
         "priority": priority,
+        "queue": queue,
         "scheduler": scheduler,
         **unknown,
     }
@@ -205,7 +213,7 @@ def _placed_function(
     return marked
 
 
-_PIPELINE_OPTIONS = ("type", "location", "image_size", "priority", "scheduler")
+_PIPELINE_OPTIONS = ("type", "location", "image_size", "priority", "queue", "scheduler")
 
 
 def _check_function(function: object) -> None:
@@ -240,7 +248,7 @@ def _fill(task: dsl.PipelineTask, marks: Marks, guess_types: bool) -> None:
         hints = replace(hints, type_guessed=bool(guessed))
     if LOCATION_LABEL not in present and marks.location is not None:
         set_label(task, LOCATION_LABEL, marks.location)
-    for name in ("image_bytes", "priority"):
+    for name in ("image_bytes", "priority", "queue"):
         if getattr(hints, name) is None and getattr(marks, name) is not None:
             hints = replace(hints, **{name: getattr(marks, name)})
     if hints != before:

@@ -25,6 +25,7 @@ from kfp_placement.exceptions import (
     PlacementWarning,
     UsageError,
 )
+from kfp_placement.workers import Workers
 from kfp_placement_engine.contract.hints import (
     MAX_ANNOTATION_CHARACTERS,
     StepHints,
@@ -54,6 +55,7 @@ def place(
     image_size: str | int | None = None,
     max_latency: str | float | timedelta | None = None,
     priority: int | None = None,
+    workers: Workers | None = None,
     scheduler: str | None = None,
     cpu: str | float | None = None,
     memory: str | int | None = None,
@@ -84,6 +86,9 @@ def place(
         priority: importance of the run among runs that the cluster plans at the same time, 0 if not
             given; larger is more important. The largest of a run's steps counts; within one run,
             and in `preview`, it changes nothing.
+        workers: the pods that the step makes itself, such as a PyTorchJob's: `Workers(3, gpu=1)`.
+            A run waits for room for them in clusters where queues are installed; elsewhere it
+            changes nothing.
         scheduler: scheduler to use, `kfp-placement` if nobody gave one; `default-scheduler` leaves
             the step unmarked, with Kubernetes' own.
         cpu: CPU request, as KFP's `set_cpu_request`: `500m`, 2, or a pipeline parameter.
@@ -109,6 +114,7 @@ def place(
         "image_size": image_size,
         "max_latency": max_latency,
         "priority": priority,
+        "workers": workers,
         "scheduler": scheduler,
         "cpu": cpu,
         "memory": memory,

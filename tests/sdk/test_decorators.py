@@ -347,6 +347,22 @@ def test_an_explicit_priority_of_0_is_kept():
     }
 
 
+def test_a_pipeline_names_the_queue_in_which_its_runs_wait():
+    """On every step with a pod, beside what the steps say themselves."""
+    marked = placed(duration="1m")(work)
+
+    @dsl.pipeline(name="queued")
+    @placed_pipeline(queue="gpu", priority=10, guess_types=False)
+    def pipeline():
+        marked(item=1)
+        place(work(item=2), priority=3)
+
+    assert {name: step["annotations"][HINTS] for name, step in metadata(pipeline).items()} == {
+        "exec-work": '{"duration":"1m","priority":10,"queue":"gpu","v":1}',
+        "exec-work-2": '{"priority":3,"queue":"gpu","v":1}',
+    }
+
+
 def test_a_whole_pipeline_can_stay_with_the_default_scheduler():
     @dsl.pipeline(name="looked-at")
     @placed_pipeline(scheduler="default-scheduler")
@@ -430,6 +446,9 @@ def test_on_something_else_is_refused(thing):
         ({"duration": "1m"}, UnknownOptionError),
         ({"locations": "X"}, UnknownOptionError),
         ({"priority": "high"}, MarkValueError),
+        ({"queue": "GPU jobs"}, MarkValueError),
+        ({"queue": 7}, MarkValueError),
+        ({"workers": 3}, UnknownOptionError),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement import MarkValueError, NotConstantError, PlacementError, UnknownOptionError
+from kfp_placement import (
+    MarkValueError,
+    NotConstantError,
+    PlacementError,
+    UnknownOptionError,
+    Workers,
+)
 from kfp_placement._marks import Marks
 from kfp_placement_engine.contract.hints import StepHints, decode_hints, encode_hints
 
@@ -215,6 +221,7 @@ def test_unknown_options_name_the_closest(name, part):
         {"duration": Channel()},
         {"max_latency": Channel()},
         {"priority": Channel()},
+        {"workers": Channel()},
         {"outputs": {"model": Channel()}},
         {"outputs": Channel()},
         {"inputs": {CHANNEL: "1Mi"}},
@@ -250,6 +257,13 @@ def test_refining_keeps_what_is_not_said_again():
     )
 
 
+def test_later_workers_replace_earlier_ones_as_a_whole():
+    """Half of one group of pods and half of another would be neither."""
+    first, second = checked(workers=Workers(3, gpu=1)), checked(workers=Workers(2, cpu=4))
+    assert first.refined_by(second) == second
+    assert second.refine_hints(first.refine_hints(StepHints())).workers == Workers(2, cpu=4).pods
+
+
 def test_a_given_type_is_no_guess():
     assert checked(type="X").refine_hints(StepHints(type_guessed=True)).type_guessed is False
 
@@ -283,6 +297,7 @@ sizes = st.dictionaries(st.text(min_size=1, max_size=20), st.integers(0, 2**63 -
     inputs=st.none() | sizes,
     max_latency=st.none() | st.integers(0, 60_000),
     priority=st.none() | st.integers(-1_000_000, 1_000_000),
+    workers=st.none() | st.builds(Workers, st.integers(1, 1_000), gpu=st.integers(1, 16)),
 )
 def test_hints_survive_the_annotation(**options):
     """What the author says is read back equal, whatever it is."""

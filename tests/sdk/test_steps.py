@@ -396,6 +396,8 @@ def test_our_own_resources_are_refined():
         ({"max_latency": "20m"}, MarkValueError),
         ({"image_size": 3}, MarkValueError),
         ({"typ": "A"}, UnknownOptionError),
+        ({"queue": "gpu"}, UnknownOptionError),
+        ({"workers": 3}, MarkValueError),
         ({"outputs": {"outptu": 1}}, MarkValueError),
         ({"outputs": {"Outputs": 1}}, MarkValueError),
         ({"inputs": {"x": 1}}, MarkValueError),

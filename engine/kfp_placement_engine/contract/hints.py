@@ -5,19 +5,27 @@ The annotation is JSON text.
 
 import difflib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kfp_placement_engine.exceptions import HintsError, QuantityError
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.durations import (
     exact_duration_text,
     exact_latency_text,
     parse_duration,
     parse_latency_ms,
 )
-from kfp_placement_engine.model.quantities import format_resource, parse_quantity
+from kfp_placement_engine.model.quantities import (
+    format_resource,
+    format_resources,
+    parse_quantity,
+    parse_resources,
+    shown_value,
+)
 
 CURRENT_VERSION = 1
 
@@ -27,6 +35,17 @@ MAX_ANNOTATION_CHARACTERS = 16_384
 
 MAX_PRIORITY = 1_000_000
 """Priorities lie between its negative and this."""
+
+MAX_QUEUE_NAME_LENGTH = 63
+"""Longest name of a RunQueue."""
+
+MAX_WORKERS = 1_000
+"""The most pods that a step makes itself."""
+
+_MAX_WORKER_RESOURCES = 32
+_MAX_RESOURCE_NAME_LENGTH = 317
+_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_RESOURCE_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -45,6 +64,9 @@ class StepHints:
         priority: importance of the run among others planned at the same time; larger is more
             important. The largest of a run's steps counts. None: the default of the step's type,
             else 0.
+        queue: name of the RunQueue in which the run waits; all of a run's steps name the same.
+        workers: pods that the step makes itself, such as those of a PyTorchJob, and what each of
+            them requests.
         type_guessed: the SDK guessed the step's type from its name.
         version: version of the hints; a newer one is read as far as it is known.
         unknown: keys that this revision does not know, kept as they came.
@@ -56,6 +78,8 @@ class StepHints:
     image_bytes: int | None = None
     max_latency_ms: float | None = None
     priority: int | None = None
+    queue: str | None = None
+    workers: PodGroup | None = None
     type_guessed: bool = False
     version: int = CURRENT_VERSION
     unknown: Mapping[str, Any] = field(default_factory=dict)
@@ -75,6 +99,49 @@ def _priority(value: object) -> int:
     return value
 
 
+def is_queue_name(text: str) -> bool:
+    """Whether a RunQueue can have that name: a DNS-1123 name of at most 63 characters."""
+    return len(text) <= MAX_QUEUE_NAME_LENGTH and _DNS_NAME.fullmatch(text) is not None
+
+
+def _queue(value: object) -> str:
+    if not isinstance(value, str) or not is_queue_name(value):
+        raise QuantityError(
+            f"{shown_value(value)} is not the name of a RunQueue; use at most"
+            f" {MAX_QUEUE_NAME_LENGTH} lower-case letters, digits, '-' and '.'"
+        )
+    return value
+
+
+def _workers(value: object) -> PodGroup:
+    if not isinstance(value, dict) or not {"count"} <= value.keys() <= {"count", "requests"}:
+        raise QuantityError(
+            f"{shown_value(value)} does not name workers; write"
+            ' {"count": 3, "requests": {"cpu": "4"}}'
+        )
+    count = value["count"]
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_WORKERS:
+        raise QuantityError(f"count {shown_value(count)} is not a whole number to {MAX_WORKERS:,}")
+    return PodGroup(count, _requests(value.get("requests", {})))
+
+
+def _requests(value: object) -> dict[str, int]:
+    """What each worker requests, in canonical units."""
+    if not isinstance(value, dict) or len(value) > _MAX_WORKER_RESOURCES:
+        raise QuantityError(
+            f"requests {shown_value(value)} is not a mapping of at most {_MAX_WORKER_RESOURCES}"
+            " resources to quantities"
+        )
+    for name in value:
+        is_name = len(name) <= _MAX_RESOURCE_NAME_LENGTH and _RESOURCE_NAME.fullmatch(name)
+        if not is_name or name == "pods":
+            raise QuantityError(
+                f"{shown_value(name)} is not a resource that a pod can request; write for example"
+                " nvidia.com/gpu"
+            )
+    return parse_resources(value)
+
+
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise QuantityError(f"{value!r:.40} is not true or false")
@@ -88,6 +155,8 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "imageSize": ("image_bytes", parse_quantity),
     "maxLatency": ("max_latency_ms", parse_latency_ms),
     "priority": ("priority", _priority),
+    "queue": ("queue", _queue),
+    "workers": ("workers", _workers),
     "typeGuessed": ("type_guessed", _flag),
 }
 """Key of the annotation -> field of `StepHints`, and what reads it."""
@@ -111,6 +180,13 @@ def encode_hints(hints: StepHints) -> str:
         entries["maxLatency"] = exact_latency_text(hints.max_latency_ms)
     if hints.priority is not None:
         entries["priority"] = hints.priority
+    if hints.queue is not None:
+        entries["queue"] = hints.queue
+    if hints.workers is not None:
+        entries["workers"] = {
+            "count": hints.workers.count,
+            "requests": format_resources(hints.workers.requests),
+        }
     if hints.type_guessed:
         entries["typeGuessed"] = True
     return json.dumps({"v": hints.version, **entries}, sort_keys=True, separators=(",", ":"))

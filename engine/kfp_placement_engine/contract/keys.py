@@ -67,3 +67,7 @@ KUBERNETES_SCHEDULER = "default-scheduler"
 
 LATENCY_RULED_TYPES = ("predict", "predicting", "prediction", "inference", "serving")
 """Step types that follow the latency rule unless a policy names others (compared lower case)."""
+
+RUNS_RESOURCE = f"{API_GROUP}/runs"
+"""A resource that no node has: each run requests one, so that Kueue's quota can limit their number.
+"""

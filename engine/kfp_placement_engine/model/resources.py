@@ -61,6 +61,14 @@ def with_pod(requests: Resources) -> dict[str, int]:
     return {**requests, "pods": 1}
 
 
+def is_extended(name: str) -> bool:
+    """Whether a resource is one that devices bring, such as `nvidia.com/gpu`.
+
+    All resources of Kubernetes itself have no prefix, or one of `kubernetes.io`.
+    """
+    return "/" in name and "kubernetes.io/" not in name
+
+
 def free_room(allocatable: Resources, used: Resources) -> dict[str, int]:
     """What a node has left, of the resources that it has; negative where more is taken."""
     return {name: amount - used.get(name, 0) for name, amount in allocatable.items()}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.resources import Resources
 
 
@@ -179,6 +180,8 @@ class Step:
         max_latency_ms: hard limit of the round trip to the location.
         priority: importance of the run among others, as said of this step; the largest of a run's
             steps counts.
+        queue: name of the RunQueue in which the run waits, as said of this step, or "".
+        workers: pods that the step makes itself while it runs; None = none.
         node_selector: labels a node must have.
         affinity: node affinity.
         tolerations: tolerated taints.
@@ -215,6 +218,8 @@ class Step:
     inputs: tuple[DataInput, ...] = ()
     max_latency_ms: float | None = None
     priority: int = 0
+    queue: str = ""
+    workers: PodGroup | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: NodeAffinity = NodeAffinity()
     tolerations: tuple[Toleration, ...] = ()

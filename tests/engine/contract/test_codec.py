@@ -13,10 +13,18 @@ from kfp_placement_engine.contract.hints import (
     encode_hints,
 )
 from kfp_placement_engine.exceptions import HintsError
+from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.model.durations import MAX_DURATION_SECONDS, MAX_LATENCY_MS
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 sizes = st.dictionaries(texts, st.integers(0, 2**62), max_size=4)
+names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?", fullmatch=True)
+resources = st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "ephemeral-storage"])
+workers = st.builds(
+    PodGroup,
+    count=st.integers(1, 1_000),
+    requests=st.dictionaries(resources, st.integers(0, 2**63 - 1)),
+)
 hints = st.builds(
     StepHints,
     duration_seconds=st.none() | st.floats(0, MAX_DURATION_SECONDS),
@@ -25,6 +33,8 @@ hints = st.builds(
     image_bytes=st.none() | st.integers(0, 2**62),
     max_latency_ms=st.none() | st.floats(0, MAX_LATENCY_MS),
     priority=st.integers(-1_000_000, 1_000_000),
+    queue=st.none() | names,
+    workers=st.none() | workers,
     type_guessed=st.booleans(),
 )
 plain = st.recursive(
@@ -57,6 +67,8 @@ def test_only_what_is_set_is_written() -> None:
         image_bytes=3 * 2**30,
         max_latency_ms=20,
         priority=5,
+        queue="gpu",
+        workers=PodGroup(3, {"cpu": 500, "memory": 2**30, "nvidia.com/gpu": 1}),
         type_guessed=True,
     )
     assert json.loads(encode_hints(full)) == {
@@ -67,6 +79,11 @@ def test_only_what_is_set_is_written() -> None:
         "imageSize": "3Gi",
         "maxLatency": "20ms",
         "priority": 5,
+        "queue": "gpu",
+        "workers": {
+            "count": 3,
+            "requests": {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"},
+        },
         "typeGuessed": True,
     }
 
@@ -115,6 +132,24 @@ def test_a_newer_version_is_read_as_far_as_known() -> None:
         ('{"v":1,"maxLatency":"20 parsecs"}', "maxLatency"),
         ('{"v":1,"priority":"high"}', "priority"),
         ('{"v":1,"priority":99999999}', "priority"),
+        ('{"v":1,"queue":7}', "queue: 7 is not the name of a RunQueue"),
+        ('{"v":1,"queue":""}', "RunQueue"),
+        ('{"v":1,"queue":"GPU"}', "lower-case"),
+        ('{"v":1,"queue":"a..b"}', "RunQueue"),
+        ('{"v":1,"queue":"' + "a" * 64 + '"}', "63"),
+        ('{"v":1,"workers":3}', '"count": 3'),
+        ('{"v":1,"workers":{"requests":{}}}', '"count": 3'),
+        ('{"v":1,"workers":{"count":3,"gpu":1}}', '"count": 3'),
+        ('{"v":1,"workers":{"count":0}}', "count 0 is not"),
+        ('{"v":1,"workers":{"count":true}}', "count True is not"),
+        ('{"v":1,"workers":{"count":1001}}', "1,000"),
+        ('{"v":1,"workers":{"count":' + "9" * 4000 + "}}", "1,000"),
+        ('{"v":1,"workers":{"count":1,"requests":[]}}', "mapping"),
+        ('{"v":1,"workers":{"count":1,"requests":{"cpu":"much"}}}', "cpu: 'much'"),
+        ('{"v":1,"workers":{"count":1,"requests":{"memory":"-1"}}}', "negative"),
+        ('{"v":1,"workers":{"count":1,"requests":{"pods":"1"}}}', "'pods' is not a resource"),
+        ('{"v":1,"workers":{"count":1,"requests":{"a b":"1"}}}', "'a b' is not a resource"),
+        (json.dumps({"workers": {"count": 1, "requests": {f"r{i}": 1 for i in range(33)}}}), "32"),
         ('{"v":1,"x":NaN}', "NaN"),
         ('{"v":1,"x":"\\ud800"}', "JSON"),
         ("[" * 10_000, "JSON"),
@@ -128,7 +163,11 @@ def test_bad_annotations_are_refused_with_the_reason(text: str, problem: str) ->
     assert len(str(caught.value)) < 400
 
 
-@given(st.dictionaries(st.sampled_from(["v", "duration", "outputs", "priority", "x"]), plain))
+@given(
+    st.dictionaries(
+        st.sampled_from(["v", "duration", "outputs", "priority", "queue", "workers", "x"]), plain
+    )
+)
 def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
     """Nothing else is raised, and what is read can be written and printed."""
     try:
@@ -137,6 +176,16 @@ def test_any_object_is_read_or_refused(entries: dict[str, object]) -> None:
         str(error).encode("utf-8")
         return
     "".join([encode_hints(found), *warnings]).encode("utf-8")
+
+
+@given(st.dictionaries(st.sampled_from(["count", "requests", "x"]), plain))
+def test_any_workers_are_read_or_refused(entries: dict[str, object]) -> None:
+    try:
+        found, _ = decode_hints(json.dumps({"workers": entries}))
+    except HintsError:
+        return
+    assert found.workers is not None
+    assert 1 <= found.workers.count <= 1_000
 
 
 @given(st.text(max_size=200))

@@ -65,6 +65,8 @@ class LeafFacts:
             output_bytes=dict(self.hints.output_bytes),
             max_latency_ms=self.hints.max_latency_ms,
             priority=self.hints.priority or 0,
+            queue=self.hints.queue or "",
+            workers=self.hints.workers,
         )
         return values
 

@@ -1,0 +1,171 @@
+"""A demand as what Kueue reserves quota for: podSets whose pods are units of the peak.
+
+A Workload has podSets: numbers of pods, each with the same requests. A podSet for each shape of pod
+would reserve far more than the run ever takes, since its pods do not all run at once. So each is
+one resource, and each of its pods a unit of that resource's peak, which can be given back unit by
+unit. Nodes with accelerators have CPU and memory of their own, and quota of their own in Kueue: the
+podSet of an accelerator requests its share of both.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kfp_placement_engine.contract.keys import RUNS_RESOURCE
+from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.resources import Resources, is_extended, without_zeros
+
+MAX_POD_SETS = 8
+"""Kueue refuses a Workload with more."""
+
+MAX_UNITS = 250
+"""The most units of a peak: then a unit is less than 1% of it, unless it is the least one."""
+
+_LEAST_UNIT = {"cpu": 10, "memory": 2**20, "ephemeral-storage": 2**20}
+"""In canonical units; 1 of all else."""
+
+_SHARED = ("cpu", "memory")
+"""What the podSet of an accelerator requests beside it."""
+
+_OTHERS = "others"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_NAME_LENGTH = 60
+"""Cut here, a name with a number behind it still is one of Kubernetes."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUnits:
+    """A podSet.
+
+    Attributes:
+        name: tells it apart in its Workload.
+        count: how many units.
+        requests: of each, in canonical units.
+    """
+
+    name: str
+    count: int
+    requests: Resources
+
+
+def quota_units(demand: Demand) -> tuple[QuotaUnits, ...]:
+    """The podSets of a run, at most eight.
+
+    The first is one pod that requests the run itself, then come those of accelerators, CPU, memory
+    and all else. Together they request at least the peak of each resource, and less than a unit
+    more. A unit is the least one times a power of two of bytes, and times 1, 2 or 5 and a power of
+    ten of all else, such that `MAX_UNITS` are enough. `pods` is left out: Kueue would count the
+    pods of podSets, which are units.
+
+    The last of eight holds all that would be in more, as one pod.
+    """
+    found = [QuotaUnits("run", 1, {RUNS_RESOURCE: 1})]
+    left = {name: amount for name, amount in demand.peak.items() if name != "pods"}
+    for name, share in _disjoint_shares(demand).items():
+        found.append(_accelerator_units(name, share))
+        left = _without(left, found[-1])
+    found += [_units(name, left[name]) for name in sorted(left, key=_usual_first) if left[name]]
+    if len(found) > MAX_POD_SETS:
+        found[MAX_POD_SETS - 1 :] = [_as_one(found[MAX_POD_SETS - 1 :])]
+    return tuple(_with_own_names(found))
+
+
+def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
+    """How many units of each podSet a run still needs, never more than there are; by name.
+
+    Accelerators that nobody needs any longer are given back with their part of CPU and memory, even
+    if later steps without accelerators need as much: no run keeps an idle accelerator.
+
+    Args:
+        units: the podSets as they were made for the run.
+        demand: what it needs by now.
+    """
+    shares, left = _disjoint_shares(demand), dict(demand.peak)
+    needed: dict[str, int] = {}
+    for each in units:
+        first = next(iter(each.requests))
+        asked: Resources = left
+        if first == RUNS_RESOURCE:
+            asked = each.requests
+        elif is_extended(first) and each.name != _OTHERS:
+            asked = shares.get(first, {first: left.get(first, 0)})
+        enough = max(-(-asked.get(name, 0) // amount) for name, amount in each.requests.items())
+        needed[each.name] = min(each.count, enough)
+        left = _without(left, replace(each, count=needed[each.name]))
+    return needed
+
+
+def _disjoint_shares(demand: Demand) -> dict[str, dict[str, int]]:
+    """Of each accelerator its own peak, and shares of CPU and memory.
+
+    Shares are peaks at different times, or of pods with two accelerators: where they are more than
+    the peak in sum, each is cut in proportion.
+    """
+    shares = {
+        name: share for name, share in sorted(demand.accelerator_shares.items()) if share.get(name)
+    }
+    sums = {name: sum(share.get(name, 0) for share in shares.values()) for name in _SHARED}
+    return {
+        accelerator: {accelerator: share[accelerator]}
+        | {
+            name: share.get(name, 0) * min(demand.peak.get(name, 0), sums[name]) // sums[name]
+            for name in _SHARED
+            if sums[name]
+        }
+        for accelerator, share in shares.items()
+    }
+
+
+def _accelerator_units(name: str, share: Resources) -> QuotaUnits:
+    """Units of an accelerator with their part of its share.
+
+    Parts are rounded down; what is missing then is in the podSets of CPU and memory.
+    """
+    units = _units(name, share[name])
+    parts = {
+        other: share.get(other, 0) // units.count // _LEAST_UNIT[other] * _LEAST_UNIT[other]
+        for other in _SHARED
+    }
+    return replace(units, requests={**units.requests, **without_zeros(parts)})
+
+
+def _units(name: str, amount: int) -> QuotaUnits:
+    unit = least = _LEAST_UNIT.get(name, 1)
+    power = 0
+    while amount > MAX_UNITS * unit:
+        power += 1
+        in_tens = (1, 2, 5)[power % 3] * 10 ** (power // 3)
+        unit = least * (2**power if least >= 2**20 else in_tens)
+    return QuotaUnits(
+        _NOT_IN_NAMES.sub("-", name.lower()).strip("-"), -(-amount // unit), {name: unit}
+    )
+
+
+def _without(left: Resources, taken: QuotaUnits) -> dict[str, int]:
+    return {
+        name: max(0, amount - taken.count * taken.requests.get(name, 0))
+        for name, amount in left.items()
+    }
+
+
+def _usual_first(name: str) -> tuple[bool, str]:
+    return name not in _SHARED, name
+
+
+def _as_one(units: Sequence[QuotaUnits]) -> QuotaUnits:
+    total: Counter[str] = Counter()
+    for each in units:
+        total.update({name: each.count * amount for name, amount in each.requests.items()})
+    return QuotaUnits(_OTHERS, 1, dict(total))
+
+
+def _with_own_names(units: Sequence[QuotaUnits]) -> list[QuotaUnits]:
+    """The same, with names that are short enough and differ."""
+    named: dict[str, QuotaUnits] = {}
+    for each in units:
+        plain = name = each.name[:_NAME_LENGTH].strip("-")
+        while name in named:
+            name = f"{plain}-{len(named)}"
+        named[name] = replace(each, name=name)
+    return list(named.values())

@@ -1,0 +1,75 @@
+"""`Workers`: the pods that a step makes itself."""
+
+from dataclasses import KW_ONLY, dataclass, fields
+
+from kfp_placement import _mark_values
+from kfp_placement.exceptions import MarkValueError
+from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.model.quantities import parse_cpu, parse_quantity
+
+DEFAULT_ACCELERATOR = "nvidia.com/gpu"
+"""The resource name of accelerators of which only the number is given."""
+
+_SUBJECT = "Workers"
+_CHECKS = {
+    "count": _mark_values.pod_count,
+    "cpu": _mark_values.cpu,
+    "memory": _mark_values.memory,
+    "gpu": _mark_values.gpu,
+    "accelerator_type": _mark_values.accelerator_type,
+}
+_NOT_ACCELERATORS = ("cpu", "memory", "pods")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Pods that a step makes itself while it runs, such as those of a PyTorchJob.
+
+    Without them the planner knows only the step's own pod. In clusters where queues
+    are installed, a run waits until there is room for all of them at once.
+
+    Attributes:
+        count: how many pods, from 1 to 1,000, all alike; the step's own pod is not one of them.
+        cpu: what each requests: `4`, `"500m"`.
+        memory: likewise: `"16Gi"`.
+        gpu: number of accelerators that each requests.
+        accelerator_type: resource name of the accelerators; `nvidia.com/gpu` if not given. Without
+            a number each requests one.
+
+    Raises:
+        MarkValueError: a value is wrong.
+        NotConstantError: a value is a pipeline parameter.
+    """
+
+    count: int
+    _: KW_ONLY
+    cpu: str | float | None = None
+    memory: str | int | None = None
+    gpu: str | int | None = None
+    accelerator_type: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used where it is written."""
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value is not None or item.name == "count":
+                _mark_values.refuse_channels(_SUBJECT, item.name, value)
+                _CHECKS[item.name](_SUBJECT, item.name, value)
+        if self.accelerator_type in _NOT_ACCELERATORS:
+            raise MarkValueError(
+                f"{_SUBJECT}: accelerator_type = {self.accelerator_type!r} is not an accelerator;"
+                " use the name nodes offer it under, for example 'nvidia.com/gpu'"
+            )
+
+    @property
+    def pods(self) -> PodGroup:
+        """The same as the planner sees them."""
+        requests = {}
+        if self.cpu is not None:
+            requests["cpu"] = parse_cpu(self.cpu)
+        if self.memory is not None:
+            requests["memory"] = parse_quantity(self.memory)
+        if self.gpu is not None or self.accelerator_type is not None:
+            number = 1 if self.gpu is None else int(self.gpu)
+            requests[self.accelerator_type or DEFAULT_ACCELERATOR] = number
+        return PodGroup(self.count, requests)
