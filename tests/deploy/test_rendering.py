@@ -14,8 +14,10 @@ from kfp_placement_engine.contract.keys import (
     DEFAULT_SCHEDULER,
     ENABLED_LABEL,
     PLAN_GATE,
+    QUEUE_INSTANCE,
     SCHEDULER_LABEL,
 )
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from tests.controlplane.build import KUBERNETES
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.support.manifests import DEPLOY, NAMESPACE, of_kind, rendered
@@ -31,8 +33,13 @@ VARIANTS = [
     ("webhook-cert-manager",),
     ("gates", "webhook", "opt-in"),
     ("prometheus",),
+    ("queue",),
+    ("gates", "queue", "opt-in"),
+    ("gates", "queue", "webhook"),
 ]
 DATA = Path(__file__).parent / "data"
+READING = {"get", "list", "watch"}
+HOLD = "kfp-placement-hold"
 ADMISSION_KINDS = {"MutatingAdmissionPolicy", "MutatingWebhookConfiguration"}
 variants = pytest.mark.parametrize("features", VARIANTS, ids=lambda each: "+".join(each) or "base")
 
@@ -63,8 +70,14 @@ def test_definitions_come_first_and_admission_last(features):
     assert kinds[:2] == ["Namespace", "CustomResourceDefinition"]
     assert kinds.index("PlacementPolicy") < kinds.index("Deployment")
     assert kinds.index("ConfigMap") < kinds.index("Deployment")
-    last_process = max(kinds.index("Deployment"), len(kinds) - kinds[::-1].index("Deployment") - 1)
-    assert all(kinds.index(kind) > last_process for kind in ADMISSION_KINDS & set(kinds))
+    # What holds runs comes after the process that admits them, all else after the base's processes.
+    places = {
+        (item["kind"], item["metadata"]["name"]): n for n, item in enumerate(rendered(*features))
+    }
+    base = max(places["Deployment", name] for name in ("plan", "scheduler"))
+    for (kind, name), place in places.items():
+        if kind in ADMISSION_KINDS:
+            assert place > (places["Deployment", "queue"] if name == HOLD else base)
 
 
 @variants
@@ -73,7 +86,8 @@ def test_either_policies_or_the_webhook_admit(features):
     if any(name.startswith("webhook") for name in features):
         assert kinds == ["MutatingWebhookConfiguration"]
     else:
-        assert kinds == ["MutatingAdmissionPolicy"] * (2 if "gates" in features else 1)
+        policies = 1 + ("gates" in features) + ("queue" in features)
+        assert kinds == ["MutatingAdmissionPolicy"] * policies
 
 
 @variants
@@ -184,15 +198,47 @@ def test_the_order_of_features_changes_nothing_or_fails(webhook):
 def test_admission_never_holds_a_pod_up(features):
     for policy in of_kind(rendered(*features), "MutatingAdmissionPolicy"):
         assert policy["spec"]["failurePolicy"] == "Ignore"
-        assert policy["spec"]["paramKind"] == {"apiVersion": API_VERSION, "kind": "PlacementPolicy"}
+        kind = "RunQueue" if policy["metadata"]["name"] == HOLD else "PlacementPolicy"
+        assert policy["spec"]["paramKind"] == {"apiVersion": API_VERSION, "kind": kind}
         assert [each["patchType"] for each in policy["spec"]["mutations"]] == ["ApplyConfiguration"]
     for binding in of_kind(rendered(*features), "MutatingAdmissionPolicyBinding"):
         reference = {"name": "default", "parameterNotFoundAction": "Allow"}
         assert binding["spec"]["paramRef"] == reference
+    for policy in of_kind(rendered(*features), "ValidatingAdmissionPolicy"):
+        assert policy["spec"]["failurePolicy"] == "Ignore"
     for configuration in of_kind(rendered(*features), "MutatingWebhookConfiguration"):
         for webhook in configuration["webhooks"]:
             assert webhook["failurePolicy"] == "Ignore"
             assert webhook["timeoutSeconds"] <= 5
+
+
+def test_only_queues_bring_the_right_to_change_workflows():
+    for features in VARIANTS:
+        roles = of_kind(rendered(*features), "ClusterRole")
+        changing = {
+            role["metadata"]["name"]
+            for role in roles
+            for rule in role["rules"]
+            if "workflows" in rule["resources"] and not set(rule["verbs"]) <= READING
+        }
+        brought = {"kfp-placement-queue", "kfp-placement-release-runs"}
+        assert changing == (brought if "queue" in features else set())
+
+
+def test_what_holds_runs_has_the_names_of_the_contract():
+    (policy,) = (
+        each
+        for each in of_kind(rendered("queue"), "MutatingAdmissionPolicy")
+        if each["metadata"]["name"] == HOLD
+    )
+    (mutation,) = policy["spec"]["mutations"]
+    expression = mutation["applyConfiguration"]["expression"]
+    assert re.findall(r"'([^']*)'", expression) == [INSTANCE_LABEL, QUEUE_INSTANCE]
+    assert all(
+        key in {INSTANCE_LABEL, COMPLETED_LABEL}
+        for condition in policy["spec"]["matchConditions"]
+        for key in re.findall(r"'(workflows[^']*)'", condition["expression"])
+    )
 
 
 def test_gates_come_only_with_the_right_to_take_them_off():
@@ -313,7 +359,8 @@ def test_the_guide_deletes_what_features_bring():
     scripts = "".join(path.read_text("utf-8") for path in sorted(DATA.glob("without-*.sh")))
     deleted: set[tuple[str, str]] = set()
     for line in re.findall(r"^kubectl .*?delete (.*)$", scripts, flags=re.MULTILINE):
-        kinds, *names = shlex.split(line, comments=True)
+        kinds, *words = shlex.split(line, comments=True)
+        names = [word for word in words if not word.startswith("-")]
         plurals = [kind.partition(".")[0] for kind in kinds.split(",")]
         deleted.update(itertools.product(plurals, names))
     brought = set().union(*(identities(rendered(*features)) for features in VARIANTS))

@@ -7,6 +7,7 @@ from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.metrics import RUNS_WAITING
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 
 
@@ -41,3 +42,11 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
             if self._stopping.is_set():
                 return
             self._runner.run(action)
+        _count(self._decider)
+
+
+def _count(coordinator: QueueCoordinator) -> None:
+    """Tell the metrics how many runs wait."""
+    RUNS_WAITING.clear()
+    for namespace, number in coordinator.waiting().items():
+        RUNS_WAITING.labels(namespace).set(number)

@@ -126,6 +126,10 @@ class QueueCoordinator:
         pause = self.params.retry_seconds if self._tried else self.params.idle_seconds
         return now + timedelta(seconds=pause)
 
+    def waiting(self) -> Mapping[str, int]:
+        """How many runs are held, by namespace."""
+        return Counter(run.key.namespace for run in self._runs.values() if run.is_held)
+
     def _held_runs(self, now: datetime) -> Iterator[QueueAction]:
         """What to do with the runs that are held."""
         waiting: dict[RunKey, QueuedRun] = {}
