@@ -11,7 +11,7 @@ from tests.support import manifests
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
 
-FEATURES = ("gates",)
+FEATURES = ("gates", "queue")
 
 
 @pytest.fixture(scope="module")

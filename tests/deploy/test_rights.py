@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_controller import extend_process, plan_process
+from kfp_placement_controller import extend_process, plan_process, queue_process
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.release_process import release
 from kfp_placement_controller.settings import (
     ExtendSettings,
     PlanSettings,
+    QueueSettings,
     ReleaseSettings,
     Settings,
 )
-from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_kube.access import check_access
 from tests.controlplane import housekeeping, objects
@@ -64,6 +65,27 @@ EXTEND = {
     },
     EVENTS: {"events": "create patch"},
 }
+QUEUES_OF_PLAN = {GROUP: {"runqueues": READ, "runqueues/status": "patch"}}
+QUEUE = {
+    "": {"namespaces": READ},
+    ARGO: {"workflows": f"{READ} patch"},
+    GROUP: {
+        "placementpolicies": READ,
+        "runqueues": READ,
+        "runqueues/status": "patch",
+        "runrequests/release": "update",
+    },
+    EVENTS: {"events": "create patch"},
+}
+RELEASE_RUNS = {
+    ARGO: {"workflows": "get list patch"},
+    GROUP: {
+        "placementpolicies": "get",
+        "runqueues": "list",
+        "runqueues/status": "patch",
+        "runrequests/release": "update",
+    },
+}
 RELEASE = {"": {"pods": "get list"}, GROUP: {"placementpolicies": "get"}}
 GATES = {"": {"pods": "patch"}}
 ANY_LEASE = {COORDINATION: {"leases": f"{READ} create"}}
@@ -94,6 +116,7 @@ MUST_NOT = {
         "placementpolicies": "update patch delete",
         "locations": "create update patch delete",
         "pipelineplacements": "update deletecollection",
+        "runqueues": "create update patch delete",
     },
     "rbac.authorization.k8s.io": {
         "clusterroles": "create update patch bind escalate",
@@ -178,7 +201,8 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
     ("name", "needs"),
     [
         ("scheduler", extend_process.needs(ExtendSettings())),
-        ("plan", plan_process.needs(PlanSettings(gates=True), DEFAULT_SOURCES)),
+        ("plan", plan_process.needs(PlanSettings(gates=True, queues=True), DEFAULT_SOURCES)),
+        ("queue", queue_process.needs(QueueSettings(), QUEUE_SOURCES)),
     ],
 )
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):
@@ -192,7 +216,7 @@ def role(api: Api, name: str) -> set[Right]:
 
 
 def test_the_planner_may_do_this_and_no_more(account, everyones):
-    expected = rights(PLAN, GATES) - everyones
+    expected = rights(PLAN, GATES, QUEUES_OF_PLAN) - everyones
     assert rules_of(account("plan"), ELSEWHERE) - everyones == expected
     lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-planner")
     assert rules_of(account("plan"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
@@ -215,6 +239,24 @@ def test_the_last_resort_may_do_this_and_no_more(account, everyones):
         assert found == rights(RELEASE, GATES) - everyones
 
 
+def test_the_queue_may_do_this_and_no_more(account, everyones):
+    expected = rights(QUEUE) - everyones
+    assert rules_of(account("queue"), ELSEWHERE) - everyones == expected
+    lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-queue")
+    assert rules_of(account("queue"), NAMESPACE) - everyones == expected | rights(ANY_LEASE) | lease
+
+
+def test_the_last_resort_for_runs_may_do_this_and_no_more(account, everyones):
+    expected = rights(RELEASE_RUNS) - everyones
+    assert rules_of(account("release-runs"), ELSEWHERE) - everyones == expected
+    leases = {
+        right
+        for name in ("kfp-placement-planner", "kfp-placement-queue")
+        for right in rights({COORDINATION: {"leases": "get"}}, name=name)
+    }
+    assert rules_of(account("release-runs"), NAMESPACE) - everyones == expected | leases
+
+
 def test_only_gates_bring_the_right_to_change_pods():
     items = manifests.rendered()
     roles = [item for item in items if item["kind"] in ("ClusterRole", "Role")]
@@ -225,11 +267,16 @@ def test_only_gates_bring_the_right_to_change_pods():
     }
 
 
-@pytest.mark.parametrize("name", ["plan", "scheduler", "release"])
+@pytest.mark.parametrize("name", ["plan", "scheduler", "release", "queue", "release-runs"])
 def test_nobody_may_do_harm(installed, account, name):
     """Asked one by one of the server, in a user's namespace, in ours and in the system's."""
     stock = role(installed, "system:kube-scheduler") | role(installed, "system:volume-scheduler")
-    allowed_by_design = stock if name == "scheduler" else set()
+    changes_workflows = rights({ARGO: {"workflows": "patch"}})
+    allowed_by_design = {
+        "scheduler": stock,
+        "queue": changes_workflows,
+        "release-runs": changes_workflows,
+    }.get(name, set())
     api = account(name)
     harmful = rights(MUST_NOT) - allowed_by_design
     assert len(harmful) > 60
