@@ -1,8 +1,9 @@
-"""`release`: takes our gates off pods, even if all our other components are dead.
+"""`release`: frees what waits for us, even if all our other components are dead.
 
-By hand it pauses the policy first, so that no more pods are gated, and frees all pods. A CronJob
-frees those that are past their deadline. It knows no round trips, so no latency limit applies for
-the pods that it frees; it says of which.
+That is pods with our gate and, where queues are installed, runs that are held. By hand it pauses
+the policy first, so that nothing more is held, and frees all. A CronJob frees what is past its
+deadline. It knows no round trips, so no latency limit applies for the pods that it frees; it says
+of which.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,12 +11,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kfp_placement_controller.actuators.gates import open_gate
+from kfp_placement_controller.actuators.held_runs import HeldRuns, longest_silence
 from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.settings import ReleaseSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
+from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import POLICY_NAME, PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
@@ -34,10 +38,10 @@ _POD = Place("pod")
 
 
 def run(settings: ReleaseSettings, sources: RunSources = DEFAULT_SOURCES) -> int:
-    """Release once; returns the exit code: 1 if a gate could not be taken off.
+    """Release once; returns the exit code: 1 if something could not be freed.
 
     Args:
-        settings: whether all gates or only overdue ones, and whether this is a dry run.
+        settings: what to free, all or only what is overdue, and whether this is a dry run.
         sources: read the pods.
 
     Raises:
@@ -51,28 +55,40 @@ def run(settings: ReleaseSettings, sources: RunSources = DEFAULT_SOURCES) -> int
 def release(
     client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, sources: RunSources
 ) -> int:
-    """Take gates off; one pod that cannot be freed keeps none of the others waiting.
+    """Free pods and runs; one that cannot be freed keeps none of the others waiting.
 
     Args:
         client: the API server.
         now: the time.
         say: takes a line about what is done.
-        settings: whether all gates or only overdue ones, and whether this is a dry run.
+        settings: what to free, all or only what is overdue, and whether this is a dry run.
         sources: read the pods.
 
     Returns:
-        The exit code: 1 if a gate could not be taken off.
+        The exit code: 1 if something could not be freed.
 
     Raises:
-        KubernetesError: pods cannot be listed, or the policy cannot be paused.
+        KubernetesError: what is held cannot be listed, or the policy cannot be paused.
     """
+    if not settings.overdue:
+        say("would pause the policy" if settings.dry_run else "the policy is paused")
+        if not settings.dry_run:
+            set_paused(client, True)
+    failed = 0
+    if settings.pods:
+        failed += _release_pods(client, now, say, settings, sources)
+    for source in QUEUE_SOURCES if settings.runs else ():
+        failed += _release_runs(client, now, say, settings, source)
+    return 1 if failed else 0
+
+
+def _release_pods(
+    client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, sources: RunSources
+) -> int:
+    """Take gates off pods; returns how many could not be."""
     earlier_than, rules = None, _rules(client, say)
     if settings.overdue:
         earlier_than = now - timedelta(seconds=rules.gate_deadline_seconds)
-    else:
-        say("the policy is paused" if not settings.dry_run else "would pause the policy")
-        if not settings.dry_run:
-            set_paused(client, True)
     freed = failed = 0
     for pod in _gated(client, earlier_than, say):
         metadata = pod["metadata"]
@@ -87,7 +103,29 @@ def release(
             failed += 1
             say(f"could not free {namespace}/{name}: {error}")
     say(f"{freed} gates taken off, {failed} failed")
-    return 1 if failed else 0
+    return failed
+
+
+def _release_runs(
+    client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, source: QueueSource
+) -> int:
+    """Let held runs begin, with `overdue` where those who admit runs have been silent for long.
+
+    Returns:
+        How many runs and queues could not be written.
+    """
+
+    def may_hold(queue: ObservedQueue) -> bool:
+        seconds = rules.scheduler_stale_after_seconds + queue.spec.hold_deadline_seconds
+        is_patient = silence <= timedelta(seconds=seconds)
+        return settings.overdue and (queue.holds_without_controller or is_patient)
+
+    rules = _rules(client, say)
+    names = (settings.planner_lease_name, settings.queue_lease_name)
+    silence = longest_silence(client, settings.own_namespace, names, now)
+    done = HeldRuns(client, source, say, dry_run=settings.dry_run).release(may_hold)
+    say(f"{done.freed} runs released, {done.failed} failed")
+    return done.failed
 
 
 def _rules(client: KubeClient, say: Say) -> PlacementPolicySpec:

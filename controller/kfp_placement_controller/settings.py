@@ -61,6 +61,9 @@ class PlanSettings(Settings):
     gates: bool = False
     """Whether gates are installed; without, the policy never says that pods may be gated."""
 
+    queues: bool = False
+    """Whether queues of runs are installed; without, RunQueues are not looked at."""
+
     opt_in: bool = False
     """Plan only namespaces labelled kfp-placement.dev/enabled=true; without, all but =false."""
 
@@ -101,7 +104,13 @@ class ReleaseSettings(Settings):
     """Of `release`."""
 
     overdue: bool = False
-    """Remove only gates that are past their deadline, and leave the policy as it is."""
+    """Release only what is past its deadline, and leave the policy as it is."""
+
+    pods: bool = True
+    """Take our gates off pods."""
+
+    runs: bool = False
+    """Let runs begin that wait in queues."""
 
     dry_run: bool = False
     """Say what would be done, and do nothing."""

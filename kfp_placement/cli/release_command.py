@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from kfp_placement_engine.model.keys import RunKey
 
 _EPILOG = """\b
-Without RUN the policy is paused: no new pod is marked or gated, also after restarts, until
---resume. Then our scheduling gate is taken off every pod; gates of others stay. With RUN only the
-pods that these runs have now are released, and the policy goes on.
+Without RUN the policy is paused: no new pod is marked or gated and no new run waits in a queue,
+also after restarts, until --resume. Then our scheduling gate is taken off every pod, gates of
+others stay, and runs that wait in queues begin. With RUN only these runs, and the pods that they
+have now, are released, and the policy goes on.
 
 \b
 Examples:
@@ -48,7 +49,7 @@ Exit codes: 0 done; 1 something could not be done, all else was; 2 several runs 
 @connection_options
 @debug_option
 def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -> int:
-    """Pause placement and free all pods that wait for it."""
+    """Pause placement and free all pods and runs that wait for it."""
     if resume and runs:
         raise click.UsageError("--resume lets the policy go on; it takes no RUN")
     where = Target(**target)
@@ -63,7 +64,8 @@ def release(runs: tuple[str, ...], resume: bool, dry_run: bool, **target: Any) -
         chosen = [each.key for each in named_runs]
     paused = ExitCode.OK if runs else _pause(cluster, dry_run=dry_run)
     opened = _open(cluster, chosen, dry_run=dry_run)
-    return paused if opened else ExitCode.FAILURE
+    begun = _let_begin(cluster, chosen, dry_run=dry_run)
+    return paused if opened and begun else ExitCode.FAILURE
 
 
 def _resume(cluster: "Api", *, dry_run: bool) -> ExitCode:
@@ -125,6 +127,30 @@ def _open(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bo
             " off, and what a pod requires cannot be changed later; delete it"
         )
     return not done.failures and not done.unsatisfiable
+
+
+def _let_begin(cluster: "Api", chosen: "list[RunKey] | None", *, dry_run: bool) -> bool:
+    """Let runs begin that wait in queues; where there are none, nothing is said of them."""
+    from kfp_placement.live.exceptions import ClusterError, ClusterUnreachableError
+    from kfp_placement.live.holding import release_held
+    from kfp_placement.report.values import counted
+
+    try:
+        done = release_held(cluster, chosen, dry_run=dry_run)
+    except ClusterUnreachableError:
+        raise
+    except ClusterError as error:
+        tell_error(f"no run that waits in a queue is released: {error}")
+        return False
+    for key in done.begun:
+        click.echo(f"{visible('/'.join(key))} {'would begin' if dry_run else 'begins'}")
+    if done.begun:
+        number = counted(len(done.begun), "run")
+        text = f"{number} that waited in a queue {'would begin' if dry_run else 'released'}."
+        click.echo(_result(text, dry_run))
+    for key, why in done.failures.items():
+        tell_error(f"{'/'.join(key)} still waits in its queue: {why}")
+    return not done.failures
 
 
 def _result(text: str, dry_run: bool) -> str:

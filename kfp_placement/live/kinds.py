@@ -4,7 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kfp_placement_engine.contract.keys import LOCATION_NAMES, PLACEMENT_NAMES, POLICY_NAMES
+from kfp_placement_engine.contract.keys import (
+    LOCATION_NAMES,
+    PLACEMENT_NAMES,
+    POLICY_NAMES,
+    QUEUE_NAMES,
+)
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
@@ -22,6 +27,7 @@ __all__ = [
     "PLACEMENT_METADATA",
     "PODS",
     "POLICIES",
+    "RUN_QUEUES",
     "VOLUMES",
     "WORKFLOWS",
     "WORKFLOW_METADATA",
@@ -39,6 +45,7 @@ PLACEMENTS = Kind(*PLACEMENT_NAMES)
 PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
 POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
+RUN_QUEUES = Kind(*QUEUE_NAMES)
 
 NOT_INSTALLED = (
     "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"

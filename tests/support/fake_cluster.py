@@ -110,11 +110,10 @@ class FakeCluster:
         version = patch.get("metadata", {}).get("resourceVersion")
         if version not in (None, raw["metadata"].get("resourceVersion")):
             raise ClusterConflictError("the object has been modified")
-        for part, fields in patch.items():
-            raw[part] = {**raw.get(part, {}), **fields}
+        merged = _merged(raw, patch)
         if not dry_run:
-            self._objects[path] = raw
-        return raw
+            self._objects[path] = merged
+        return merged
 
     def stream(
         self, kind: Kind, resource_version: str, *, namespace: str = "", field_selector: str = ""
@@ -130,6 +129,19 @@ class FakeCluster:
         for start, error in self.refused.items():
             if path.startswith(start):
                 raise error
+
+
+def _merged(value: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(value) if isinstance(value, dict) else {}
+    for key, part in patch.items():
+        if part is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), part)
+    return merged
 
 
 def _selected(raw: JsonObject, label_selector: str, field_selector: str) -> bool:

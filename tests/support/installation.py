@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -39,10 +40,15 @@ from tests.support.scraping import Scraped, scrape
 SCHEDULER = "scheduler"
 EXTEND = "extend"
 PLAN = "plan-{}"
-RELEASE = "release"
+QUEUE = "queue-{}"
 ARGO = "argo"
 
-_ACCOUNTS = {"plan": "plan", EXTEND: "scheduler", SCHEDULER: "scheduler", RELEASE: "release"}
+_ACCOUNTS = {
+    "plan": "plan",
+    "queue": "queue",
+    EXTEND: "scheduler",
+    SCHEDULER: "scheduler",
+}
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
 
 
@@ -53,6 +59,7 @@ class InstallationOptions:
     Attributes:
         features: folders of `deploy/features`.
         planners: replicas of `plan`.
+        queues: replicas of `queue`, where that feature is installed.
         policy: fields of the policy's `spec`.
         workload: how long pods take that give no hint.
         choices: what KFP's drivers find out, the same for all or by Workflow name.
@@ -65,6 +72,7 @@ class InstallationOptions:
 
     features: tuple[str, ...] = ()
     planners: int = 1
+    queues: int = 1
     policy: Mapping[str, Any] = field(default_factory=dict)
     workload: WorkloadSettings = field(
         default_factory=lambda: WorkloadSettings(
@@ -182,8 +190,8 @@ class Installation(ClusterOfRuns):
     @contextlib.contextmanager
     def another_planner(self) -> Iterator[str]:
         """One more replica of `plan` for a while, which waits for the Lease; its name."""
-        number = 1 + sum(name.startswith("plan-") for name in self._processes)
-        name = self._start_planner(number)
+        name = PLAN.format(1 + sum(each.startswith("plan-") for each in self._processes))
+        self._start_replica("plan", name)
         try:
             self.wait_ready(name)
             yield name
@@ -238,18 +246,25 @@ class Installation(ClusterOfRuns):
         """
         for name in (*self._ports, SCHEDULER):
             self.wait_ready(name)
-        wait_until(self._is_led, "a planner to lead", 60)
+        wait_until(partial(self._is_led, "plan"), "a planner to lead", 60)
+        if self._has_queues:
+            wait_until(partial(self._is_led, "queue"), "a queue to lead", 60)
         gates = "gates" in self._options.features
         self.wait_for_flag("gatesReady" if gates else "schedulerReady", True)
 
-    def _is_led(self) -> bool:
-        return any(self.metric(name, "leading") for name in self._ports if name != EXTEND)
+    @property
+    def _has_queues(self) -> bool:
+        return "queue" in self._options.features
+
+    def _is_led(self, process: str) -> bool:
+        replicas = (name for name in self._ports if name.startswith(f"{process}-"))
+        return any(self.metric(name, "leading") for name in replicas)
 
     def release(self) -> tuple[str, ...]:
-        """Arguments of the shipped job that takes overdue gates off, with its account."""
+        """Arguments of the shipped job that frees what is overdue, with its account."""
         (job,) = of_kind(self._items, "CronJob")
         pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        kubeconfig = self._kubeconfig(RELEASE)
+        kubeconfig = self._kubeconfig_of(pod["serviceAccountName"])
         return (*pod["containers"][0]["args"], "--kubeconfig", str(kubeconfig))
 
     def logs(self, lines: int = 40) -> dict[str, str]:
@@ -272,13 +287,16 @@ class Installation(ClusterOfRuns):
         manifests.apply(self.api, map(_at_rest, self._items))
         if self._options.policy:
             self.set_policy(**self._options.policy)
-        self._kubeconfigs = {process: self._kubeconfig(process) for process in ("plan", EXTEND)}
+        accounts = ["plan", EXTEND, *(["queue"] if self._has_queues else [])]
+        self._kubeconfigs = {each: self._kubeconfig_of(_ACCOUNTS[each]) for each in accounts}
         self._extender_port, probe_port = free_ports(2)
         ports = ("--extender-port", str(self._extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)
         self._start_scheduler()
         for number in range(1, self._options.planners + 1):
-            self._start_planner(number)
+            self._start_replica("plan", PLAN.format(number))
+        for number in range(1, self._options.queues + 1 if self._has_queues else 1):
+            self._start_replica("queue", QUEUE.format(number))
         if self._options.stand_ins:
             self._start_runs(argo)
         self.wait_at_work()
@@ -295,15 +313,14 @@ class Installation(ClusterOfRuns):
         kubelets = Kubelets(Workload(options.workload), options.choices, options.faults)
         self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
 
-    def _kubeconfig(self, process: str) -> Path:
-        token = housekeeping.account_token(self.api, NAMESPACE, _ACCOUNTS[process])
-        return self._plane.kubeconfig_for(f"kfp-placement-{process}", token)
+    def _kubeconfig_of(self, account: str) -> Path:
+        token = housekeeping.account_token(self.api, NAMESPACE, account)
+        return self._plane.kubeconfig_for(f"kfp-placement-{account}", token)
 
-    def _start_planner(self, number: int) -> str:
+    def _start_replica(self, process: str, name: str) -> None:
+        """Start one more replica of `plan` or `queue`."""
         (port,) = free_ports(1)
-        name = PLAN.format(number)
-        self._start_process(name, port, "plan", ("--port", str(port), "--address", LOOPBACK))
-        return name
+        self._start_process(name, port, process, ("--port", str(port), "--address", LOOPBACK))
 
     def _start_process(
         self, name: str, probe_port: int, command: str, options: tuple[str, ...]

@@ -7,6 +7,7 @@ from functools import partial
 
 from kfp_placement_controller.actuators.deviations import report_deviation
 from kfp_placement_controller.actuators.gates import open_gate
+from kfp_placement_controller.actuators.held_runs import close_queue
 from kfp_placement_controller.actuators.placements import (
     MOST_EPOCH,
     PlacementWriter,
@@ -21,6 +22,7 @@ from kfp_placement_controller.metrics import GATES_OPENED, STRANDED_PODS_DELETED
 from kfp_placement_controller.planning.actions import (
     Action,
     Announce,
+    CloseQueue,
     DeletePod,
     ForgetRun,
     OpenGate,
@@ -118,7 +120,7 @@ class ActionRunner:
                 self._write(action, coordinator)
             case ForgetRun():
                 self._known.pop(action.key, None)
-            case OpenGate() | DeletePod() | SayFindings():
+            case OpenGate() | DeletePod() | SayFindings() | CloseQueue():
                 self._attempt(action)
 
     def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
@@ -140,7 +142,7 @@ class ActionRunner:
         else:
             coordinator.written(write, self._clock())
 
-    def _attempt(self, action: OpenGate | DeletePod | SayFindings) -> None:
+    def _attempt(self, action: OpenGate | DeletePod | SayFindings | CloseQueue) -> None:
         """Write; what fails is decided again at the next evaluation."""
         try:
             match action:
@@ -155,6 +157,9 @@ class ActionRunner:
                         STRANDED_PODS_DELETED.inc()
                 case SayFindings():
                     write_findings(self._client, action.findings, self._clock())
+                case CloseQueue():
+                    _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
+                    close_queue(self._client, action.key)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.metrics import RUNS_RELEASED
+from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.queueing.actions import (
     QueueAction,
     ReleaseCause,
@@ -12,7 +13,6 @@ from kfp_placement_controller.queueing.actions import (
     ShowHeld,
     WriteQueueStatus,
 )
-from kfp_placement_controller.queueing.run_queues import KnownQueue, read_queue
 from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun, QueueSource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.client import KubeClient
@@ -52,7 +52,7 @@ class QueueActionRunner:
         self._events = events
         self._sources = sources
 
-    def read_queues(self) -> list[KnownQueue]:
+    def read_queues(self) -> list[ObservedQueue]:
         """All RunQueues as they are now.
 
         Raises:
@@ -61,7 +61,7 @@ class QueueActionRunner:
         queues = []
         for raw in self._client.list(RUN_QUEUES).items:
             try:
-                queues.append(read_queue(raw))
+                queues.append(observe_queue(raw))
             except InputError as error:
                 _LOG.warning("a RunQueue is not read: %.300s", error)
         return queues

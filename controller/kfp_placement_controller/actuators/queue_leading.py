@@ -16,7 +16,7 @@ RETRY_SECONDS = 2.0
 
 
 class QueueLeading:
-    """Lets the coordinator lead while the Lease is ours, and RunQueues be followed meanwhile.
+    """Lets the coordinator lead while the Lease is ours, and RunQueues be followed as long.
 
     Without having read them all it would take runs for runs without a queue.
     """

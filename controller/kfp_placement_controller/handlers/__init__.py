@@ -1,1 +1,1 @@
-"""What follows the few objects of ours that have a life of their own: thin adapters of kopf."""
+"""What follows our few objects with a life of their own: thin adapters of kopf."""

@@ -11,8 +11,6 @@ import kopf
 if TYPE_CHECKING:
     from kfp_placement_kube.configuration import Configuration
 
-_LOG = logging.getLogger(__name__)
-
 STOP_SECONDS = 10.0
 """How long kopf may take to end."""
 
@@ -59,6 +57,8 @@ class OperatorThread:
         return self._thread is None or self._thread.is_alive()
 
     def _work(self) -> None:
+        # A line for every event is too much.
+        logging.getLogger("kopf").setLevel(logging.WARNING)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
         settings.scanning.disabled = True

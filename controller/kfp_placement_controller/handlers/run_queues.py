@@ -6,10 +6,10 @@ import kopf
 
 from kfp_placement_controller.kinds import RUN_QUEUES
 from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
-from kfp_placement_controller.queueing.run_queues import read_queue
-from kfp_placement_controller.queueing.runs import QueueKey
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.keys import QueueKey
 
 GONE = "DELETED"
 """How the API server calls the end of an object; at the start kopf gives no type."""
@@ -32,7 +32,7 @@ def follow_run_queues(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordin
             inbox.put(lambda coordinator, _now: coordinator.queue_changed(key, None))
             return
         try:
-            queue = read_queue(event["object"])
+            queue = observe_queue(event["object"])
         except InputError as error:
             logger.warning("is not read: %s", error)
             return

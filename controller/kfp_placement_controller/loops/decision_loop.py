@@ -20,7 +20,7 @@ MAX_BATCH_SECONDS = 0.1
 
 
 class Decider(Protocol):
-    """Decides, from what it was told and the time."""
+    """Decides, from the messages and the time."""
 
     def next_at(self, now: datetime, /) -> datetime:
         """When to decide again if nothing changes before."""
@@ -43,7 +43,7 @@ class DecisionLoop(ABC, Generic[DeciderT]):
         """Nothing is done yet.
 
         Args:
-            name: whose loop it is, for messages.
+            name: of the process, for messages.
             decider: decides.
             inbox: the messages for it.
             clock: the time.

@@ -11,7 +11,7 @@ from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PipelinePlacement
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,13 @@ class SayFindings:
 
 
 @dataclass(frozen=True)
+class CloseQueue:
+    """Say in the status of a RunQueue that it may hold no more runs."""
+
+    key: QueueKey
+
+
+@dataclass(frozen=True)
 class StartRound:
     """Let a search begin in the other process."""
 
@@ -97,6 +104,7 @@ Action = (
     | ReportDeviation
     | DeletePod
     | SayFindings
+    | CloseQueue
     | StartRound
     | ForgetRun
 )

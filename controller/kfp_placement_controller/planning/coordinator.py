@@ -11,7 +11,12 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
+from kfp_placement_controller.kinds import (
+    LOCATIONS,
+    PLACEMENT_METADATA,
+    POLICIES,
+    RUN_QUEUES,
+)
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.planning.actions import Action, ForgetRun, StartRound, WritePlacement
@@ -26,6 +31,7 @@ from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
 from kfp_placement_controller.planning.policy_in_force import PolicyInForce
+from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
@@ -76,6 +82,7 @@ class Coordinator:
         self.gates = GateDecisions(self.registry, self.cluster, self.params.retry_seconds)
         self.publisher = PlacementPublisher(self.params)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
+        self.queue_guard = QueueGuard(self.params.retry_seconds)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
             NODES: self.reactions.node,
@@ -87,6 +94,7 @@ class Coordinator:
             LOCATIONS: self.reactions.location,
             NAMESPACES: self.reactions.namespace,
             POLICIES: self.reactions.policy,
+            RUN_QUEUES: lambda change, _now: self.queue_guard.queue_changed(change),
             **{source.kind: self._run for source in self.sources},
         }
 
@@ -127,6 +135,10 @@ class Coordinator:
         """Our scheduler's Lease has changed."""
         self.guard.lease.observe(lease, now)
 
+    def queue_lease(self, lease: HeldLease | None, now: datetime) -> None:
+        """The Lease of the queue has changed."""
+        self.queue_guard.lease.observe(lease, now)
+
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""
         self.publisher.written(write, now)
@@ -161,6 +173,7 @@ class Coordinator:
                 self.registry.open.discard(run.key)
         actions += self.gates.due(policy, now)
         actions += self.guard.due(policy, self.policy.status, self.registry.run_pods(), now)
+        actions += self.queue_guard.due(policy, now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kfp_placement_controller.queueing.runs import QueueKey
 from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_engine.model.keys import QueueKey
 
 
 class ReleaseCause(StrEnum):

@@ -9,12 +9,11 @@ from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import Lack, Verdict
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
 
@@ -52,12 +51,11 @@ def decide(
     positions: Counter[QueueKey] = Counter()
     verdicts = []
     for run in runs:
-        if lacks[run.key]:
-            positions[run.queue] += 1
-            position, count = positions[run.queue], left[run.queue]
-            verdicts.append(Verdict(run.key, lacks[run.key], position, count))
-        else:
+        if not lacks[run.key]:
             verdicts.append(Verdict(run.key))
+            continue
+        positions[run.queue] += 1
+        verdicts.append(Verdict(run.key, lacks[run.key], positions[run.queue], left[run.queue]))
     return verdicts
 
 

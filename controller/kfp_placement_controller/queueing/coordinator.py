@@ -11,6 +11,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import (
     QueueAction,
     ReleaseCause,
@@ -25,14 +26,14 @@ from kfp_placement_controller.queueing.queue_status import (
     status_patch,
     validity,
 )
-from kfp_placement_controller.queueing.run_queues import KnownQueue, RunQueues
-from kfp_placement_controller.queueing.runs import AdmittedRun, QueueKey, WaitingRun
+from kfp_placement_controller.queueing.run_queues import RunQueues
+from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, Kind
 
@@ -45,7 +46,7 @@ class QueueParams:
     """How the queue works.
 
     Attributes:
-        idle_seconds: between two looks where nothing has happened; priorities grow meanwhile.
+        idle_seconds: between two looks where nothing has happened: priorities grow.
         retry_seconds: between two tries of the same write.
     """
 
@@ -78,14 +79,14 @@ class QueueCoordinator:
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any]) -> None:
-        """An object is new, has changed or is gone; of runs, if the kind is none of these."""
+        """An object is new, has changed or is gone; any other kind is that of runs."""
         handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
             POLICIES: self._policy_changed,
             NAMESPACES: self._namespace_changed,
         }
         handlers.get(kind, self._run_changed)(change)
 
-    def queue_changed(self, key: QueueKey, queue: KnownQueue | None) -> None:
+    def queue_changed(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """A RunQueue is new, has changed or is gone."""
         self.queues.observe(key, queue)
 
@@ -93,7 +94,7 @@ class QueueCoordinator:
         """The planner's Lease has changed."""
         self.planner.observe(lease, now)
 
-    def lead(self, epoch: int, queues: Iterable[KnownQueue]) -> None:
+    def lead(self, epoch: int, queues: Iterable[ObservedQueue]) -> None:
         """We lead from now on.
 
         Args:
@@ -116,7 +117,7 @@ class QueueCoordinator:
             return []
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
         problem = self._planner_problem(now)
-        actions: list[QueueAction] = list(self._held_runs(problem, now))
+        actions: list[QueueAction] = list(self._held_runs(now))
         actions += self._statuses(problem, now)
         return [each for each in actions if self._may_try(each, now)]
 
@@ -125,11 +126,11 @@ class QueueCoordinator:
         pause = self.params.retry_seconds if self._tried else self.params.idle_seconds
         return now + timedelta(seconds=pause)
 
-    def _held_runs(self, problem: str, now: datetime) -> Iterator[QueueAction]:
-        """What becomes of the runs that are held."""
+    def _held_runs(self, now: datetime) -> Iterator[QueueAction]:
+        """What to do with the runs that are held."""
         waiting: dict[RunKey, QueuedRun] = {}
         for run in self._runs.values():
-            cause = self._cause(run, problem, now) if run.is_held else None
+            cause = self._cause(run, now) if run.is_held else None
             if cause is not None:
                 yield ReleaseHeld(run, cause)
             elif run.is_held:
@@ -148,15 +149,16 @@ class QueueCoordinator:
             elif not run.held_message:
                 yield ShowHeld(run, f"waits in RunQueue {_queue_of(run).name}")
 
-    def _cause(self, run: QueuedRun, problem: str, now: datetime) -> ReleaseCause | None:
+    def _cause(self, run: QueuedRun, now: datetime) -> ReleaseCause | None:
         """Why a held run is released whatever its queue decides; None = it is not."""
         if run.is_terminated:
             return ReleaseCause.TERMINATED
         queue = self._queue_of_namespace(run.key.namespace)
         if queue is None:
             return ReleaseCause.NO_QUEUE
-        is_overdue = self.planner.age_seconds(now) > queue.spec.hold_deadline_seconds
-        if problem and is_overdue and not queue.holds_without_controller:
+        patience = self._policy.scheduler_stale_after_seconds + queue.spec.hold_deadline_seconds
+        is_overdue = self.planner.age_seconds(now) > patience
+        if is_overdue and not queue.holds_without_controller:
             return ReleaseCause.PLANNER_DOWN
         return None
 
@@ -188,7 +190,7 @@ class QueueCoordinator:
             if run.is_active and self._queue_of_namespace(run.key.namespace) is not None
         )
 
-    def _queue_of_namespace(self, namespace: str) -> KnownQueue | None:
+    def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""
         label = self._labels.get(namespace, "")
         if label == "false" or (self.opt_in and label != "true"):

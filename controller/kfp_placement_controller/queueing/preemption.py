@@ -7,11 +7,10 @@ from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
 def preempted(

@@ -8,12 +8,12 @@ from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_controller.queueing.verdicts import RUNS, Lack, Rule
 from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.resources import (
     MAX_SUM,
     Resources,
@@ -22,8 +22,6 @@ from kfp_placement_engine.model.resources import (
     subtract_from,
     without_zeros,
 )
-
-_Capacity = tuple[tuple[str, int], ...]
 
 
 class _Cluster:
@@ -63,11 +61,11 @@ class _Cluster:
 
     def lacks(self, demand: Demand, overcommit: float) -> tuple[Lack, ...]:
         peak = without_zeros(demand.peak)
-        missing = [Lack(Rule.NO_NODE, *each) for each in peak.items() if not self._has(each[0])]
-        if missing:
-            return tuple(missing)
+        if there_is_none := [name for name in peak if self._capacity.get(name, 0) <= 0]:
+            return tuple(Lack(Rule.NO_NODE, name, peak[name]) for name in there_is_none)
         if pods := self._empty.lacks(demand.gangs):
             return (Lack(Rule.GANG_SIZE, "pods", pods),)
+        missing = []
         for name, amount in peak.items():
             limit = int(self._capacity[name] * overcommit)
             counted = min(amount, self._capacity[name], limit)
@@ -77,9 +75,6 @@ class _Cluster:
         if not missing and demand.gangs and (pods := self._short + self._gangs.lacks(demand.gangs)):
             missing.append(Lack(Rule.GANGS, "pods", pods))
         return tuple(missing)
-
-    def _has(self, name: str) -> bool:
-        return self._capacity.get(name, 0) > 0
 
 
 class Reservations:
@@ -158,7 +153,7 @@ class Reservations:
         self._is_packed = True
 
 
-def _named(capacity: Resources | None) -> _Capacity:
+def _named(capacity: Resources | None) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((capacity or {}).items()))
 
 

@@ -2,18 +2,10 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
 from kfp_placement_engine.model.demand import Demand
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources
-
-
-class QueueKey(NamedTuple):
-    """A RunQueue in a cluster: its namespace and its name."""
-
-    namespace: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from kfp_placement_controller.sources.source import (
 )
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
-    QUEUE_INSTANCE,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
@@ -34,8 +33,15 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
+from kfp_placement_engine.readers.argo.holds import (
+    HELD_SELECTOR,
+    PENDING,
+    held_message,
+    holding_patch,
+    is_held,
+    releasing_patch,
+)
 from kfp_placement_engine.readers.argo.keys import (
-    INSTANCE_LABEL,
     NODE_NAME_ANNOTATION,
     WORKFLOW_LABEL,
     WORKFLOW_NAMES,
@@ -64,9 +70,6 @@ _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd
 
 MAIN_CONTAINER = "main"
 """Where Argo runs the step; the others prepare and clean up."""
-
-_PENDING = "Pending"
-"""The phase of a Workflow that Argo lets wait."""
 
 _OF_A_BEGINNING = ("startedAt", "nodes", "compressedNodes", "offloadNodeStatusVersion")
 """What Argo writes into the status of a Workflow that it has worked on, and nobody else."""
@@ -121,12 +124,14 @@ class ArgoSource:
     Attributes:
         kind: of their objects.
         pod_marks: what is read in their pods.
+        held_selector: selects those that are held by a queue.
     """
 
     kind = WORKFLOWS
     pod_marks = PodMarks(
         labels=(WORKFLOW_LABEL,), annotations=(NODE_NAME_ANNOTATION,), containers=(MAIN_CONTAINER,)
     )
+    held_selector = HELD_SELECTOR
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
         """Slim a Workflow; None = it does not carry our mark.
@@ -163,22 +168,19 @@ class ArgoSource:
 
     def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
         """Say that a held Workflow waits: without a phase, KFP shows its status as unknown."""
-        return _patch(run, status={"phase": _PENDING, "message": message})
+        return holding_patch(run.version, message)
 
     def release_patch(self, run: QueuedRun) -> JsonPatch:
         """Give a held Workflow to Argo, as if it had been created now."""
-        written = {"phase": None, "message": None} if run.held_message else {}
-        return _patch(
-            run, labels={INSTANCE_LABEL: None}, **({"status": written} if written else {})
-        )
+        return releasing_patch(run.version, says_so=bool(run.held_message))
 
     def suspend_patch(self, run: QueuedRun) -> JsonPatch:
-        """Let Argo make no new pods for a Workflow; it still reads those that there are."""
-        return _patch(run, spec={"suspend": True})
+        """Let Argo make no new pods for a Workflow; it still reads the existing ones."""
+        return _spec_patch(run, suspend=True)
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:
         """Let Argo go on with it."""
-        return _patch(run, spec={"suspend": None})
+        return _spec_patch(run, suspend=None)
 
 
 def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
@@ -190,28 +192,24 @@ def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
     key, uid, created_at = _identity(raw)
     metadata = _mapping(raw.get("metadata"))
     spec, status = _mapping(raw.get("spec")), _mapping(raw.get("status"))
-    phase = _text(status.get("phase"))
-    is_held = _mapping(metadata.get("labels")).get(INSTANCE_LABEL) == QUEUE_INSTANCE
     annotations = _mapping(metadata.get("annotations"))
     return QueuedRun(
         key=key,
         owner=RunOwner(WORKFLOWS, key.name, uid),
         version=_text(metadata.get("resourceVersion")),
         submitted_at=created_at,
-        is_held=is_held,
-        held_message=_text(status.get("message")) if is_held and phase == _PENDING else "",
+        is_held=is_held(raw),
+        held_message=held_message(raw),
         is_suspended=spec.get("suspend") is True,
         is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
         has_begun=any(status.get(each) for each in _OF_A_BEGINNING),
-        end=_ENDS.get(phase),
+        end=_ENDS.get(_text(status.get("phase"))),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
     )
 
 
-def _patch(run: QueuedRun, labels: JsonPatch | None = None, **parts: JsonPatch) -> JsonPatch:
-    """A change of one version of a Workflow; the kind has no part for its status alone."""
-    metadata: JsonPatch = {"resourceVersion": run.version}
-    return {"metadata": metadata | ({"labels": labels} if labels else {}), **parts}
+def _spec_patch(run: QueuedRun, **fields: object) -> JsonPatch:
+    return {"metadata": {"resourceVersion": run.version}, "spec": fields}
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
@@ -274,7 +272,7 @@ def _why_held(spec: Mapping[str, Any], phase: str) -> str:
     """Why Argo makes no pods for a Workflow that has not ended, or ""."""
     if spec.get("suspend") is True:
         return "spec.suspend is set"
-    if phase == _PENDING:
+    if phase == PENDING:
         # By a limit of parallel runs, a lock, or a claim that cannot be made. Every run that it
         # may begin gets the phase Running at once.
         return "Argo lets it wait (phase Pending)"

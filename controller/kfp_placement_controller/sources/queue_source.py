@@ -60,6 +60,11 @@ class QueueSource(Protocol):
         """Of its objects."""
         ...
 
+    @property
+    def held_selector(self) -> str:
+        """Selects the objects of runs that are held, by their labels."""
+        ...
+
     def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:
         """Read one of its objects.
 

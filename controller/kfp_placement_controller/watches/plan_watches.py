@@ -6,7 +6,12 @@ from typing import Any
 
 from kfp_placement_controller.actuators.placements import observe_existence
 from kfp_placement_controller.actuators.policies import show_policy
-from kfp_placement_controller.kinds import LOCATIONS, PLACEMENT_METADATA, POLICIES
+from kfp_placement_controller.kinds import (
+    LOCATIONS,
+    PLACEMENT_METADATA,
+    POLICIES,
+    RUN_QUEUES,
+)
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.observed.attach_failures import (
     ATTACH_FAILED_SELECTOR,
@@ -17,6 +22,7 @@ from kfp_placement_controller.observed.claims import observe_claim, observe_volu
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
+from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
@@ -69,15 +75,28 @@ def plan_watches(
             field_selector=ATTACH_FAILED_SELECTOR if is_event else "",
             most_objects=MAX_ATTACH_FAILURES if is_event else None,
         )
-    # Our scheduler's Lease, and no other.
+    _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
+    if settings.queues:
+        watches.add(RUN_QUEUES, observe_queue, partial(_changed, inbox, RUN_QUEUES))
+        _watch_lease(watches, settings, settings.queue_lease_name, _queue_lease, inbox)
+    return watches
+
+
+def _watch_lease(
+    watches: WatchGroup,
+    settings: PlanSettings,
+    name: str,
+    changed: Callable[[Inbox[Coordinator], Change[HeldLease]], None],
+    inbox: Inbox[Coordinator],
+) -> None:
+    """Watch one Lease of our namespace, and no other."""
     watches.add(
         LEASES,
         observe_held_lease,
-        partial(_lease_changed, inbox),
+        partial(changed, inbox),
         namespace=settings.own_namespace,
-        field_selector=f"metadata.name={settings.scheduler_lease_name}",
+        field_selector=f"metadata.name={name}",
     )
-    return watches
 
 
 def _changed(inbox: Inbox[Coordinator], kind: Kind, change: Change[Any]) -> None:
@@ -86,5 +105,9 @@ def _changed(inbox: Inbox[Coordinator], kind: Kind, change: Change[Any]) -> None
     inbox.put(lambda coordinator, now: coordinator.handle(kind, change, now))
 
 
-def _lease_changed(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
+def _scheduler_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
     inbox.put(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))
+
+
+def _queue_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
+    inbox.put(lambda coordinator, now: coordinator.queue_lease(change.new, now))

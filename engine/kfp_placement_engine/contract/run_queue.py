@@ -41,7 +41,7 @@ class QueueBackend(StrEnum):
 
 
 class ControllerDown(StrEnum):
-    """What becomes of runs while nobody admits them."""
+    """What happens to runs while nobody admits them."""
 
     RUN = "run"
     """New runs begin at once, and those that wait are released."""
@@ -138,7 +138,7 @@ class RunQueueSpec(ResourceModel):
     """Priority that a run gains for each hour that it waits."""
 
     on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
-    """What becomes of runs while nobody admits them."""
+    """What happens to runs while nobody admits them."""
 
     hold_deadline_seconds: Deadline = Field(default=120.0, alias="holdDeadline")
     """How long a dead controller may hold runs up, where they are to run then."""

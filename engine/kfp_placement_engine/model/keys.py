@@ -28,3 +28,15 @@ class ClaimKey(NamedTuple):
 
     namespace: str
     name: str
+
+
+class QueueKey(NamedTuple):
+    """A RunQueue in a cluster.
+
+    Attributes:
+        namespace: of the runs that it admits.
+        name: of the object.
+    """
+
+    namespace: str
+    name: str

@@ -6,7 +6,7 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterUnreachableError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, PODS, POLICIES
+from kfp_placement.live.kinds import PLACEMENTS, PODS, POLICIES, RUN_QUEUES, WORKFLOWS
 from tests.cli.live.conftest import placement
 from tests.support.fake_cluster import executor_pod
 
@@ -253,3 +253,56 @@ def test_another_refusal(live, cluster):
     result = live("release")
     assert (result.exit_code, result.stderr) == (1, "Error: too many requests\n")
     assert paused(cluster)
+
+
+INSTANCE = "workflows.argoproj.io/controller-instanceid"
+
+
+def held(cluster, name, namespace="team-a", **status):
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{name}",
+        "labels": {INSTANCE: "kfp-placement-queue", "mine": "stays"},
+    }
+    cluster.serve(RUN_QUEUES)
+    cluster.put(WORKFLOWS, {"metadata": metadata, "spec": {}, "status": status})
+
+
+def workflow(cluster, name, namespace="team-a"):
+    found = cluster.get(WORKFLOWS, name, namespace)
+    return found["metadata"]["labels"], found["status"]
+
+
+def test_runs_that_wait_in_queues_begin(live, cluster, golden):
+    held(cluster, "first", phase="Pending", message="waits in RunQueue default")
+    held(cluster, "second", "team-b")
+    result = live("release")
+    assert result.exit_code == 0
+    golden(result.stdout)
+    assert "team-a/first begins\nteam-b/second begins\n2 runs" in result.stdout
+    assert workflow(cluster, "first") == ({"mine": "stays"}, {})
+    assert workflow(cluster, "second", "team-b") == ({"mine": "stays"}, {})
+
+
+def test_a_dry_run_lets_no_run_begin(live, cluster):
+    held(cluster, "first", phase="Pending", message="waits")
+    assert "team-a/first would begin" in live("release", "--dry-run").stdout
+    assert INSTANCE in workflow(cluster, "first")[0]
+
+
+def test_a_run_that_may_not_be_released_is_named(live, cluster, golden):
+    held(cluster, "first")
+    cluster.refused[WORKFLOWS.path("team-a", "first")] = ClusterForbiddenError("may not patch")
+    result = live("release")
+    assert result.exit_code == 1
+    golden(result.stderr)
+    assert "team-a/first still waits in its queue: may not patch" in result.stderr
+
+
+def test_who_may_not_see_queues_still_frees_pods(live, cluster):
+    cluster.refused[RUN_QUEUES.path()] = ClusterForbiddenError("may not list runqueues")
+    result = live("release")
+    assert result.exit_code == 1
+    assert "no run that waits in a queue is released: may not list runqueues" in result.stderr
+    assert gates(cluster, "train") == [THEIRS]

@@ -6,12 +6,11 @@ from typing import Any
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
     NodeRoom,
-    QueueKey,
     QueueRules,
     WaitingRun,
 )
 from kfp_placement_engine.model.demand import Demand, PodGroup
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 QUEUE = QueueKey("team", "default")

@@ -1,4 +1,4 @@
-"""The queue's coordinator: from what it was told and the time to what is to be done."""
+"""The queue's coordinator: from messages and the time to what is to be done."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -8,20 +8,19 @@ import pytest
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.queueing.actions import (
     ReleaseHeld,
     ShowHeld,
     WriteQueueStatus,
 )
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
-from kfp_placement_controller.queueing.run_queues import KnownQueue, read_queue
-from kfp_placement_controller.queueing.runs import QueueKey
 from kfp_placement_controller.sources.argo import WORKFLOWS
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
-from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.queueing.builders import START
@@ -29,8 +28,8 @@ from tests.controller.queueing.builders import START
 TEAM = "team"
 
 
-def a_queue(version: str = "1", status: dict[str, Any] | None = None, **spec: Any) -> KnownQueue:
-    return read_queue(
+def a_queue(version: str = "1", status: dict[str, Any] | None = None, **spec: Any) -> ObservedQueue:
+    return observe_queue(
         {
             "metadata": {
                 "name": "default",
@@ -54,7 +53,7 @@ def a_run(name: str, hours: float = 0.0, **fields: Any) -> QueuedRun:
 class Scene:
     """A coordinator that leads, beside a planner that renews its Lease every second."""
 
-    def __init__(self, *queues: KnownQueue) -> None:
+    def __init__(self, *queues: ObservedQueue) -> None:
         self.now = START + timedelta(hours=1)
         self.coordinator = QueueCoordinator()
         self.coordinator.lead(1, queues)
@@ -71,7 +70,7 @@ class Scene:
 
     def tell(self, *runs: QueuedRun) -> None:
         for run in runs:
-            self.coordinator.handle(WORKFLOWS, Change(tuple(run.key), None, run))
+            self.coordinator.handle(WORKFLOWS, Change((run.key.namespace, run.key.name), None, run))
 
     def actions(self) -> list[Any]:
         return self.coordinator.tick(self.now)
@@ -85,6 +84,8 @@ class Scene:
                     found.append((action.run.key.name, str(action.cause)))
                 case ShowHeld():
                     found.append((action.run.key.name, action.message))
+                case _:
+                    pass
         return sorted(found)
 
     def statuses(self) -> list[dict[str, Any]]:
@@ -161,7 +162,8 @@ def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
 def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
     scene = Scene(a_queue(quota={"runs": 0}, holdDeadline="30s"))
     scene.tell(a_run("run", held_message="waits"))
-    scene.pass_time(29, planner=False)
+    # A Lease is stale after 15 s, and then it must have been so for 30 s.
+    scene.pass_time(44, planner=False)
     assert scene.runs() == []
     scene.pass_time(2, planner=False)
     assert scene.runs() == [("run", "planner-down")]
@@ -200,7 +202,7 @@ def test_no_queue_is_ready_while_the_policy_is_paused():
     assert readiness(scene) == (False, "Paused")
 
 
-def stored(fields: dict[str, Any], version: str) -> KnownQueue:
+def stored(fields: dict[str, Any], version: str) -> ObservedQueue:
     return a_queue(version, fields)
 
 

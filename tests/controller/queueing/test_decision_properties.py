@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from kfp_placement_controller.queueing.admission import decide, in_order
 from kfp_placement_controller.queueing.preemption import preempted
 from kfp_placement_controller.queueing.reservations import Reservations
-from kfp_placement_controller.queueing.runs import NodeRoom, QueueKey, QueueRules
+from kfp_placement_controller.queueing.runs import NodeRoom, QueueRules
 from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, admitted, after, waiting
 from tests.controller.queueing.test_gang_room import can_be_packed
 

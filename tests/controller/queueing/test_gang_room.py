@@ -94,6 +94,12 @@ def test_the_scarcest_resource_is_the_one_of_which_most_is_requested():
     assert scarcest_first(rooms, [PodGroup(2, amounts(cpu=31, gpu=1))])[0] == "cpu"
 
 
+def test_a_node_on_which_more_is_taken_than_there_is_takes_nothing():
+    rooms = [{"cpu": -2000, GPU: 4, "pods": 10}, {"cpu": 64000, GPU: 4, "pods": 10}]
+    pods = [PodGroup(6, amounts(cpu=1, gpu=1))]
+    assert room_of(rooms, pods).lacks(pods) == 2
+
+
 @pytest.mark.parametrize("left", [(1, 4), (4, 1)])
 def test_a_pod_goes_to_the_node_with_least_of_what_is_scarce(left):
     """So the node with all of its GPUs left stays whole."""

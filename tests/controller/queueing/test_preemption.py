@@ -1,7 +1,7 @@
 """Whom a run of higher priority makes wait."""
 
 from kfp_placement_controller.queueing.preemption import preempted
-from kfp_placement_controller.queueing.runs import QueueKey
+from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 
 QUOTA = rules(quota={"cpu": 8000})
@@ -15,10 +15,10 @@ def victims(running, run=URGENT, its_rules=None, cluster=None):
 
 def test_the_latest_admission_is_suspended_first():
     running = [
-        admitted("early", a_demand(cpu=4)),
-        admitted("late", a_demand(cpu=4), admitted_at=after(1)),
+        admitted("old", a_demand(cpu=4)),
+        admitted("new", a_demand(cpu=4), admitted_at=after(1)),
     ]
-    assert victims(running) == victims(running[::-1]) == ["late"]
+    assert victims(running) == victims(running[::-1]) == ["new"]
 
 
 def test_the_lowest_priority_is_suspended_first():

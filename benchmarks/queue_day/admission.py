@@ -1,0 +1,156 @@
+"""The queue of the day: the controller's own decision, asked whenever a run arrives or a step ends.
+
+A run's demand is the peak of its own plan, which is the run alone on the empty cluster with planned
+durations; steps that have ended are taken out of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from benchmarks.queue_day.nodes import NODES
+from benchmarks.queue_day.runs import Amounts, Run
+from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
+from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.runs import (
+    AdmittedRun,
+    NodeRoom,
+    QueueRules,
+    WaitingRun,
+)
+from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import (
+    Resources,
+    add_to,
+    raise_to,
+    subtract_from,
+    with_pod,
+)
+
+GPU = "nvidia.com/gpu"
+_QUEUE = QueueKey("team", "default")
+_MIDNIGHT = datetime(2026, 1, 5, tzinfo=UTC)
+_PODS_PER_NODE = 110
+
+
+def canonical(amounts: Amounts) -> dict[str, int]:
+    """The amounts as pods request them."""
+    named = {"cpu": 1000 * amounts.cpu, "memory": amounts.memory_gib * 2**30, GPU: amounts.gpu}
+    return {name: amount for name, amount in named.items() if amount}
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """A step in the plan of its run.
+
+    Attributes:
+        stage, index: which one.
+        start_seconds, end_seconds: when.
+        pods: what its pods request, its own first.
+    """
+
+    stage: int
+    index: int
+    start_seconds: float
+    end_seconds: float
+    pods: tuple[Resources, ...]
+
+
+def plan_of(run: Run) -> list[PlannedStep]:
+    """The run alone on the empty cluster."""
+    return [_planned(work) for work in simulate([run.as_planned()], AtOnce()).works]
+
+
+def _planned(work: StepWork) -> PlannedStep:
+    if math.isinf(work.ended):
+        raise ValueError(f"step {work.index} of stage {work.stage} does not fit the empty cluster")
+    pods = tuple(canonical(requests) for requests in work.requests)
+    return PlannedStep(work.stage, work.index, work.started, work.ended, pods)
+
+
+def demand_of(steps: Sequence[PlannedStep]) -> Demand:
+    """The peak of each resource over steps, and the gangs among them."""
+    ends = [(step.end_seconds, False, step) for step in steps]
+    starts = [(step.start_seconds, True, step) for step in steps]
+    now: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    # What ends makes room for what begins at the same moment.
+    for _, begins, step in sorted(starts + ends, key=lambda event: event[:2]):
+        for pod in step.pods:
+            (add_to if begins else subtract_from)(now, with_pod(pod))
+        raise_to(peak, now)
+    # No two steps of a run here have workers.
+    gangs = [PodGroup(1, pod) for step in steps if len(step.pods) > 1 for pod in step.pods]
+    return Demand(peak=peak, gangs=tuple(gangs))
+
+
+class Queue:
+    """Runs wait until the controller's decision admits them."""
+
+    def __init__(self, runs: Sequence[Run], overcommit: float, *, packs_gangs: bool = True) -> None:
+        """Nothing has arrived.
+
+        Args:
+            runs: of the day.
+            overcommit: of the RunQueue.
+            packs_gangs: whether the decision knows which pods must run together.
+        """
+        self._runs = runs
+        self._packs_gangs = packs_gangs
+        self._plans: dict[int, list[PlannedStep]] = {}
+        self._waiting: dict[int, WaitingRun] = {}
+        self._admitted: dict[int, AdmittedRun] = {}
+        self._rules = {_QUEUE: QueueRules(overcommit=overcommit)}
+        self._nodes = [
+            NodeRoom(f"node-{number}", {**canonical(node), "pods": _PODS_PER_NODE})
+            for number, node in enumerate(NODES)
+        ]
+
+    def arrived(self, run: int, now: float) -> list[int]:
+        """It waits, and may go at once."""
+        self._plans[run] = plan_of(self._runs[run])
+        self._waiting[run] = WaitingRun(
+            key=RunKey("team", f"run-{run:04}"),
+            queue=_QUEUE,
+            priority=0,
+            submitted_at=_time(now),
+            demand=self._demand(run),
+        )
+        return self._decided(now)
+
+    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
+        """What is left of the run needs less."""
+        left = [step for step in self._plans[run] if (step.stage, step.index) != (stage, index)]
+        self._plans[run] = left
+        if left:
+            self._admitted[run] = replace(self._admitted[run], demand=self._demand(run))
+        else:
+            del self._admitted[run]
+        return self._decided(now)
+
+    def _demand(self, run: int) -> Demand:
+        demand = demand_of(self._plans[run])
+        return demand if self._packs_gangs else replace(demand, gangs=())
+
+    def _decided(self, now: float) -> list[int]:
+        runs = {waiting.key: number for number, waiting in self._waiting.items()}
+        verdicts = decide(
+            self._waiting.values(),
+            list(self._admitted.values()),
+            self._rules,
+            self._nodes,
+            _time(now),
+        )
+        admitted = [runs[each.key] for each in verdicts if each.is_admitted]
+        for run in admitted:
+            waiting = self._waiting.pop(run)
+            self._admitted[run] = AdmittedRun(
+                waiting.key, waiting.queue, waiting.priority, _time(now), waiting.demand
+            )
+        return admitted
+
+
+def _time(seconds: float) -> datetime:
+    return _MIDNIGHT + timedelta(seconds=seconds)

@@ -1,0 +1,243 @@
+"""A day, event by event: runs arrive, are admitted, make pods, and pods run where there is room.
+
+A step waits 5 s for its driver, then its pod is there and waits for a node. A step with workers
+makes them when its own pod runs, keeps its room, and works from when all of them run.
+"""
+
+import heapq
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from random import Random
+from typing import Protocol
+
+from benchmarks.queue_day.nodes import Cluster
+from benchmarks.queue_day.runs import WORKER, Amounts, Run, Step
+
+DRIVER_SECONDS = 5.0
+
+
+class Gatekeeper(Protocol):
+    """Says when runs may start; runs are named by their number."""
+
+    def arrived(self, run: int, now: float) -> list[int]:
+        """A run is there; returns which runs start now."""
+
+    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
+        """A step of a run has ended; returns which runs start now."""
+
+
+class AtOnce:
+    """Every run starts when it is submitted."""
+
+    def arrived(self, run: int, now: float) -> list[int]:
+        """It starts."""
+        return [run]
+
+    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
+        """Nobody waits."""
+        return []
+
+
+@dataclass(frozen=True)
+class PodOrder:
+    """How pods that wait are tried.
+
+    Attributes:
+        any_order: in an order that is drawn each time, as backoff makes it; else in the order
+            of their creation.
+        whole_gangs: a step and its workers get their nodes together or not at all.
+        seed: of the drawn orders.
+    """
+
+    any_order: bool = False
+    whole_gangs: bool = False
+    seed: int = 0
+
+
+@dataclass(eq=False)
+class Pod:
+    """A pod, or with `whole_gangs` all pods of a step.
+
+    Attributes:
+        work: the step that it is of.
+        requests: of each pod in it.
+    """
+
+    work: "StepWork"
+    requests: tuple[Amounts, ...]
+
+
+@dataclass(eq=False)
+class StepWork:
+    """A step at work.
+
+    Attributes:
+        run, stage, index: which step it is.
+        step: what it needs.
+        created: when its pod was there.
+        placed: nodes and requests of its pods that run.
+        started: when it began to work; infinite = not yet.
+        ended: when it ended; infinite = not yet.
+    """
+
+    run: int
+    stage: int
+    index: int
+    step: Step
+    created: float
+    placed: list[tuple[int, Amounts]] = field(default_factory=list)
+    started: float = math.inf
+    ended: float = math.inf
+
+    @property
+    def requests(self) -> tuple[Amounts, ...]:
+        """Of all its pods, its own first."""
+        return (self.step.requests, *(self.step.workers * [WORKER]))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened.
+
+    Attributes:
+        completion_seconds: of each run that ended, from its submission, by its number.
+        unfinished: how many runs never end: their steps wait for each other.
+        waiting_pods: the mean over time.
+        works: the steps.
+    """
+
+    completion_seconds: dict[int, float]
+    unfinished: int
+    waiting_pods: float
+    works: list[StepWork]
+
+
+def simulate(
+    runs: Sequence[Run],
+    gatekeeper: Gatekeeper,
+    order: PodOrder | None = None,
+    observe: Callable[[Cluster], None] = lambda cluster: None,
+) -> Outcome:
+    """Simulate until nothing happens any more.
+
+    Args:
+        runs: in the order of submission.
+        gatekeeper: says when they start.
+        order: of pods.
+        observe: is shown the cluster after every event.
+    """
+    return _Simulation(runs, gatekeeper, order or PodOrder()).outcome(observe)
+
+
+class _Simulation:
+    def __init__(self, runs: Sequence[Run], gatekeeper: Gatekeeper, order: PodOrder) -> None:
+        self._runs = runs
+        self._gatekeeper = gatekeeper
+        self._order = order
+        self._rng = Random(order.seed)
+        self._cluster = Cluster()
+        self._now = 0.0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = count()
+        self._pods: list[Pod] = []
+        self._works: list[StepWork] = []
+        self._left = [0] * len(runs)
+        self._completed: dict[int, float] = {}
+        self._pod_seconds = 0.0
+
+    def outcome(self, observe: Callable[[Cluster], None]) -> Outcome:
+        for number, run in enumerate(self._runs):
+            self._at(run.submitted_seconds, partial(self._arrive, number))
+        while self._events:
+            then, _, happen = heapq.heappop(self._events)
+            self._pod_seconds += len(list(self._waiting())) * (then - self._now)
+            self._now = then
+            happen()
+            self._try_pods()
+            observe(self._cluster)
+        return Outcome(
+            completion_seconds={
+                number: ended - self._runs[number].submitted_seconds
+                for number, ended in self._completed.items()
+            },
+            unfinished=len(self._runs) - len(self._completed),
+            waiting_pods=self._pod_seconds / self._now if self._now else 0.0,
+            works=self._works,
+        )
+
+    def _waiting(self) -> Iterator[Amounts]:
+        return (requests for pod in self._pods for requests in pod.requests)
+
+    def _at(self, seconds: float, happen: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (seconds, next(self._numbers), happen))
+
+    def _arrive(self, run: int) -> None:
+        self._begin(self._gatekeeper.arrived(run, self._now))
+
+    def _begin(self, runs: Sequence[int]) -> None:
+        for run in runs:
+            self._drive(run, 0)
+
+    def _drive(self, run: int, stage: int) -> None:
+        """The drivers of a stage run; then its pods are there."""
+        self._left[run] = len(self._runs[run].stages[stage])
+        self._at(self._now + DRIVER_SECONDS, lambda: self._create(run, stage))
+
+    def _create(self, run: int, stage: int) -> None:
+        for index, step in enumerate(self._runs[run].stages[stage]):
+            work = StepWork(run, stage, index, step, self._now)
+            self._works.append(work)
+            requests = work.requests if self._order.whole_gangs else work.requests[:1]
+            self._pods.append(Pod(work, requests))
+
+    def _try_pods(self) -> None:
+        """Give nodes to pods, and to those that they make when they run."""
+        made = self._pods
+        while made:
+            tried, self._pods, made = self._pods, [], []
+            if self._order.any_order:
+                self._rng.shuffle(tried)
+            for pod in tried:
+                if self._place(pod):
+                    made += self._run(pod.work)
+                else:
+                    self._pods.append(pod)
+            self._pods += made
+
+    def _place(self, pod: Pod) -> bool:
+        """Give all of it nodes, or nothing."""
+        placed: list[tuple[int, Amounts]] = []
+        for requests in pod.requests:
+            node = self._cluster.place(requests)
+            if node is None:
+                for taken, amounts in placed:
+                    self._cluster.leave(taken, amounts)
+                return False
+            placed.append((node, requests))
+        pod.work.placed += placed
+        return True
+
+    def _run(self, work: StepWork) -> list[Pod]:
+        """A pod of a step runs; returns the workers that this makes."""
+        if len(work.placed) == len(work.requests):
+            work.started = self._now
+            self._at(self._now + work.step.actual_seconds, lambda: self._end(work))
+        elif len(work.placed) == 1:
+            return [Pod(work, (requests,)) for requests in work.requests[1:]]
+        return []
+
+    def _end(self, work: StepWork) -> None:
+        work.ended = self._now
+        for node, requests in work.placed:
+            self._cluster.leave(node, requests)
+        run = work.run
+        self._left[run] -= 1
+        if not self._left[run]:
+            if work.stage + 1 < len(self._runs[run].stages):
+                self._drive(run, work.stage + 1)
+            else:
+                self._completed[run] = self._now
+        self._begin(self._gatekeeper.ended(run, work.stage, work.index, self._now))

@@ -1,0 +1,301 @@
+"""Whole runs wait without a pod until their queue admits them: everything as shipped, on Argo."""
+
+import copy
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
+from kfp_placement_engine.readers.argo.keys import (
+    COMPLETED_LABEL,
+    INSTANCE_LABEL,
+    NODE_NAME_ANNOTATION,
+)
+from tests.controller.end_to_end.small_pipelines import chain
+from tests.controlplane import housekeeping
+from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.exceptions import ApiError
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import PLAN, QUEUE, Installation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+JsonObject = dict[str, Any]
+
+PHASE_LABEL = "workflows.argoproj.io/phase"
+
+SHORT = chain("short", 0.1)
+LONG = chain("long", 4.0, 0.1)
+
+
+@pytest.fixture(scope="module")
+def queueing(at_work) -> Iterator[Installation]:
+    """An installation with queues."""
+    with at_work("queue") as running:
+        yield running
+
+
+@pytest.fixture
+def team(queueing: Installation) -> Iterator[str]:
+    """A namespace whose queue admits one run at a time."""
+    queueing.wait_at_work()
+    with queueing.namespace() as name:
+        set_queue(queueing, name, quota={"runs": 1})
+        yield name
+        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", name):
+            queueing.api.delete(workflow)
+        housekeeping.delete_pods(queueing.api, name)
+
+
+def queue_of(namespace: str, **spec: Any) -> JsonObject:
+    metadata = {"name": "default", "namespace": namespace}
+    return {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
+
+
+def set_queue(installation: Installation, namespace: str, **spec: Any) -> None:
+    """Make the queue of a namespace, or change it, and wait until it holds new runs."""
+    queue = queue_of(namespace, **spec)
+    installation.api.patch(queue, queue, how="apply")
+    wait_until(lambda: status(installation, namespace).get("ready") is True, "a queue to be ready")
+
+
+def status(installation: Installation, namespace: str) -> JsonObject:
+    found = installation.api.get(API_VERSION, "RunQueue", "default", namespace)
+    return dict(found.get("status", {}))
+
+
+def is_held(workflow: JsonObject) -> bool:
+    return (workflow["metadata"].get("labels") or {}).get(INSTANCE_LABEL) == QUEUE_INSTANCE
+
+
+def phase(workflow: JsonObject) -> str:
+    return str(workflow.get("status", {}).get("phase", ""))
+
+
+def held(installation: Installation, team: str) -> str:
+    """A run that is held, and says so, behind one that its queue has admitted nobody for."""
+    set_queue(installation, team, quota={"runs": 0})
+    name = installation.submit(SHORT, team)
+    wait_until(lambda: phase(installation.workflow(name, team)) == "Pending", f"{name} to be held")
+    return name
+
+
+def released(installation: Installation, team: str, name: str) -> None:
+    wait_until(lambda: not is_held(installation.workflow(name, team)), f"{name} to be released")
+
+
+def test_runs_go_one_after_the_other(queueing, team):
+    first, second = (queueing.submit(LONG, team) for _ in range(2))
+    released(queueing, team, first)
+    waiting = wait_until(
+        lambda: found if phase(found := queueing.workflow(second, team)) == "Pending" else None,
+        "the second to wait",
+    )
+    assert waiting is not None
+    assert waiting["status"] == {"phase": "Pending", "message": "waits in RunQueue default"}
+    wait_until(
+        lambda: (status(queueing, team)["waiting"], status(queueing, team)["admitted"]) == (1, 1),
+        "the queue to count them",
+    )
+    one, other = (queueing.wait_for_success(name, team) for name in (first, second))
+    assert one["status"]["finishedAt"] <= other["status"]["startedAt"]
+
+
+def test_a_held_run_has_no_pod_and_has_not_begun(queueing, team):
+    name = held(queueing, team)
+    workflow = queueing.workflow(name, team)
+    assert is_held(workflow)
+    assert workflow["status"].keys() == {"phase", "message"}
+    assert queueing.pods(team) == []
+    set_queue(queueing, team, quota={})
+    ended = queueing.wait_for_success(name, team)
+    assert ended["status"].get("message") is None
+
+
+def test_a_run_that_is_terminated_while_it_waits_fails_without_a_pod(queueing, team):
+    name = held(queueing, team)
+    # As KFP's Terminate does.
+    queueing.api.patch(queueing.workflow(name, team), {"spec": {"activeDeadlineSeconds": 0}})
+    ended = queueing.wait_for_end(name, team)
+    assert phase(ended) == "Failed"
+    assert queueing.pods(team) == []
+
+
+def tried_again(installation: Installation, failed: JsonObject) -> None:
+    """What KFP's Retry does to a failed Workflow: what has succeeded stays, the rest is as new."""
+    again = copy.deepcopy(failed)
+    labels = again["metadata"]["labels"]
+    del labels[COMPLETED_LABEL]
+    labels[PHASE_LABEL] = "Running"
+    status = again["status"]
+    status["phase"] = "Running"
+    del status["finishedAt"]
+    status.pop("message", None)
+    kept = {}
+    for name, node in status["nodes"].items():
+        if node["phase"] in ("Succeeded", "Skipped"):
+            kept[name] = node
+        elif node["type"] == "DAG":
+            unfinished = {key: node[key] for key in node if key not in ("message", "finishedAt")}
+            kept[name] = unfinished | {"phase": "Running"}
+    pods = [node["id"] for name, node in status["nodes"].items() if name not in kept]
+    status["nodes"] = kept
+    for pod in installation.pods(failed["metadata"]["namespace"]):
+        if pod["metadata"]["name"] in pods or pod["status"]["phase"] == "Failed":
+            installation.api.delete(pod)
+    installation.api.replace(again)
+
+
+def test_a_failed_run_that_is_tried_again_waits_again_and_repeats_nothing(queueing, team):
+    faults = queueing.options.faults.exit_codes
+    faults["*.s2(0).executor(0)"] = 1
+    name = queueing.submit(chain("failing", 0.1, 0.1), team)
+    failed = queueing.wait_for_end(name, team)
+    assert phase(failed) == "Failed"
+    faults.clear()
+    before = {pod["metadata"]["uid"] for pod in executors_of(queueing, team, "s1")}
+    set_queue(queueing, team, quota={"runs": 0})
+    tried_again(queueing, failed)
+    assert is_held(queueing.workflow(name, team))
+    wait_until(lambda: phase(queueing.workflow(name, team)) == "Pending", "it to say so")
+    set_queue(queueing, team, quota={})
+    queueing.wait_for_success(name, team)
+    assert {pod["metadata"]["uid"] for pod in executors_of(queueing, team, "s1")} == before
+
+
+def executors_of(installation: Installation, namespace: str, step: str) -> list[JsonObject]:
+    return [
+        pod
+        for pod in installation.pods(namespace)
+        if pod["metadata"]["annotations"]
+        .get(NODE_NAME_ANNOTATION, "")
+        .endswith(f".{step}(0).executor(0)")
+    ]
+
+
+def test_others_may_not_let_a_held_run_begin_but_end_it(queueing, team):
+    name = held(queueing, team)
+    account = {"metadata": {"name": "author", "namespace": team}}
+    queueing.api.create({"apiVersion": "v1", "kind": "ServiceAccount", **account})
+    queueing.api.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            **account,
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "author",
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": "author", "namespace": team}],
+        }
+    )
+    queueing.api.create(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "author"},
+            "rules": [{"apiGroups": ["argoproj.io"], "resources": ["workflows"], "verbs": ["*"]}],
+        }
+    )
+    token = housekeeping.account_token(queueing.api, team, "author")
+    author = queueing.api.acting_as(token)
+    workflow = queueing.workflow(name, team)
+    labels = {INSTANCE_LABEL: None}
+    with pytest.raises(ApiError, match="this run waits in a queue") as refused:
+        author.patch(workflow, {"metadata": {"labels": labels}})
+    assert refused.value.status == 422
+    author.patch(workflow, {"spec": {"activeDeadlineSeconds": 0}})
+    assert phase(queueing.wait_for_end(name, team)) == "Failed"
+
+
+def test_held_runs_begin_when_their_queue_is_deleted(queueing, team):
+    name = held(queueing, team)
+    queueing.api.delete(queue_of(team))
+    queueing.wait_for_success(name, team)
+
+
+def test_runs_of_a_namespace_without_a_queue_are_left_alone(queueing):
+    with queueing.namespace() as other:
+        name = queueing.submit(SHORT, other)
+        assert not is_held(queueing.workflow(name, other))
+        queueing.wait_for_success(name, other)
+
+
+def test_a_run_that_goes_on_is_never_held(queueing, team):
+    name = queueing.submit(LONG, team)
+    queueing.pods(team)
+    wait_until(lambda: phase(queueing.workflow(name, team)) == "Running", "it to run")
+    queueing.api.patch(queueing.workflow(name, team), {"metadata": {"labels": {"x": "y"}}})
+    assert not is_held(queueing.workflow(name, team))
+    queueing.wait_for_success(name, team)
+
+
+def test_a_queue_that_starts_again_goes_on_where_the_last_one_was(queueing, team):
+    name = held(queueing, team)
+    queueing.restart(QUEUE.format(1))
+    queueing.wait_at_work()
+    time.sleep(1.0)
+    assert is_held(queueing.workflow(name, team))
+    set_queue(queueing, team, quota={})
+    queueing.wait_for_success(name, team)
+
+
+@pytest.fixture
+def impatient(queueing: Installation) -> Iterator[None]:
+    """Leases count as stale after five seconds."""
+    queueing.set_policy(schedulerStaleAfter="5s")
+    yield
+    queueing.set_policy(schedulerStaleAfter=None)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_a_queue_process_new_runs_are_not_held(queueing, team):
+    with queueing.dead(QUEUE.format(1)):
+        wait_until(lambda: status(queueing, team)["ready"] is False, "the planner to see it", 60)
+        name = queueing.submit(SHORT, team)
+        assert not is_held(queueing.workflow(name, team))
+        queueing.wait_for_success(name, team)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_anybody_held_runs_begin_after_the_deadline_of_their_queue(queueing, team):
+    name = held(queueing, team)
+    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="5s")
+    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+        assert "0 runs released" in overdue_released(queueing)
+        assert is_held(queueing.workflow(name, team))
+        wait_until(lambda: "released run" in overdue_released(queueing), "it to be released", 60)
+        assert status(queueing, team)["ready"] is False
+        queueing.wait_for_end(name, team)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
+    name = held(queueing, team)
+    set_queue(queueing, team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
+    with queueing.dead(QUEUE.format(1), PLAN.format(1)):
+        time.sleep(12.0)
+        assert "0 runs released" in overdue_released(queueing)
+        assert is_held(queueing.workflow(name, team))
+        late = queueing.submit(SHORT, team)
+        assert is_held(queueing.workflow(late, team))
+
+
+def overdue_released(installation: Installation) -> str:
+    """What the shipped job says that frees what is overdue."""
+    line = (sys.executable, "-m", "kfp_placement_controller.main", *installation.release())
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_without_a_planner_new_runs_are_not_held(queueing, team):
+    with queueing.dead(PLAN.format(1)):
+        wait_until(lambda: status(queueing, team)["ready"] is False, "the queue to see it", 60)
+        name = queueing.submit(SHORT, team)
+        assert not is_held(queueing.workflow(name, team))
+        queueing.wait_for_end(name, team)
