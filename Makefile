@@ -26,7 +26,7 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster verify bench bench-cluster bench-paper bench-scale \
-	bench-queue bench-scheduler bench-wfinstances bench-what-if lock build clean
+	bench-demand bench-queue bench-scheduler bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -109,7 +109,7 @@ verify: ## make generated files again, run all checks; nothing may be left uncom
 	@test -z "$$(git status --porcelain)" || { git status --short; exit 1; }
 
 # Committed tables: benchmarks/README.md says what they show. SEEDS and BUDGET make a run shorter.
-bench: bench-paper bench-wfinstances bench-scale bench-what-if bench-queue ## make the tables of benchmarks/results again (1.5 hours)
+bench: bench-paper bench-wfinstances bench-scale bench-what-if bench-demand bench-queue ## make the tables of benchmarks/results again (1.5 hours)
 
 bench-paper: setup ## the paper's experiment: 20 seeds, 10 s each (40 minutes)
 	@$(BIN)/python -m benchmarks.paper --seeds $(or $(SEEDS),20) --budget $(or $(BUDGET),10s) \
@@ -124,6 +124,9 @@ bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes
 
 bench-what-if: setup ## what-if: how long the best single changes take, beside a search of every change (25 minutes)
 	@$(BIN)/python -m benchmarks.what_if --budget $(or $(BUDGET),2s) --output benchmarks/results/what_if.md
+
+bench-demand: setup ## what whole runs need at once: peaks of plans beside coarser measures (10 seconds)
+	@$(BIN)/python -m benchmarks.demand --output benchmarks/results/demand.md
 
 bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (4 minutes)
 	@$(BIN)/python -m benchmarks.queue --output benchmarks/results/queue.md

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import paper, scale, scheduler, wfinstances
+from benchmarks import demand, paper, scale, scheduler, wfinstances
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 PLUGINS = ROOT / "tests/benchmarks/kube_scheduler/data/plugins-1.36.3.json.gz"
-COMMANDS = {module.__name__: module.command for module in (paper, scale, scheduler, wfinstances)}
+MODULES = (demand, paper, scale, scheduler, wfinstances)
+COMMANDS = {module.__name__: module.command for module in MODULES}
 
 
-@pytest.mark.parametrize("module", [scheduler, wfinstances], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("module", [demand, scheduler, wfinstances], ids=lambda each: each.__name__)
 def test_no_data(module, capsys, monkeypatch, tmp_path):
     assert module.command(["--data", "gone"]) == 3
     assert capsys.readouterr().err.startswith("Error: gone: no such ")
@@ -84,7 +85,9 @@ def test_help_has_examples(name, capsys):
     assert "Exit codes: 0 " in shown
 
 
-@pytest.mark.parametrize("module", [paper, scale, wfinstances], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "module", [demand, paper, scale, wfinstances], ids=lambda each: each.__name__
+)
 def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, capsys, tmp_path):
     assert module.command(["--output", str(tmp_path / "none" / "table.md")]) == 3
     assert "there is no folder" in capsys.readouterr().err
