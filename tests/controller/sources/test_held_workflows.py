@@ -1,0 +1,114 @@
+"""Workflows as their queue sees them, and the patches that let one wait, begin, pause and go on."""
+
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.sources.argo import ArgoSource
+from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+
+SOURCE = ArgoSource()
+HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
+PENDING = {"phase": "Pending", "message": "waits"}
+
+
+def a_workflow(labels: Any = None, spec: Any = None, status: Any = None) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": "wf",
+            "namespace": "team",
+            "uid": "u",
+            "resourceVersion": "7",
+            "creationTimestamp": "2026-01-05T08:00:00Z",
+            "labels": labels,
+        },
+        "spec": spec,
+        "status": status,
+    }
+
+
+def test_a_plain_workflow_is_active_whether_it_is_marked_or_not():
+    run = SOURCE.observe_queued(a_workflow())
+    assert (run.key, run.version, run.owner.uid) == (("team", "wf"), "7", "u")
+    assert run.is_active
+    assert not run.has_begun
+
+
+@pytest.mark.parametrize(
+    ("status", "says"), [(None, ""), ({}, ""), (PENDING, "waits"), ({"phase": "Running"}, "")]
+)
+def test_a_held_workflow_and_what_it_says(status, says):
+    run = SOURCE.observe_queued(a_workflow(HELD, status=status))
+    assert run.is_held
+    assert not run.is_active
+    assert run.held_message == says
+
+
+def test_one_that_argo_lets_wait_or_another_controller_looks_after_is_not_held():
+    assert not SOURCE.observe_queued(a_workflow(status=PENDING)).is_held
+    other = SOURCE.observe_queued(a_workflow({INSTANCE_LABEL: "mine"}, status=PENDING))
+    assert not other.is_held
+    assert other.held_message == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "terminated"),
+    [
+        ({"activeDeadlineSeconds": 0}, True),
+        ({"activeDeadlineSeconds": 60}, False),
+        ({"activeDeadlineSeconds": None}, False),
+        ({"shutdown": "Terminate"}, True),
+        ({"shutdown": ""}, False),
+        ([], False),
+    ],
+)
+def test_whether_somebody_has_asked_for_its_end(spec, terminated):
+    assert SOURCE.observe_queued(a_workflow(HELD, spec)).is_terminated is terminated
+
+
+def test_one_that_is_tried_again_is_held_and_has_begun():
+    status = {**PENDING, "startedAt": "2026-01-05T08:00:00Z", "nodes": {"1": {}}}
+    run = SOURCE.observe_queued(a_workflow(HELD, status=status))
+    assert run.is_held
+    assert run.has_begun
+
+
+@pytest.mark.parametrize(
+    ("phase", "end"),
+    [("Succeeded", RunEnd.SUCCEEDED), ("Error", RunEnd.FAILED), ("Running", None)],
+)
+def test_how_it_has_ended(phase, end):
+    run = SOURCE.observe_queued(a_workflow(status={"phase": phase}))
+    assert run.end is end
+    assert run.is_active is (end is None)
+
+
+@pytest.mark.parametrize("broken", [5, "text", [HELD], {"x": 1}])
+def test_whatever_else_it_says_it_can_be_read(broken):
+    run = SOURCE.observe_queued(a_workflow(broken, broken, broken))
+    assert not run.is_held
+
+
+def test_one_without_a_name_is_refused():
+    nameless = a_workflow()
+    del nameless["metadata"]["name"]
+    with pytest.raises(InputError, match="has no name, uid or time of creation"):
+        SOURCE.observe_queued(nameless)
+
+
+VERSION = {"resourceVersion": "7"}
+
+
+def test_patches_name_the_version_and_change_nothing_else():
+    silent = SOURCE.observe_queued(a_workflow(HELD))
+    speaking = SOURCE.observe_queued(a_workflow(HELD, status=PENDING))
+    release = {**VERSION, "labels": {INSTANCE_LABEL: None}}
+    assert SOURCE.held_patch(silent, "waits") == {"metadata": VERSION, "status": PENDING}
+    assert SOURCE.release_patch(silent) == {"metadata": release}
+    nothing = {"phase": None, "message": None}
+    assert SOURCE.release_patch(speaking) == {"metadata": release, "status": nothing}
+    assert SOURCE.suspend_patch(silent) == {"metadata": VERSION, "spec": {"suspend": True}}
+    assert SOURCE.resume_patch(silent) == {"metadata": VERSION, "spec": {"suspend": None}}
