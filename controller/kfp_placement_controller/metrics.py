@@ -121,7 +121,8 @@ LEARNED_SECONDS = Gauge(
 )
 RUNS_RELEASED = Counter(
     f"{PREFIX}_runs_released",
-    "Held runs that may begin, by cause: admitted, terminated, no-queue or planner-down.",
+    "Held runs that may begin, by cause: admitted, terminated, has-begun, no-queue or"
+    " planner-down.",
     ["cause"],
 )
 RUNS_WAITING = Gauge(

@@ -23,6 +23,10 @@ from kfp_placement_kube.kinds import Kind
 _LOG = logging.getLogger(__name__)
 
 _NOTES = {
+    ReleaseCause.HAS_BEGUN: (
+        "HoldRemoved",
+        "this run goes on: the label that holds runs was put on it after it had begun",
+    ),
     ReleaseCause.NO_QUEUE: (
         "ReleasedWithoutQueue",
         "this run begins without admission: its namespace has no RunQueue default any more",

@@ -14,6 +14,9 @@ _LOG = logging.getLogger(__name__)
 RETRY_SECONDS = 2.0
 """Between two tries to lead."""
 
+LIST_SECONDS = 30.0
+"""Between two lists of RunQueues: kopf does not report what is deleted while it reconnects."""
+
 
 class QueueLeading:
     """Lets the coordinator lead while the Lease is ours, and RunQueues be followed as long.
@@ -45,11 +48,14 @@ class QueueLeading:
         self._began = began
         self._ended = ended
         self._not_before: datetime | None = None
+        self._listed_at: datetime | None = None
 
     def follow_election(self, coordinator: QueueCoordinator) -> None:
         """Begin or stop leading, as the election says now."""
         epoch, now = self._election.epoch, self._clock()
         if epoch == coordinator.epoch:
+            if epoch is not None:
+                self._list_again(coordinator, now)
             return
         if coordinator.epoch is not None:
             coordinator.follow()
@@ -63,4 +69,14 @@ class QueueLeading:
             _LOG.warning("cannot lead yet: %s", error)
             return
         coordinator.lead(epoch, queues)
+        self._listed_at = now
         self._began()
+
+    def _list_again(self, coordinator: QueueCoordinator, now: datetime) -> None:
+        if self._listed_at is not None and now - self._listed_at < timedelta(seconds=LIST_SECONDS):
+            return
+        self._listed_at = now
+        try:
+            coordinator.queues_listed(self._runner.read_queues())
+        except KubernetesError as error:
+            _LOG.warning("RunQueues are not listed: %s", error)

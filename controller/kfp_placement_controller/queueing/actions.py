@@ -18,6 +18,9 @@ class ReleaseCause(StrEnum):
     TERMINATED = "terminated"
     """Somebody has asked for its end: it ends without a pod."""
 
+    HAS_BEGUN = "has-begun"
+    """Somebody has put the hold on a run that goes on: its steps would not be seen to end."""
+
     NO_QUEUE = "no-queue"
     """Its namespace takes no part any more."""
 

@@ -48,10 +48,12 @@ class QueueParams:
     Attributes:
         idle_seconds: between two looks where nothing has happened: priorities grow.
         retry_seconds: between two tries of the same write.
+        count_seconds: between two writes of a queue's counts, which change with every run.
     """
 
     idle_seconds: float = 5.0
     retry_seconds: float = 2.0
+    count_seconds: float = 1.0
 
 
 @dataclass
@@ -72,9 +74,11 @@ class QueueCoordinator:
     planner: LeaseWatch = field(default_factory=LeaseWatch)
     opt_in: bool = False
     _runs: dict[RunKey, QueuedRun] = field(default_factory=dict)
+    _went_on: set[str] = field(default_factory=set)
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     _labels: dict[str, str] = field(default_factory=dict)
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
+    _counted: dict[QueueKey, datetime] = field(default_factory=dict)
 
     # What comes in.
 
@@ -104,6 +108,10 @@ class QueueCoordinator:
         self.epoch = epoch
         self.queues.replace_all(queues)
         self._tried.clear()
+
+    def queues_listed(self, queues: Iterable[ObservedQueue]) -> None:
+        """These are all RunQueues there are now; of one that is gone no watch may have told."""
+        self.queues.replace_all(queues)
 
     def follow(self) -> None:
         """Another leads from now on."""
@@ -157,6 +165,8 @@ class QueueCoordinator:
         """Why a held run is released whatever its queue decides; None = it is not."""
         if run.is_terminated:
             return ReleaseCause.TERMINATED
+        if run.owner.uid in self._went_on:
+            return ReleaseCause.HAS_BEGUN
         queue = self._queue_of_namespace(run.key.namespace)
         if queue is None:
             return ReleaseCause.NO_QUEUE
@@ -216,9 +226,21 @@ class QueueCoordinator:
                 what = ("status", *action.key, action.version)
             case ReleaseHeld() | ShowHeld():
                 what = (type(action).__name__, action.run.owner.uid, action.run.version)
-        if what in self._tried:
+        if what in self._tried or not self._may_count(action, now):
             return False
         self._tried[what] = now
+        return True
+
+    def _may_count(self, action: QueueAction, now: datetime) -> bool:
+        """Whether a status may be written: at once for what admission asks, else not too often."""
+        if not isinstance(action, WriteQueueStatus):
+            return True
+        last = self._counted.get(action.key)
+        is_urgent = not {"ready", "conditions"}.isdisjoint(action.fields)
+        pause = timedelta(seconds=self.params.count_seconds)
+        if last is not None and not is_urgent and now - last < pause:
+            return False
+        self._counted[action.key] = now
         return True
 
     def _is_recent(self, at: datetime, now: datetime) -> bool:
@@ -227,12 +249,18 @@ class QueueCoordinator:
     # What comes in, by kind.
 
     def _run_changed(self, change: Change[QueuedRun]) -> None:
-        key = RunKey(*change.key)
-        if change.new is None or change.new.end is not None:
+        key, run = RunKey(*change.key), change.new
+        before = self._runs.pop(key, None)
+        if before is not None and (run is None or run.owner.uid != before.owner.uid):
+            self._went_on.discard(before.owner.uid)
+        if run is None or run.end is not None:
             # A run that is tried again after its end comes back as one that is held.
-            self._runs.pop(key, None)
-        else:
-            self._runs[key] = change.new
+            return
+        if run.is_held and before is not None and before.is_active and before.has_begun:
+            self._went_on.add(run.owner.uid)
+        elif not run.is_held:
+            self._went_on.discard(run.owner.uid)
+        self._runs[key] = run
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
         self._policy = change.new.spec if change.new is not None else PlacementPolicySpec()

@@ -132,6 +132,44 @@ def test_a_terminated_run_is_released_whatever_its_queue_allows():
     assert scene.runs() == [("run", "terminated")]
 
 
+def test_a_run_that_goes_on_and_is_given_the_hold_by_hand_goes_on():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    going_on = a_run("run", is_held=False, has_begun=True)
+    scene.tell(going_on)
+    assert scene.runs() == []
+    scene.tell(replace(going_on, is_held=True, version="2"))
+    assert scene.runs() == [("run", "has-begun")]
+    scene.tell(replace(going_on, version="3"))
+    assert scene.runs() == []
+
+
+def test_a_run_that_is_tried_again_after_its_end_waits():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    ended = a_run("run", is_held=False, has_begun=True, end=RunEnd.FAILED)
+    scene.tell(replace(ended, end=None), ended)
+    scene.tell(replace(ended, end=None, is_held=True, version="2"))
+    assert scene.runs() == [("run", WAITS)]
+
+
+def test_a_queue_that_no_list_shows_any_more_is_gone():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    scene.tell(a_run("run", held_message="waits"))
+    assert scene.runs() == []
+    scene.coordinator.queues_listed([])
+    assert scene.runs() == [("run", "no-queue")]
+
+
+def test_counts_alone_are_written_at_most_once_a_second():
+    scene = Scene(a_queue())
+    (status,) = scene.statuses()
+    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), stored(status, "2"))
+    scene.pass_time(0.5)
+    scene.tell(a_run("run", is_held=False))
+    assert scene.statuses() == []
+    scene.pass_time(0.5)
+    assert scene.statuses() == [{"admitted": 1, "observedGeneration": 1}]
+
+
 @pytest.mark.parametrize("label", ["false", None])
 def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
     scene = Scene(a_queue(quota={"runs": 0}))

@@ -13,6 +13,9 @@ from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 PENDING = "Pending"
 """The phase of a Workflow that waits."""
 
+MAX_MESSAGE_CHARACTERS = 256
+"""Kept from what a Workflow says, whoever has written it."""
+
 HELD_SELECTOR = f"{INSTANCE_LABEL}={QUEUE_INSTANCE}"
 """Selects Workflows that are held."""
 
@@ -28,7 +31,7 @@ def held_message(workflow: Mapping[str, Any]) -> str:
     status = _mapping(workflow.get("status"))
     message = status.get("message")
     says = is_held(workflow) and status.get("phase") == PENDING and isinstance(message, str)
-    return str(message) if says else ""
+    return str(message)[:MAX_MESSAGE_CHARACTERS] if says else ""
 
 
 def holding_patch(version: str, message: str) -> dict[str, Any]:
