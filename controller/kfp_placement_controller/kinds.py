@@ -7,6 +7,7 @@ from kfp_placement_engine.contract.keys import (
     PLACEMENT_NAMES,
     POLICY_NAMES,
     QUEUE_NAMES,
+    REQUEST_NAMES,
 )
 from kfp_placement_kube.kinds import Kind
 
@@ -15,3 +16,4 @@ PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
 POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
 RUN_QUEUES = Kind(*QUEUE_NAMES)
+RUN_REQUESTS = Kind(*REQUEST_NAMES)

@@ -25,6 +25,7 @@ class KindNames(NamedTuple):
 PLACEMENT_NAMES = KindNames(API_VERSION, "pipelineplacements", "PipelinePlacement")
 POLICY_NAMES = KindNames(API_VERSION, "placementpolicies", "PlacementPolicy", namespaced=False)
 QUEUE_NAMES = KindNames(API_VERSION, "runqueues", "RunQueue")
+REQUEST_NAMES = KindNames(API_VERSION, "runrequests", "RunRequest")
 LOCATION_NAMES = KindNames(API_VERSION, "locations", "Location", namespaced=False)
 
 TYPE_LABEL = "typeOfComponent"
@@ -48,6 +49,15 @@ MAX_RUN_NAME_CHARACTERS = 253
 
 QUEUE_INSTANCE = "kfp-placement-queue"
 """The workflow controller that a held run asks for: there is none of that name, so it waits."""
+
+ADMIT_ANNOTATION = "kfp-placement.dev/admit"
+PREEMPT_ANNOTATION = "kfp-placement.dev/preempt"
+"""On a RunRequest: somebody asks that its run begins, or stops and waits again; the value is when,
+in RFC 3339. A request counts once: one from before the run was admitted, or waited, is over."""
+
+PREEMPTED_ANNOTATION = "kfp-placement.dev/preempted-for"
+"""On a Workflow that its queue has suspended: the uid of the run that it makes room for, or
+`request` if somebody has asked for it."""
 
 PLAN_GATE = "kfp-placement.dev/plan"
 

@@ -13,6 +13,7 @@ from kfp_placement_engine.contract.location import Location
 from kfp_placement_engine.contract.placement import PipelinePlacement
 from kfp_placement_engine.contract.policy import PlacementPolicy
 from kfp_placement_engine.contract.run_queue import RunQueue
+from kfp_placement_engine.contract.run_request import RunRequest
 from kfp_placement_engine.exceptions import InputError
 
 __all__ = [
@@ -23,10 +24,17 @@ __all__ = [
     "PipelinePlacement",
     "PlacementPolicy",
     "RunQueue",
+    "RunRequest",
     "read_resource",
 ]
 
-KINDS: tuple[type[Resource], ...] = (PipelinePlacement, PlacementPolicy, Location, RunQueue)
+KINDS: tuple[type[Resource], ...] = (
+    PipelinePlacement,
+    PlacementPolicy,
+    Location,
+    RunQueue,
+    RunRequest,
+)
 """All custom resources."""
 
 ResourceT = TypeVar("ResourceT", bound=Resource)

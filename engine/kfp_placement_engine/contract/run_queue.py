@@ -26,7 +26,9 @@ from kfp_placement_engine.model.resources import Resources
 DEFAULT_QUEUE = "default"
 """Name of the RunQueue by which a namespace takes part, and of runs that name no other."""
 
-_RESOURCE_NAME = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+RESOURCE_NAME = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+"""Names of resources, as requests of pods have them."""
+
 _OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 
 
@@ -53,7 +55,7 @@ class ControllerDown(StrEnum):
 class ResourceAmount(ResourceModel):
     """An amount of one resource."""
 
-    name: str = Field(min_length=1, max_length=317, pattern=_RESOURCE_NAME)
+    name: str = Field(min_length=1, max_length=317, pattern=RESOURCE_NAME)
     """As in requests of pods: `cpu`, `memory`, `nvidia.com/gpu`."""
 
     amount: QuantityText
