@@ -9,7 +9,7 @@ from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.connection import COMPONENT, connect, connect_for_lease
-from kfp_placement_controller.kinds import PLACEMENTS, POLICIES, RUN_QUEUES
+from kfp_placement_controller.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.planner_loop import PlannerLoop
 from kfp_placement_controller.parts import working
@@ -52,11 +52,14 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
     """What the process does with the API server."""
     namespace = settings.own_namespace
     opening = (Need(PODS, ("get", "patch")),) if settings.gates else ()
-    queueing = (Need(RUN_QUEUES), Need(RUN_QUEUES, ("patch",), subresource="status"))
+    queueing = (
+        Need(RUN_QUEUES, ("patch",), subresource="status"),
+        Need(RUN_REQUESTS, ("create", "patch", "delete")),
+    )
     return (
         *opening,
         *(queueing if settings.queues else ()),
-        *(Need(kind) for kind in readers(sources)),
+        *(Need(kind) for kind in readers(sources, queues=settings.queues)),
         Need(PLACEMENTS, ("get", "create", "patch", "delete")),
         Need(PLACEMENTS, ("patch",), subresource="status"),
         Need(POLICIES, ("get", "create")),

@@ -15,6 +15,7 @@ from kfp_placement_controller.actuators.placements import (
     stored_version,
 )
 from kfp_placement_controller.actuators.policies import write_findings
+from kfp_placement_controller.actuators.run_requests import delete_request, write_request
 from kfp_placement_controller.actuators.search_worker import SearchWorker
 from kfp_placement_controller.exceptions import SupersededError
 from kfp_placement_controller.kinds import PLACEMENTS
@@ -24,12 +25,14 @@ from kfp_placement_controller.planning.actions import (
     Announce,
     CloseQueue,
     DeletePod,
+    DeleteRequest,
     ForgetRun,
     OpenGate,
     ReportDeviation,
     SayFindings,
     StartRound,
     WritePlacement,
+    WriteRequest,
 )
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.gates import Pin
@@ -47,6 +50,9 @@ from kfp_placement_kube.kinds import PODS
 _LOG = logging.getLogger(__name__)
 
 _POD = Place("pod")
+
+_Attempted = OpenGate | DeletePod | SayFindings | CloseQueue | WriteRequest | DeleteRequest
+"""What is tried: if it fails, it is decided again."""
 
 
 class ActionRunner:
@@ -120,7 +126,7 @@ class ActionRunner:
                 self._write(action, coordinator)
             case ForgetRun():
                 self._known.pop(action.key, None)
-            case OpenGate() | DeletePod() | SayFindings() | CloseQueue():
+            case _:
                 self._attempt(action)
 
     def _write(self, write: WritePlacement, coordinator: Coordinator) -> None:
@@ -142,7 +148,7 @@ class ActionRunner:
         else:
             coordinator.written(write, self._clock())
 
-    def _attempt(self, action: OpenGate | DeletePod | SayFindings | CloseQueue) -> None:
+    def _attempt(self, action: _Attempted) -> None:
         """Write; what fails is decided again at the next evaluation."""
         try:
             match action:
@@ -160,6 +166,11 @@ class ActionRunner:
                 case CloseQueue():
                     _LOG.warning("RunQueue %s/%s holds no more runs: no queue leads", *action.key)
                     close_queue(self._client, action.key)
+                case WriteRequest():
+                    write_request(self._client, action)
+                case DeleteRequest():
+                    _LOG.warning("RunRequest %s/%s is not of this run: removed", *action.key)
+                    delete_request(self._client, action)
         except (KubernetesError, InputError) as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
 

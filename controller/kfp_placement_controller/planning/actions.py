@@ -11,6 +11,7 @@ from kfp_placement_controller.planning.rounds import PlanningRound
 from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.policy_status import PolicyFinding
 from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.run_request import RunRequestSpec
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
@@ -84,6 +85,36 @@ class CloseQueue:
 
 
 @dataclass(frozen=True)
+class WriteRequest:
+    """Write what a run needs into its RunRequest.
+
+    Attributes:
+        key: of the run.
+        owner: the object that it is.
+        spec: whole.
+        version: of the RunRequest that this was decided by; "" = there is none.
+    """
+
+    key: RunKey
+    owner: RunOwner
+    spec: RunRequestSpec
+    version: str
+
+
+@dataclass(frozen=True)
+class DeleteRequest:
+    """Remove a RunRequest that is not of the run of its name.
+
+    Attributes:
+        key: of the run.
+        uid: of the RunRequest.
+    """
+
+    key: RunKey
+    uid: str
+
+
+@dataclass(frozen=True)
 class StartRound:
     """Let a search begin in the other process."""
 
@@ -105,6 +136,8 @@ Action = (
     | DeletePod
     | SayFindings
     | CloseQueue
+    | WriteRequest
+    | DeleteRequest
     | StartRound
     | ForgetRun
 )

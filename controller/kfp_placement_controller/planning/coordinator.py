@@ -16,11 +16,14 @@ from kfp_placement_controller.kinds import (
     PLACEMENT_METADATA,
     POLICIES,
     RUN_QUEUES,
+    RUN_REQUESTS,
 )
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.planning.actions import Action, ForgetRun, StartRound, WritePlacement
-from kfp_placement_controller.planning.cluster_state import ClusterState
+from kfp_placement_controller.planning.cluster_state import ClusterState, matters
 from kfp_placement_controller.planning.evaluations import Evaluations
 from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
@@ -35,9 +38,10 @@ from kfp_placement_controller.planning.queue_guard import QueueGuard
 from kfp_placement_controller.planning.reactions import Reactions
 from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
+from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
-from kfp_placement_engine.contract.resources import PipelinePlacement
+from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, NAMESPACES, NODES, PODS, VOLUMES, Kind
@@ -83,18 +87,20 @@ class Coordinator:
         self.publisher = PlacementPublisher(self.params)
         self.guard = Guard(self.params.retry_seconds, self.sources, self.may_gate)
         self.queue_guard = QueueGuard(self.params.retry_seconds)
+        self.requests = RunRequests(self.planner, self.params.retry_seconds)
         self._gone: list[RunKey] = []
         self._handlers: Mapping[Kind, Callable[[Change[Any], datetime], None]] = {
-            NODES: self.reactions.node,
+            NODES: self._node,
             PLACEMENT_METADATA: self._placement,
             PODS: self._pod,
             CLAIMS: self.reactions.claim,
             VOLUMES: self.reactions.volume,
             EVENTS: self.reactions.attach_failure,
             LOCATIONS: self.reactions.location,
-            NAMESPACES: self.reactions.namespace,
-            POLICIES: self.reactions.policy,
-            RUN_QUEUES: lambda change, _now: self.queue_guard.queue_changed(change),
+            NAMESPACES: self._namespace,
+            POLICIES: self._policy,
+            RUN_QUEUES: self._queue,
+            RUN_REQUESTS: lambda change, _now: self.requests.request_changed(change),
             **{source.kind: self._run for source in self.sources},
         }
 
@@ -115,6 +121,7 @@ class Coordinator:
         self.epoch = epoch
         self.publisher.take_over(placements)
         self.registry.open_all()
+        self.requests.lead()
         for run in self.registry.runs.values():
             self._adopt(run, now)
         self.planner.may_gain(now)
@@ -174,11 +181,12 @@ class Coordinator:
         actions += self.gates.due(policy, now)
         actions += self.guard.due(policy, self.policy.status, self.registry.run_pods(), now)
         actions += self.queue_guard.due(policy, now)
+        actions += self.requests.due(policy, now)
         return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        if self.epoch is not None and self.first_plans.awaited():
+        if self.epoch is not None and (self.first_plans.awaited() or self.requests.has_backlog):
             return now
         moments = [now + timedelta(seconds=self.params.evaluation_seconds)]
         moments += [moment for moment in (self.planner.due_at(),) if moment is not None]
@@ -207,6 +215,9 @@ class Coordinator:
     # What comes in, by kind.
 
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
+        self.requests.run_changed(change)
+        if change.new is not None and not change.new.is_marked:
+            return
         if change.new is None:
             key = RunKey(*change.key)
             gone = self.registry.runs.get(key)
@@ -225,6 +236,26 @@ class Coordinator:
         self.registry.pod_changed(change, now)
         leads = self.epoch is not None
         self.gates.pod_changed(change, self.policy.spec, now, leads=leads)
+
+    def _node(self, change: Change[ObservedNode], now: datetime) -> None:
+        self.reactions.node(change, now)
+        if matters(change.old, change.new):
+            self.requests.conditions_changed()
+
+    def _namespace(self, change: Change[str], now: datetime) -> None:
+        self.reactions.namespace(change, now)
+        if change.old != change.new:
+            self.requests.conditions_changed()
+
+    def _policy(self, change: Change[PlacementPolicy], now: datetime) -> None:
+        before = self.policy.spec
+        self.reactions.policy(change, now)
+        if before != self.policy.spec:
+            self.requests.conditions_changed()
+
+    def _queue(self, change: Change[ObservedQueue], _now: datetime) -> None:
+        self.queue_guard.queue_changed(change)
+        self.requests.queue_changed(change)
 
     def _placement(self, change: Change[str], now: datetime) -> None:
         """Somebody may have deleted the object of a run."""

@@ -1,7 +1,7 @@
 """Plans of all runs: one at once for each new run, then improvements one after another."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -23,9 +23,12 @@ from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.planning.triggers import Trigger
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
 from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.planning.plan_options import PlanOptions
+from kfp_placement_engine.planning.plan_runs import plan_runs
 from kfp_placement_engine.planning.policy_options import policy_options
 
 _LOG = logging.getLogger(__name__)
@@ -104,6 +107,28 @@ class Planner:
         self._enforce(run, plan, now, quick=True)
         self.trigger(run.run, {Trigger.NEW_RUN}, now)
         return True
+
+    def plan_alone(
+        self,
+        key: RunKey,
+        together: Container[RunKey],
+        policy: PlacementPolicySpec,
+        graph: RunGraph,
+    ) -> Plan:
+        """A list-scheduling plan of a run from its submission on, as if no other run were there.
+
+        Args:
+            key: of the run.
+            together: runs whose pods do not count.
+            policy: in force.
+            graph: of the run.
+
+        Raises:
+            PlanningError: it cannot be planned.
+        """
+        cluster = self.cluster.snapshot(together, {key.namespace})
+        runs = (ActiveRun(key_text(key), graph),)
+        return plan_runs(runs, cluster, self._options(policy, quick=True)).plans[key_text(key)]
 
     def due_at(self) -> datetime | None:
         """When the next round is to begin; None = nothing asks for one, or one is under way."""

@@ -85,7 +85,7 @@ class RunRegistry:
             run.observe(observed)
             self.open.add(run)
             return None
-        if self._excluded(observed.key[0]):
+        if self.excluded(observed.key[0]):
             return None
         read = self._read(observed)
         if read is None:
@@ -122,7 +122,7 @@ class RunRegistry:
     def leave_alone(self) -> None:
         """Drop runs whose namespace takes no part, as is known now; planned ones go on."""
         for run in self.open.ordered():
-            if run.plan is None and self._excluded(run.key[0]):
+            if run.plan is None and self.excluded(run.key[0]):
                 self._drop(run.key)
 
     def active(self) -> Iterator[OpenRun]:
@@ -143,6 +143,14 @@ class RunRegistry:
         """The pods of all runs, marked or not."""
         for pods in self._pods.values():
             yield from pods.values()
+
+    def excluded(self, namespace: str) -> bool:
+        """Whether a namespace takes no part."""
+        if namespace in NEVER_PLANNED or namespace == self.own_namespace:
+            return True
+        # One not seen yet takes part: what it says comes soon, and `leave_alone` then.
+        enabled = self.enabled.get(namespace)
+        return enabled is not None and (enabled != "true" if self.opt_in else enabled == "false")
 
     def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
         """A run's graph, or why there is none; None = it carries our mark on no step."""
@@ -167,13 +175,6 @@ class RunRegistry:
             pods.pop(pod.uid, None)
         if not pods:
             del self._pods[run.key]
-
-    def _excluded(self, namespace: str) -> bool:
-        if namespace in NEVER_PLANNED or namespace == self.own_namespace:
-            return True
-        # One not seen yet takes part: what it says comes soon, and `leave_alone` then.
-        enabled = self.enabled.get(namespace)
-        return enabled is not None and (enabled != "true" if self.opt_in else enabled == "false")
 
     def _belongs(self, pod: ObservedPod, run: ObservedRun) -> bool:
         """Whether a pod is of this run, and not of an earlier one of the same name."""

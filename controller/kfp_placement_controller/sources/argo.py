@@ -32,6 +32,7 @@ from kfp_placement_engine.contract.keys import (
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
@@ -48,7 +49,7 @@ from kfp_placement_engine.readers.argo.keys import (
 )
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
-from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_moment, read_nodes
+from kfp_placement_engine.readers.argo.workflow_nodes import ArgoNode, read_nodes
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import PodIdentity, RunIndex, RunOutcome
@@ -141,6 +142,14 @@ class ArgoSource:
         """
         return observe_workflow(raw)
 
+    def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
+        """Slim a Workflow, with or without our mark.
+
+        Raises:
+            InputError: it has no name, no uid, no time of creation, or is too large.
+        """
+        return observe_any_workflow(raw)
+
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """The Workflow that a pod is of; None = of none."""
         name = pod.labels.get(WORKFLOW_LABEL, "")
@@ -218,24 +227,43 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
     Raises:
         InputError: it has no name, no uid, no time of creation, or is too large.
     """
+    document = _dumped(raw)
+    return _observed(raw, document, is_marked=True) if _is_marked(document) else None
+
+
+def observe_any_workflow(raw: Mapping[str, Any]) -> ObservedRun:
+    """Slim a Workflow, with or without our mark; of one without that has ended no step is kept.
+
+    Raises:
+        InputError: it has no name, no uid, no time of creation, or is too large.
+    """
+    document = _dumped(raw)
+    return _observed(raw, document, is_marked=_is_marked(document))
+
+
+def _is_marked(document: bytes) -> bool:
+    return SCHEDULER_LABEL.encode() in document
+
+
+def _observed(raw: Mapping[str, Any], document: bytes, *, is_marked: bool) -> ObservedRun:
     spec, status = _mapping(raw.get("spec")), _mapping(raw.get("status"))
-    stored = status.get("storedWorkflowTemplateSpec")
-    document = _dumped(raw, spec, stored)
-    if SCHEDULER_LABEL.encode() not in document:
-        return None
     key, uid, created_at = _identity(raw)
     name = key.name
     if len(document) > MAX_DOCUMENT_BYTES:
         raise InputError(f"Workflow {name!r:.80} has {len(document)} bytes; it cannot be planned")
     annotations = _mapping(_mapping(raw.get("metadata")).get("annotations"))
     nodes, problem = _nodes(status)
+    state = _state(spec, status, nodes, problem)
+    if state.end is not None and not is_marked:
+        document, nodes = b"", ()
     return ObservedRun(
         key=key,
         owner=RunOwner(WORKFLOWS, name, uid),
         submitted_at=created_at,
-        state=_state(spec, status, nodes, problem),
+        state=state,
         content=WorkflowContent(name, document, nodes),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
+        is_marked=is_marked,
     )
 
 
@@ -279,14 +307,15 @@ def _why_held(spec: Mapping[str, Any], phase: str) -> str:
     return ""
 
 
-def _dumped(raw: Mapping[str, Any], spec: Mapping[str, Any], stored: object) -> bytes:
+def _dumped(raw: Mapping[str, Any]) -> bytes:
     """What the graph is read from, as JSON: a tenth of the memory that the objects take."""
     metadata = _mapping(raw.get("metadata"))
+    stored = _mapping(raw.get("status")).get("storedWorkflowTemplateSpec")
     document: dict[str, Any] = {
         "apiVersion": raw.get("apiVersion", WORKFLOWS.api_version),
         "kind": "Workflow",
         "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
-        "spec": spec,
+        "spec": _mapping(raw.get("spec")),
     }
     if stored is not None:
         document["status"] = {"storedWorkflowTemplateSpec": stored}

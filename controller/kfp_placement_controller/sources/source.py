@@ -110,7 +110,7 @@ class RunContent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ObservedRun:
-    """A run that carries our mark, as last observed.
+    """A run as last observed.
 
     Attributes:
         key: namespace and name.
@@ -119,6 +119,7 @@ class ObservedRun:
         state: how it is doing.
         content: what its graph, and what happened to its steps, are read from.
         display_name: what people call it; "" = by its key.
+        is_marked: our mark is somewhere in it; without, at most its demand is of interest.
     """
 
     key: RunKey
@@ -127,6 +128,7 @@ class ObservedRun:
     state: RunState
     content: RunContent
     display_name: str = ""
+    is_marked: bool = True
 
     @property
     def uid(self) -> str:
@@ -157,6 +159,14 @@ class RunSource(Protocol):
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
         """Read one of its objects; None = it does not carry our mark.
+
+        Raises:
+            InputError: it is malformed, or is too large.
+        """
+        ...
+
+    def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
+        """Read one of its objects, with or without our mark.
 
         Raises:
             InputError: it is malformed, or is too large.

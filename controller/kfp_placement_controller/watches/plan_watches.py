@@ -11,6 +11,7 @@ from kfp_placement_controller.kinds import (
     PLACEMENT_METADATA,
     POLICIES,
     RUN_QUEUES,
+    RUN_REQUESTS,
 )
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.observed.attach_failures import (
@@ -23,6 +24,7 @@ from kfp_placement_controller.observed.liveness import HeldLease, observe_held_l
 from kfp_placement_controller.observed.namespaces import observe_namespace
 from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.observed.run_queues import observe_queue
+from kfp_placement_controller.observed.run_requests import observe_request
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_controller.settings import PlanSettings
 from kfp_placement_controller.sources.source import RunSources
@@ -35,22 +37,28 @@ from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.kinds import CLAIMS, EVENTS, LEASES, NAMESPACES, NODES, PODS, VOLUMES, Kind
 
 
-def readers(sources: RunSources) -> Mapping[Kind, Callable[[JsonObject], Any]]:
+def readers(sources: RunSources, *, queues: bool) -> Mapping[Kind, Callable[[JsonObject], Any]]:
     """What is watched, and what is kept from it; of events only those of one reason.
 
     Of our own objects only their existence matters: deleting one removes a run's plan.
+
+    Args:
+        sources: where runs come from.
+        queues: whether queues of runs are installed: then runs without our mark matter, too.
     """
+    queueing = {RUN_QUEUES: observe_queue, RUN_REQUESTS: observe_request} if queues else {}
     return {
         NODES: observe_node,
         PODS: sources.observe_pod,
         CLAIMS: observe_claim,
         VOLUMES: observe_volume,
-        **{source.kind: source.observe for source in sources},
+        **{source.kind: source.observe_any if queues else source.observe for source in sources},
         LOCATIONS: lambda raw: read_resource(Location, raw).stated(),
         POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
         NAMESPACES: observe_namespace,
         EVENTS: observe_attach_failure,
         PLACEMENT_METADATA: observe_existence,
+        **queueing,
     }
 
 
@@ -66,7 +74,7 @@ def plan_watches(
         inbox: the coordinator's.
     """
     watches = WatchGroup(client, listed=inbox.wake)
-    for kind, read in readers(sources).items():
+    for kind, read in readers(sources, queues=settings.queues).items():
         is_event = kind == EVENTS
         watches.add(
             kind,
@@ -77,7 +85,6 @@ def plan_watches(
         )
     _watch_lease(watches, settings, settings.scheduler_lease_name, _scheduler_lease, inbox)
     if settings.queues:
-        watches.add(RUN_QUEUES, observe_queue, partial(_changed, inbox, RUN_QUEUES))
         _watch_lease(watches, settings, settings.queue_lease_name, _queue_lease, inbox)
     return watches
 

@@ -18,6 +18,16 @@ def parse_time(text: str) -> datetime:
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
+def read_moment(value: object) -> datetime | None:
+    """Read a time that others wrote; None = there is none, or it is malformed."""
+    if not isinstance(value, str) or not 0 < len(value) <= 64:
+        return None
+    try:
+        return parse_time(value)
+    except InputError:
+        return None
+
+
 def time_text(time: datetime) -> str:
     """Write a time to the second, as `metav1.Time`."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,8 +4,8 @@ Pods take what they request from their start to their end; one that ends at a mo
 before another starts. Every resource has its own peak over time.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,13 +33,68 @@ def demand_of(plan: Plan, graph: RunGraph, elapsed_seconds: float = 0.0) -> Dema
         graph: the run that was planned; it says which steps make workers.
         elapsed_seconds: from when on, on the plan's clock; what ends before is over.
     """
+    return _pods_of(plan, graph, elapsed_seconds).table().since(elapsed_seconds).demand()
+
+
+class DemandProfile:
+    """What the pods of a run take over time by a plan: the demand of what is left of the run."""
+
+    def __init__(self, plan: Plan, graph: RunGraph) -> None:
+        """Keep what matters of a plan.
+
+        Args:
+            plan: of the run from its submission on, best of the run alone: else the run would
+                demand less while others are in its way, and more runs would be admitted.
+            graph: the run that was planned; it says which steps make workers.
+        """
+        pods = _pods_of(plan, graph, plan.release_seconds)
+        self._pods = pods.table()
+        self._owners = tuple(pods.owners)
+        self._drivers = len(plan.drivers)
+
+    def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
+        """The demand of what is left, as `demand_of` defines it.
+
+        Steps run as planned, but those that run now do so together, whatever was planned.
+
+        Args:
+            ended: names of the steps that need nothing more.
+            running: names of the steps that run now.
+        """
+        begun = {group for name in (*ended, *running) for group in _groups_of(name)}
+        begun |= {*ended, *running}
+        over = [
+            owner in (begun if row < self._drivers else ended)
+            for row, owner in enumerate(self._owners)
+        ]
+        runs = [owner in running and row >= self._drivers for row, owner in enumerate(self._owners)]
+        return self._pods.left(np.array(over, np.bool_), np.array(runs, np.bool_)).demand()
+
+
+def _groups_of(name: str) -> Iterator[str]:
+    """The groups that a step is in, the root first: "", "loop" and "loop[0]" of "loop[0].train"."""
+    yield ""
+    for place, character in enumerate(name):
+        if character in ".[":
+            yield name[:place]
+
+
+def _pods_of(plan: Plan, graph: RunGraph, earliest_seconds: float) -> "_Pods":
+    """All pods of a plan, drivers first.
+
+    Args:
+        plan: of the run.
+        graph: the run that was planned.
+        earliest_seconds: no step without times starts before.
+    """
     pods = _Pods()
+    pods.owners += [driver.name for driver in plan.drivers]
     pods.start += [driver.start_seconds for driver in plan.drivers]
     pods.end += [driver.finish_seconds for driver in plan.drivers]
     pods.requests += [DRIVER_REQUESTS] * len(plan.drivers)
     workers = {step.name: step.workers for step in graph.steps if step.workers is not None}
-    _add_steps(pods, plan.steps, workers, max(elapsed_seconds, plan.release_seconds))
-    return pods.table(elapsed_seconds).demand()
+    _add_steps(pods, plan.steps, workers, max(earliest_seconds, plan.release_seconds))
+    return pods
 
 
 def _add_steps(
@@ -67,11 +122,11 @@ def _add_steps(
             continue
         ends[step.name] = end
         if step.name in workers and not step.cached:
-            pods.add_gang(start, end, step.requests, workers[step.name])
+            for group in (PodGroup(1, step.requests), workers[step.name]):
+                pods.gangs[len(pods.requests)] = group.count
+                pods.add(step.name, start, end, group.requests)
         elif not step.cached:
-            pods.start.append(start)
-            pods.end.append(end)
-            pods.requests.append(step.requests)
+            pods.add(step.name, start, end, step.requests)
 
 
 @dataclass
@@ -79,27 +134,28 @@ class _Pods:
     """Collects pods, row by row: those of a row request the same for the same time.
 
     Attributes:
+        owners: names of the steps, or of the groups that drivers are of.
         start, end: on the plan's clock.
         requests: of each pod.
         gangs: rows whose pods work only together with others, and how many pods they are; other
             rows are one pod.
     """
 
+    owners: list[str] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     end: list[float] = field(default_factory=list)
     requests: list[Resources] = field(default_factory=list)
     gangs: dict[int, int] = field(default_factory=dict)
 
-    def add_gang(self, start: float, end: float, requests: Resources, workers: PodGroup) -> None:
-        """Add the pod of a step and its workers."""
-        for group in (PodGroup(1, requests), workers):
-            self.gangs[len(self.requests)] = group.count
-            self.start.append(start)
-            self.end.append(end)
-            self.requests.append(group.requests)
+    def add(self, owner: str, start: float, end: float, requests: Resources) -> None:
+        """Add a row."""
+        self.owners.append(owner)
+        self.start.append(start)
+        self.end.append(end)
+        self.requests.append(requests)
 
-    def table(self, elapsed_seconds: float) -> "_Table":
-        """What is not over, as arrays."""
+    def table(self) -> "_Table":
+        """The same as arrays."""
         names = sorted(set().union(*self.requests) - {"pods"})
         count = np.ones(len(self.requests), np.int64)
         count[list(self.gangs)] = list(self.gangs.values())
@@ -110,10 +166,7 @@ class _Pods:
         most = MAX_SUM // max(1, int(count.sum()))
         amounts = np.minimum(np.array([*columns, [1] * len(count)], np.int64), most).T
         start, end = np.array(self.start, np.float64), np.array(self.end, np.float64)
-        left = (end > elapsed_seconds) | (start >= elapsed_seconds)
-        start = np.maximum(start, elapsed_seconds)
-        rows = start[left], end[left], count[left], amounts[left], in_gang[left]
-        return _Table((*names, "pods"), *rows)
+        return _Table((*names, "pods"), start, end, count, amounts, in_gang)
 
 
 @dataclass(frozen=True)
@@ -134,6 +187,26 @@ class _Table:
     count: Integers
     amounts: Integers
     in_gang: Booleans
+
+    def since(self, elapsed_seconds: float) -> "_Table":
+        """What is not over at a time; what runs then starts then."""
+        rows = self._rows((self.end > elapsed_seconds) | (self.start >= elapsed_seconds))
+        return replace(rows, start=np.maximum(rows.start, elapsed_seconds))
+
+    def left(self, over: Booleans, running: Booleans) -> "_Table":
+        """What is not over; what runs starts first.
+
+        Args:
+            over: [P] rows that need nothing more.
+            running: [P] rows that run.
+        """
+        rows = self._rows(~over)
+        first = rows.start.min(initial=np.inf)
+        return replace(rows, start=np.where(running[~over], first, rows.start))
+
+    def _rows(self, kept: Booleans) -> "_Table":
+        rows = self.start[kept], self.end[kept], self.count[kept]
+        return _Table(self.names, *rows, self.amounts[kept], self.in_gang[kept])
 
     def demand(self) -> Demand:
         """The peaks of all that is asked for."""

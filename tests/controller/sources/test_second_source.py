@@ -107,7 +107,7 @@ class BatchSource:
     kind = BATCHES
     pod_marks = PodMarks(labels=(BATCH,), annotations=(STEP,), containers=("work",))
 
-    def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
+    def observe(self, raw: Mapping[str, Any]) -> ObservedRun:
         """Read a batch; all of them are ours."""
         metadata, status = raw["metadata"], raw.get("status", {})
         end = RunEnd.SUCCEEDED if status.get("ended") else None
@@ -118,6 +118,8 @@ class BatchSource:
             state=RunState(held=status.get("held", ""), end=end),
             content=BatchContent(tuple(raw["steps"]), tuple(status.get("done", ()))),
         )
+
+    observe_any = observe
 
     def run_of(self, pod: ObservedPod) -> PodRun | None:
         """By the label; batches own no pods."""

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.run_graph import Group, GroupKind, RunGraph, Step
 from kfp_placement_engine.model.step_state import StepState
+from kfp_placement_engine.model.times import read_moment
 from kfp_placement_engine.readers.argo.pod_identity import PodIndex
 from kfp_placement_engine.readers.argo.workflow import read_workflow
 from kfp_placement_engine.readers.argo.workflow_nodes import (
     MAX_NODES,
     ArgoNode,
-    read_moment,
     read_nodes,
 )
 from kfp_placement_engine.readers.argo.workflow_outcomes import OutcomeReader, enclosing

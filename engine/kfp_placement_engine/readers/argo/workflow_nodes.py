@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.times import parse_time
+from kfp_placement_engine.model.times import read_moment
 
 MAX_NODES = 300_000
 """Nodes read of one Workflow: a step has up to ten, a run up to 20,000 steps."""
@@ -61,16 +61,6 @@ def read_nodes(nodes: object) -> tuple[ArgoNode, ...]:
         raise InputError(f"status.nodes has {len(nodes)} entries; at most {MAX_NODES} are read")
     read = (_node(node) for node in nodes.values())
     return tuple(node for node in read if node is not None)
-
-
-def read_moment(value: object) -> datetime | None:
-    """Read a time as Kubernetes writes it; None = there is none, or it is malformed."""
-    if not isinstance(value, str) or not 0 < len(value) <= 64:
-        return None
-    try:
-        return parse_time(value)
-    except InputError:
-        return None
 
 
 def _node(raw: object) -> ArgoNode | None:

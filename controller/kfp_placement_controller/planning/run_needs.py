@@ -1,0 +1,188 @@
+"""What one run needs that waits, or has waited, in a queue: by a plan of it alone.
+
+Not by the plan in force: beside others a run takes less at a time and for longer. If that counted,
+more runs would be admitted the fuller the cluster is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.planning.run_reading import RunReading, new_widths, read_run
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
+from kfp_placement_engine.contract.run_request import (
+    MAX_MESSAGE_CHARACTERS,
+    RunDemand,
+    RunRequestSpec,
+    run_demand,
+)
+from kfp_placement_engine.exceptions import InputError, LimitError, PlanningError
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import RunGraph, Step
+from kfp_placement_engine.model.step_state import ENDED_STATES, StepState
+from kfp_placement_engine.planning.demand import DemandProfile
+from kfp_placement_engine.readers.run_outcomes import RunOutcome
+
+_MAX_READINGS = 4
+"""Loops within loops: each reading shows the next level."""
+
+_MAX_NAMED_QUEUES = 5
+
+PlanAlone = Callable[[RunGraph], Plan]
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What a plan of the run alone says.
+
+    Attributes:
+        profile: what it takes over time.
+        makespan_seconds: how long it takes; None = a step has no node.
+        unschedulable: why a step has none; "" = all have one.
+    """
+
+    profile: DemandProfile
+    makespan_seconds: float | None
+    unschedulable: str
+
+
+@dataclass
+class RunNeed:
+    """What a run needs, and what has happened of it.
+
+    Attributes:
+        observed: the run.
+        planned_for: the version of the cluster and the policy for which it was planned last; None =
+            it has not been.
+        problem: why it cannot be planned; "" = it can.
+    """
+
+    observed: ObservedRun
+    planned_for: int | None = None
+    problem: str = ""
+    _reading: RunReading | None = None
+    _planned: _Planned | None = None
+    _outcome: RunOutcome = field(default_factory=RunOutcome)
+
+    def evaluate(self, policy: PlacementPolicySpec) -> bool:
+        """Work out what has happened; returns whether there is no plan of the run as it is now."""
+        if self.planned_for is None:
+            return True
+        if self._reading is None:
+            return False
+        try:
+            return self._read_outcome(self._reading, policy) is not self._reading
+        except InputError:
+            return True
+
+    def plan(self, plan_alone: PlanAlone, policy: PlacementPolicySpec, version: int) -> None:
+        """Read the run as it is now, and plan it.
+
+        Args:
+            plan_alone: plans a graph as if no other run were there.
+            policy: says what is assumed.
+            version: of the cluster and the policy.
+        """
+        self.planned_for, self.problem = version, ""
+        try:
+            widths = {} if self._reading is None else self._reading.widths
+            reading = read_run(self.observed, policy, widths)
+            self._reading = self._read_outcome(reading, policy)
+            self._planned = _facts_of(plan_alone(self._reading.graph), self._reading.graph)
+        except (InputError, PlanningError) as error:
+            self.refuse(str(error))
+
+    def refuse(self, problem: str) -> None:
+        """It cannot be planned."""
+        self._planned, self.problem = None, problem[:MAX_MESSAGE_CHARACTERS]
+
+    @property
+    def may_fit_later(self) -> bool:
+        """Whether another cluster could change what is said of it."""
+        begun = self.observed.state.started_at is not None
+        return not begun or (self._planned is not None and bool(self._planned.unschedulable))
+
+    def spec(self, makespan_seconds: float | None) -> RunRequestSpec:
+        """What its RunRequest says.
+
+        Args:
+            makespan_seconds: of the plan in force, since the submission; None = there is none.
+        """
+        observed = self.observed
+        asked, notes = self._queue()
+        demand, problem = self._demand()
+        planned = self._planned
+        return RunRequestSpec(
+            workflow_uid=observed.uid,
+            submitted_at=observed.submitted_at,
+            display_name=observed.display_name,
+            queue=asked,
+            priority=max((step.priority for step in self._steps()), default=0),
+            demand=demand,
+            makespan_seconds=None if planned is None else planned.makespan_seconds,
+            finishes_at=self._finishes_at(makespan_seconds),
+            unschedulable="" if planned is None else planned.unschedulable,
+            problem=problem,
+            notes=notes,
+        )
+
+    def _steps(self) -> Sequence[Step]:
+        return () if self._reading is None else self._reading.graph.steps
+
+    def _demand(self) -> tuple[RunDemand | None, str]:
+        """What is left, or why nobody knows."""
+        if self._planned is None:
+            return None, self.problem
+        states = self._outcome.steps.items()
+        ended = {name for name, step in states if step.state in ENDED_STATES}
+        running = {name for name, step in states if step.state is StepState.RUNNING}
+        try:
+            return run_demand(self._planned.profile.left(ended, running)), ""
+        except LimitError as error:
+            return None, str(error)
+
+    def _queue(self) -> tuple[str, tuple[str, ...]]:
+        """The RunQueue that its steps name, and what there is to say of that."""
+        named = sorted({step.queue for step in self._steps() if step.queue})
+        if len(named) < 2:
+            return (*named, DEFAULT_QUEUE)[0], ()
+        listed = ", ".join(named[:_MAX_NAMED_QUEUES])
+        more = ", ..." if len(named) > _MAX_NAMED_QUEUES else ""
+        note = f"its steps name several RunQueues ({listed}{more}): it waits in {DEFAULT_QUEUE}"
+        return DEFAULT_QUEUE, (note[:MAX_MESSAGE_CHARACTERS],)
+
+    def _finishes_at(self, makespan_seconds: float | None) -> datetime | None:
+        begun_at = self.observed.state.started_at
+        if begun_at is None:
+            return None
+        since = self.observed.submitted_at
+        if makespan_seconds is None and self._planned is not None:
+            since, makespan_seconds = begun_at, self._planned.makespan_seconds
+        if makespan_seconds is None:
+            return None
+        return (since + timedelta(seconds=makespan_seconds)).replace(microsecond=0)
+
+    def _read_outcome(self, reading: RunReading, policy: PlacementPolicySpec) -> RunReading:
+        """Read what happened to the steps, and the graph again where a loop turns out otherwise.
+
+        Raises:
+            InputError: with these loops it is malformed, or beyond a limit.
+        """
+        for _ in range(_MAX_READINGS):
+            self._outcome = self.observed.content.outcome(reading.graph, reading.index)
+            widths = new_widths(reading, self._outcome)
+            if widths is None:
+                break
+            reading = read_run(self.observed, policy, widths)
+        return reading
+
+
+def _facts_of(plan: Plan, graph: RunGraph) -> _Planned:
+    unplaced = [f"step {name}: {reason}" for name, reason in plan.unschedulable]
+    more = f" (and {len(unplaced) - 1} more)" if unplaced[1:] else ""
+    text = f"{unplaced[0][: MAX_MESSAGE_CHARACTERS - 20]}{more}" if unplaced else ""
+    ends = [step.finish_seconds for step in plan.steps if step.finish_seconds is not None]
+    makespan_seconds = None if unplaced else max(ends, default=0.0)
+    return _Planned(DemandProfile(plan, graph), makespan_seconds, text)

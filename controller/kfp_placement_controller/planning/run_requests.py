@@ -1,0 +1,209 @@
+"""What the runs of namespaces with queues need, and whether their RunRequests say so.
+
+Runs with and without our mark. What is stored is compared with what should be: so a new planner
+goes on from any state, and what others have changed is put right.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.planning.actions import DeleteRequest, WriteRequest
+from kfp_placement_controller.planning.planner import Planner
+from kfp_placement_controller.planning.run_needs import RunNeed
+from kfp_placement_controller.sources.source import ObservedRun
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
+from kfp_placement_engine.contract.run_request import RunDemand, RunRequestSpec
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_kube.change import Change
+
+_LOG = logging.getLogger(__name__)
+
+PLANS_PER_EVALUATION = 4
+"""Runs planned between two looks at all else: the others wait no longer than for new plans."""
+
+NO_NODES = "the cluster has no nodes"
+
+
+@dataclass
+class RunRequests:
+    """The runs, and their RunRequests as stored.
+
+    Attributes:
+        planner: plans runs, and knows which have a plan in force.
+        retry_seconds: between two tries of the same write.
+    """
+
+    planner: Planner
+    retry_seconds: float
+    _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
+    _stored: dict[RunKey, ObservedRequest] = field(default_factory=dict)
+    _namespaces: set[str] = field(default_factory=set)
+    _changed: dict[RunKey, None] = field(default_factory=dict)
+    _retries: dict[RunKey, datetime] = field(default_factory=dict)
+    _revisions: dict[RunKey, int] = field(default_factory=dict)
+    _all_changed: bool = False
+    _version: int = 0
+
+    # What comes in.
+
+    def run_changed(self, change: Change[ObservedRun]) -> None:
+        """A run is new, has changed or is gone."""
+        key, observed = RunKey(*change.key), change.new
+        need = self._needs.get(key)
+        if observed is None:
+            self._needs.pop(key, None)
+        elif need is not None and need.observed.uid == observed.uid:
+            need.observed = observed
+        else:
+            self._needs[key] = RunNeed(observed)
+        self._changed[key] = None
+
+    def queue_changed(self, change: Change[ObservedQueue]) -> None:
+        """A RunQueue is new, has changed or is gone."""
+        key = QueueKey(*change.key)
+        if key.name != DEFAULT_QUEUE:
+            return
+        if change.new is None:
+            self._namespaces.discard(key.namespace)
+        elif key.namespace not in self._namespaces:
+            self._namespaces.add(key.namespace)
+            self._all_changed = True
+
+    def request_changed(self, change: Change[ObservedRequest]) -> None:
+        """A RunRequest is new, has changed or is gone."""
+        key = RunKey(*change.key)
+        if change.new is None:
+            self._stored.pop(key, None)
+        else:
+            self._stored[key] = change.new
+        self._retries.pop(key, None)
+        self._changed[key] = None
+
+    def conditions_changed(self) -> None:
+        """The cluster, the policy or a namespace is another: runs are planned again, in turn."""
+        self._version += 1
+        self._all_changed = True
+
+    def lead(self) -> None:
+        """What has been said of runs no longer counts."""
+        self._retries.clear()
+        self._all_changed = True
+
+    # What follows.
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether there is more to do than one look may take."""
+        return self._all_changed or bool(self._changed)
+
+    def due(
+        self, policy: PlacementPolicySpec, now: datetime
+    ) -> Iterator[WriteRequest | DeleteRequest]:
+        """What to write now.
+
+        Args:
+            policy: in force.
+            now: the time.
+        """
+        if self._all_changed:
+            self._all_changed = False
+            self._changed |= dict.fromkeys(self._needs)
+        self._changed |= dict.fromkeys(key for key, at in self._retries.items() if at <= now)
+        self._changed |= dict.fromkeys(self._with_new_plans())
+        # Those without a plan first: others are waiting for what these need.
+        keys = sorted(self._changed, key=self._was_planned)
+        plans = 0
+        for key in keys:
+            need = self._needs.get(key)
+            if need is not None and self._takes_part(need) and self._is_due(need, policy):
+                if plans >= PLANS_PER_EVALUATION:
+                    break
+                plans += 1
+                self._plan(need, policy)
+            del self._changed[key]
+            self._retries.pop(key, None)
+            action = None if need is None else self._action(need)
+            if action is not None:
+                self._retries[key] = now + timedelta(seconds=self.retry_seconds)
+                yield action
+
+    def _was_planned(self, key: RunKey) -> bool:
+        need = self._needs.get(key)
+        return need is not None and need.planned_for is not None
+
+    def _is_due(self, need: RunNeed, policy: PlacementPolicySpec) -> bool:
+        """Whether a run must be planned, or planned again."""
+        if need.observed.ended:
+            return False
+        is_old = need.planned_for != self._version and need.may_fit_later
+        return is_old or need.evaluate(policy)
+
+    def _plan(self, need: RunNeed, policy: PlacementPolicySpec) -> None:
+        if not self.planner.cluster.nodes:
+            need.planned_for = self._version
+            return
+        together = {key for key, each in self._needs.items() if self._takes_part(each)}
+        plan_alone = partial(self.planner.plan_alone, need.observed.key, together, policy)
+        try:
+            need.plan(plan_alone, policy, self._version)
+        except Exception as error:
+            # Anybody may have written the run: a defect in our code must not hide all the others.
+            _LOG.exception("run %s/%s: defect in planning", *need.observed.key)
+            need.refuse(f"a defect of the planner: {type(error).__name__}: {error!s:.200}")
+
+    def _action(self, need: RunNeed) -> WriteRequest | DeleteRequest | None:
+        """What makes the RunRequest of a run say what it should; None = it does."""
+        observed = need.observed
+        stored = self._stored.get(observed.key)
+        if stored is not None and observed.uid not in stored.owner_uids:
+            # Of an earlier run of this name, or of no run.
+            return DeleteRequest(observed.key, stored.uid)
+        spec = self._wanted(need, stored)
+        if spec is None or (stored is not None and _same(spec, stored.spec)):
+            return None
+        return WriteRequest(observed.key, observed.owner, spec, stored.version if stored else "")
+
+    def _wanted(self, need: RunNeed, stored: ObservedRequest | None) -> RunRequestSpec | None:
+        """What is to be said of a run; None = nothing new."""
+        observed = need.observed
+        end = observed.state.end
+        if end is not None:
+            if stored is None or stored.spec is None:
+                return None
+            changes = {"end": str(end), "demand": RunDemand(), "finishes_at": None}
+            return stored.spec.model_copy(update=changes)
+        if not self._takes_part(need) or need.planned_for is None:
+            return None
+        planned = self.planner.registry.runs.get(observed.key)
+        plan = None if planned is None else planned.plan
+        if plan is not None:
+            self._revisions[observed.key] = plan.revision
+        spec = need.spec(None if plan is None else plan.makespan_seconds)
+        if spec.demand is None and not spec.problem:
+            return spec.model_copy(update={"unschedulable": NO_NODES})
+        return spec
+
+    def _with_new_plans(self) -> Iterator[RunKey]:
+        """Runs that go on by another plan than when their end was written last."""
+        for run in self.planner.registry.planned():
+            if run.key.namespace in self._namespaces:
+                revision = run.plan.revision
+                if self._revisions.get(run.key, revision) != revision:
+                    yield run.key
+
+    def _takes_part(self, need: RunNeed) -> bool:
+        namespace = need.observed.key.namespace
+        return namespace in self._namespaces and not self.planner.registry.excluded(namespace)
+
+
+def _same(wanted: RunRequestSpec, stored: RunRequestSpec | None) -> bool:
+    """Whether both are written alike."""
+    if stored is None:
+        return False
+    return wanted.model_dump(mode="json") == stored.model_dump(mode="json")
