@@ -121,9 +121,14 @@ LEARNED_SECONDS = Gauge(
 )
 RUNS_RELEASED = Counter(
     f"{PREFIX}_runs_released",
-    "Held runs that may begin, by cause: admitted, terminated, has-begun, no-queue or"
-    " planner-down.",
+    "Runs that waited and may go on, by cause: admitted, requested, terminated, has-begun,"
+    " no-queue, planner-down, unplannable or no-demand.",
     ["cause"],
+)
+RUNS_PREEMPTED = Counter(
+    f"{PREFIX}_runs_preempted",
+    "Runs that were suspended and wait again, by namespace: for another run, or by request.",
+    ["namespace"],
 )
 RUNS_WAITING = Gauge(
     f"{PREFIX}_runs_waiting",

@@ -15,16 +15,17 @@ from kfp_placement_controller.connection import (
     connect_for_lease,
 )
 from kfp_placement_controller.handlers.operator import OperatorThread
-from kfp_placement_controller.handlers.run_queues import follow_run_queues
-from kfp_placement_controller.kinds import RUN_QUEUES
+from kfp_placement_controller.handlers.own_kinds import follow_run_queues, follow_run_requests
+from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.queue_loop import QueueLoop
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.probes import ProbeServer
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.settings import QueueSettings
-from kfp_placement_controller.sources import QUEUE_SOURCES
+from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.sources.queue_source import QueueSource
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.queue_watches import queue_readers, queue_watches
 from kfp_placement_kube.access import Need, check_access
 from kfp_placement_kube.client import KubeClient
@@ -35,33 +36,42 @@ from kfp_placement_kube.lease import LeaderElection
 _LOG = logging.getLogger(__name__)
 
 
-def run(settings: QueueSettings, sources: Sequence[QueueSource] = QUEUE_SOURCES) -> int:
+def run(
+    settings: QueueSettings,
+    sources: Sequence[QueueSource] = QUEUE_SOURCES,
+    pods_of: RunSources = DEFAULT_SOURCES,
+) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code.
 
     Args:
         settings: of the process.
-        sources: where runs come from.
+        sources: of runs that can wait.
+        pods_of: say which run a pod is of.
 
     Raises:
         SettingsError: there is no way to the API server.
         KubeError: the cluster or our rights are not sufficient.
     """
     client = connect(settings)
-    check_access(client, needs(settings, sources))
-    process = QueueProcess(settings, client, sources)
+    check_access(client, needs(settings, sources, pods_of))
+    process = QueueProcess(settings, client, sources, pods_of)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop())
     return process.run()
 
 
-def needs(settings: QueueSettings, sources: Sequence[QueueSource]) -> tuple[Need, ...]:
+def needs(
+    settings: QueueSettings, sources: Sequence[QueueSource], pods_of: RunSources
+) -> tuple[Need, ...]:
     """What the process does with the API server."""
     namespace = settings.own_namespace
     return (
-        *(Need(kind) for kind in queue_readers(sources)),
+        *(Need(kind) for kind in queue_readers(sources, pods_of)),
         *(Need(source.kind, ("patch",)) for source in sources),
         Need(RUN_QUEUES),
         Need(RUN_QUEUES, ("patch",), subresource="status"),
+        Need(RUN_REQUESTS),
+        Need(RUN_REQUESTS, ("patch",), subresource="status"),
         Need(LEASES, ("get", "list", "watch", "create"), namespace),
         Need(LEASES, ("update",), namespace, name=settings.queue_lease_name),
     )
@@ -79,16 +89,21 @@ class QueueProcess:
         settings: QueueSettings,
         client: KubeClient,
         sources: Sequence[QueueSource],
+        pods_of: RunSources,
         clock: Callable[[], datetime] = _now,
     ) -> None:
         """Nothing is started yet."""
         self._settings = settings
-        coordinator = QueueCoordinator(opt_in=settings.opt_in)
+        coordinator = QueueCoordinator(pods_of, opt_in=settings.opt_in)
         inbox: Inbox[QueueCoordinator] = Inbox()
-        self._watches = queue_watches(client, settings, sources, inbox)
+        self._watches = queue_watches(client, settings, sources, pods_of, inbox)
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)
         self._operator = OperatorThread(
-            partial(configuration, settings), [partial(follow_run_queues, inbox=inbox)]
+            partial(configuration, settings),
+            [
+                partial(follow_run_queues, inbox=inbox),
+                partial(follow_run_requests, inbox=inbox),
+            ],
         )
         self._election = LeaderElection(
             connect_for_lease(settings),

@@ -65,14 +65,22 @@ EXTEND = {
     },
     EVENTS: {"events": "create patch"},
 }
-QUEUES_OF_PLAN = {GROUP: {"runqueues": READ, "runqueues/status": "patch"}}
+QUEUES_OF_PLAN = {
+    GROUP: {
+        "runqueues": READ,
+        "runqueues/status": "patch",
+        "runrequests": f"{READ} create patch delete",
+    }
+}
 QUEUE = {
-    "": {"namespaces": READ},
+    "": {"namespaces": READ, "nodes": READ, "pods": READ},
     ARGO: {"workflows": f"{READ} patch"},
     GROUP: {
         "placementpolicies": READ,
         "runqueues": READ,
         "runqueues/status": "patch",
+        "runrequests": READ,
+        "runrequests/status": "patch",
         "runrequests/release": "update",
     },
     EVENTS: {"events": "create patch"},
@@ -117,6 +125,8 @@ MUST_NOT = {
         "locations": "create update patch delete",
         "pipelineplacements": "update deletecollection",
         "runqueues": "create update patch delete",
+        "runrequests": "create update patch delete deletecollection",
+        "runrequests/status": "update patch",
     },
     "rbac.authorization.k8s.io": {
         "clusterroles": "create update patch bind escalate",
@@ -202,7 +212,7 @@ def test_everybody_may_read_what_lives_in_no_namespace_and_no_more_of_ours(every
     [
         ("scheduler", extend_process.needs(ExtendSettings())),
         ("plan", plan_process.needs(PlanSettings(gates=True, queues=True), DEFAULT_SOURCES)),
-        ("queue", queue_process.needs(QueueSettings(), QUEUE_SOURCES)),
+        ("queue", queue_process.needs(QueueSettings(), QUEUE_SOURCES, DEFAULT_SOURCES)),
     ],
 )
 def test_the_processes_find_the_rights_they_look_for(control_plane, installed, name, needs):

@@ -1,24 +1,32 @@
 """Carries out what the queue has decided; a failure of one stops no other."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from kfp_placement_controller.kinds import RUN_QUEUES
-from kfp_placement_controller.metrics import RUNS_RELEASED
+from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.metrics import RUNS_PREEMPTED, RUNS_RELEASED
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
+from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.queueing.actions import (
     QueueAction,
     ReleaseCause,
     ReleaseHeld,
+    ResumeRun,
     ShowHeld,
+    SuspendRun,
     WriteQueueStatus,
+    WriteRequestStatus,
 )
 from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun, QueueSource
 from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder, Regarding
 from kfp_placement_kube.exceptions import ConflictError, KubernetesError, NotFoundError
 from kfp_placement_kube.kinds import Kind
+
+ObservedT = TypeVar("ObservedT")
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,6 +42,14 @@ _NOTES = {
     ReleaseCause.PLANNER_DOWN: (
         "ReleasedWithoutPlanner",
         "this run begins without admission: no planner is there to say what it needs",
+    ),
+    ReleaseCause.UNPLANNABLE: (
+        "ReleasedUnplanned",
+        "this run begins without admission: its RunRequest says why it cannot be planned",
+    ),
+    ReleaseCause.NO_DEMAND: (
+        "ReleasedUnplanned",
+        "this run begins without admission: no planner has said what it needs",
     ),
 }
 """What an event says of a run that begins without having been admitted: reason and note."""
@@ -62,13 +78,24 @@ class QueueActionRunner:
         Raises:
             KubernetesError: refused, or no answer.
         """
-        queues = []
-        for raw in self._client.list(RUN_QUEUES).items:
+        return self._read(RUN_QUEUES, observe_queue)
+
+    def read_requests(self) -> list[ObservedRequest]:
+        """All RunRequests as they are now.
+
+        Raises:
+            KubernetesError: refused, or no answer.
+        """
+        return self._read(RUN_REQUESTS, observe_request)
+
+    def _read(self, kind: Kind, observe: Callable[[JsonObject], ObservedT]) -> list[ObservedT]:
+        observed = []
+        for raw in self._client.list(kind).items:
             try:
-                queues.append(observe_queue(raw))
+                observed.append(observe(raw))
             except InputError as error:
-                _LOG.warning("a RunQueue is not read: %.300s", error)
-        return queues
+                _LOG.warning("a %s is not read: %.300s", kind.kind, error)
+        return observed
 
     def run(self, action: QueueAction) -> None:
         """Carry out one action; what fails is decided again."""
@@ -79,11 +106,16 @@ class QueueActionRunner:
                     self._patch(action.run, source.held_patch(action.run, action.message))
                 case ReleaseHeld():
                     self._release(action)
+                case SuspendRun():
+                    self._suspend(action)
+                case ResumeRun():
+                    source = self._sources[action.run.owner.kind]
+                    self._patch(action.run, source.resume_patch(action.run))
+                    RUNS_RELEASED.labels(str(action.cause)).inc()
                 case WriteQueueStatus():
-                    metadata = {"resourceVersion": action.version}
-                    patch = {"metadata": metadata, "status": action.fields}
-                    namespace, name = action.key
-                    self._client.patch(RUN_QUEUES, name, namespace, patch, subresource="status")
+                    self._write_status(RUN_QUEUES, action)
+                case WriteRequestStatus():
+                    self._write_status(RUN_REQUESTS, action)
         except (ConflictError, NotFoundError) as error:
             # Somebody has written in between; what there is now comes by a watch.
             _LOG.debug("%s: %s", type(action).__name__, error)
@@ -96,9 +128,24 @@ class QueueActionRunner:
         RUNS_RELEASED.labels(str(action.cause)).inc()
         if action.cause in _NOTES:
             reason, note = _NOTES[action.cause]
-            owner = run.owner
-            regarding = Regarding(owner.kind, owner.name, run.key.namespace, owner.uid)
-            self._events.record(regarding, reason, note, type="Warning", action="Releasing")
+            self._record(run, reason, note, "Releasing")
+
+    def _suspend(self, action: SuspendRun) -> None:
+        run = action.run
+        source = self._sources[run.owner.kind]
+        self._patch(run, source.suspend_patch(run, action.preempted_for))
+        RUNS_PREEMPTED.labels(run.key.namespace).inc()
+        self._record(run, "Preempted", action.note, "Suspending")
+
+    def _record(self, run: QueuedRun, reason: str, note: str, action: str) -> None:
+        owner = run.owner
+        regarding = Regarding(owner.kind, owner.name, run.key.namespace, owner.uid)
+        self._events.record(regarding, reason, note, type="Warning", action=action)
+
+    def _write_status(self, kind: Kind, action: WriteQueueStatus | WriteRequestStatus) -> None:
+        patch = {"metadata": {"resourceVersion": action.version}, "status": action.fields}
+        namespace, name = action.key
+        self._client.patch(kind, name, namespace, patch, subresource="status")
 
     def _patch(self, run: QueuedRun, patch: JsonPatch) -> None:
         self._client.patch(run.owner.kind, run.owner.name, run.key.namespace, patch)

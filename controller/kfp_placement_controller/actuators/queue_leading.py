@@ -1,4 +1,4 @@
-"""When the process `queue` begins to lead: with the RunQueues as they are then."""
+"""When the process `queue` begins to lead: with our objects as they are then."""
 
 import logging
 from collections.abc import Callable
@@ -15,13 +15,13 @@ RETRY_SECONDS = 2.0
 """Between two tries to lead."""
 
 LIST_SECONDS = 30.0
-"""Between two lists of RunQueues: kopf does not report what is deleted while it reconnects."""
+"""Between two lists of our kinds: kopf does not report what is deleted while it reconnects."""
 
 
 class QueueLeading:
-    """Lets the coordinator lead while the Lease is ours, and RunQueues be followed as long.
+    """Lets the coordinator lead while the Lease is ours, and our kinds be followed as long.
 
-    Without having read them all it would take runs for runs without a queue.
+    Without having read all RunQueues it would take runs for runs without a queue.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class QueueLeading:
 
         Args:
             election: for the Lease.
-            runner: reads the existing RunQueues.
+            runner: reads the existing RunQueues and RunRequests.
             clock: the time.
             began: is called when we begin to lead.
             ended: is called when we no longer lead.
@@ -64,11 +64,11 @@ class QueueLeading:
             return
         self._not_before = now + timedelta(seconds=RETRY_SECONDS)
         try:
-            queues = self._runner.read_queues()
+            queues, requests = self._runner.read_queues(), self._runner.read_requests()
         except KubernetesError as error:
             _LOG.warning("cannot lead yet: %s", error)
             return
-        coordinator.lead(epoch, queues)
+        coordinator.lead(epoch, queues, requests)
         self._listed_at = now
         self._began()
 
@@ -77,6 +77,6 @@ class QueueLeading:
             return
         self._listed_at = now
         try:
-            coordinator.queues_listed(self._runner.read_queues())
+            coordinator.listed(self._runner.read_queues(), self._runner.read_requests())
         except KubernetesError as error:
-            _LOG.warning("RunQueues are not listed: %s", error)
+            _LOG.warning("RunQueues and RunRequests are not listed: %s", error)

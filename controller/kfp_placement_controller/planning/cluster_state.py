@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.claims import ObservedClaim, ObservedVolume
 from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.planning.load import Load, NodeLoad
+from kfp_placement_controller.sources.load import Load, NodeLoad
 from kfp_placement_engine.model.cluster import Claim, Cluster, Node
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from kfp_placement_engine.model.resources import is_less

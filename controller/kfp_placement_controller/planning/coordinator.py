@@ -29,7 +29,6 @@ from kfp_placement_controller.planning.first_plans import FirstPlans
 from kfp_placement_controller.planning.gate_decisions import GateDecisions
 from kfp_placement_controller.planning.guard import Guard
 from kfp_placement_controller.planning.learning import LearnedOverheads
-from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.parameters import PlanningParams
 from kfp_placement_controller.planning.placement_publisher import PlacementPublisher
 from kfp_placement_controller.planning.planner import Planner
@@ -40,6 +39,7 @@ from kfp_placement_controller.planning.rounds import RoundFailure, RoundResult
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_requests import RunRequests
 from kfp_placement_controller.planning.tracked_run import TrackedRun
+from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.resources import PipelinePlacement, PlacementPolicy
 from kfp_placement_engine.model.keys import RunKey

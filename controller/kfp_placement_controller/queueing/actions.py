@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from kfp_placement_controller.sources.queue_source import QueuedRun
-from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
 class ReleaseCause(StrEnum):
@@ -27,6 +27,15 @@ class ReleaseCause(StrEnum):
     PLANNER_DOWN = "planner-down"
     """Nobody plans runs, for longer than the queue lets them wait for that."""
 
+    REQUESTED = "requested"
+    """Somebody who may has asked for it."""
+
+    UNPLANNABLE = "unplannable"
+    """The planner cannot say what it needs."""
+
+    NO_DEMAND = "no-demand"
+    """No planner has said what it needs, for longer than the queue lets it wait for that."""
+
 
 @dataclass(frozen=True)
 class ShowHeld:
@@ -45,6 +54,44 @@ class ReleaseHeld:
 
 
 @dataclass(frozen=True)
+class SuspendRun:
+    """Let a run make no new pods: it waits again.
+
+    Attributes:
+        run: it goes on.
+        preempted_for: the uid of the run that it makes room for, or a word.
+        note: why, for people.
+    """
+
+    run: QueuedRun
+    preempted_for: str
+    note: str
+
+
+@dataclass(frozen=True)
+class ResumeRun:
+    """Let a run go on that was suspended."""
+
+    run: QueuedRun
+    cause: ReleaseCause
+
+
+@dataclass(frozen=True)
+class WriteRequestStatus:
+    """Write the status of a RunRequest.
+
+    Attributes:
+        key: of the run.
+        version: of the object that this was decided by.
+        fields: what to change in the status.
+    """
+
+    key: RunKey
+    version: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class WriteQueueStatus:
     """Write the status of a RunQueue.
 
@@ -59,4 +106,6 @@ class WriteQueueStatus:
     fields: Mapping[str, Any]
 
 
-QueueAction = ShowHeld | ReleaseHeld | WriteQueueStatus
+QueueAction = (
+    ShowHeld | ReleaseHeld | SuspendRun | ResumeRun | WriteRequestStatus | WriteQueueStatus
+)

@@ -64,10 +64,10 @@ def in_order(
 ) -> list[WaitingRun]:
     """Runs as they are tried: by priority, which grows while they wait, then as submitted."""
 
-    def place(run: WaitingRun) -> tuple[float, datetime, RunKey]:
+    def place(run: WaitingRun) -> tuple[bool, float, datetime, RunKey]:
         rule = rules.get(run.queue, NO_RULES)
         hours = max(0.0, (now - run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
         priority = rule.allowed_priority(run.priority) + rule.aging_per_hour * hours
-        return -priority, run.submitted_at, run.key
+        return run.stands_back, -priority, run.submitted_at, run.key
 
     return sorted(waiting, key=place)

@@ -11,34 +11,39 @@ from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
+from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing.actions import (
     QueueAction,
     ReleaseCause,
     ReleaseHeld,
+    ResumeRun,
     ShowHeld,
-    WriteQueueStatus,
+    SuspendRun,
 )
-from kfp_placement_controller.queueing.admission import decide
-from kfp_placement_controller.queueing.queue_status import (
-    QueueCounts,
-    readiness,
-    status_patch,
-    validity,
+from kfp_placement_controller.queueing.cluster_room import ClusterRoom
+from kfp_placement_controller.queueing.decisions import (
+    BY_REQUEST,
+    Decisions,
+    Situation,
+    decisions,
 )
+from kfp_placement_controller.queueing.publisher import QueuePublisher
+from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
+from kfp_placement_controller.queueing.releases import PlannerState, release_cause
 from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
-from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_controller.sources.load import Load
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
-from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
-from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES, Kind
+from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
 
-_NOTHING = Demand()
-"""What a run needs that nobody has planned: only the number of runs limits it."""
+_Steering = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
+"""What is done with a run."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,18 @@ class QueueParams:
     """How the queue works.
 
     Attributes:
-        idle_seconds: between two looks where nothing has happened: priorities grow.
+        idle_seconds: between two decisions where nothing has happened: priorities grow.
+        decision_seconds: between two decisions at least: changes come in bursts.
         retry_seconds: between two tries of the same write.
         count_seconds: between two writes of a queue's counts, which change with every run.
+        position_seconds: between two writes of a run's position, which changes with every run.
     """
 
     idle_seconds: float = 5.0
+    decision_seconds: float = 0.1
     retry_seconds: float = 2.0
     count_seconds: float = 1.0
+    position_seconds: float = 10.0
 
 
 @dataclass
@@ -61,57 +70,86 @@ class QueueCoordinator:
     """All that is known of runs and their queues, and what follows from it.
 
     Attributes:
+        sources: where runs come from.
         params: times.
         epoch: of our Lease while we lead; None = we only follow.
         queues: the RunQueues.
+        runs: the runs, with their RunRequests.
         planner: the planner's Lease.
         opt_in: whether only namespaces that ask for it take part.
     """
 
+    sources: RunSources
     params: QueueParams = field(default_factory=QueueParams)
     epoch: int | None = None
     queues: RunQueues = field(default_factory=RunQueues)
+    runs: QueuedRuns = field(default_factory=QueuedRuns)
     planner: LeaseWatch = field(default_factory=LeaseWatch)
     opt_in: bool = False
-    _runs: dict[RunKey, QueuedRun] = field(default_factory=dict)
-    _went_on: set[str] = field(default_factory=set)
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     _labels: dict[str, str] = field(default_factory=dict)
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _counted: dict[QueueKey, datetime] = field(default_factory=dict)
+    _let: dict[str, datetime] = field(default_factory=dict)
+    _is_changed: bool = True
+    _decided_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        """Make the parts."""
+        self.room = ClusterRoom(Load(self.sources))
+        self.publisher = QueuePublisher(
+            self.params.count_seconds, self.params.position_seconds, self.params.retry_seconds
+        )
+        self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
+            POLICIES: self._policy_changed,
+            NAMESPACES: self._namespace_changed,
+            NODES: self._node_changed,
+            PODS: self._pod_changed,
+        }
 
     # What comes in.
 
     def handle(self, kind: Kind, change: Change[Any]) -> None:
         """An object is new, has changed or is gone; any other kind is that of runs."""
-        handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
-            POLICIES: self._policy_changed,
-            NAMESPACES: self._namespace_changed,
-        }
-        handlers.get(kind, self._run_changed)(change)
+        if kind in self._handlers:
+            self._handlers[kind](change)
+        else:
+            self.runs.run_changed(change)
+            self._is_changed = True
 
     def queue_changed(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """A RunQueue is new, has changed or is gone."""
         self.queues.observe(key, queue)
+        self._is_changed = True
+
+    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
+        """A RunRequest is new, has changed or is gone."""
+        self.runs.request_changed(key, request)
+        self._is_changed = True
 
     def planner_lease(self, lease: HeldLease | None, now: datetime) -> None:
         """The planner's Lease has changed."""
         self.planner.observe(lease, now)
 
-    def lead(self, epoch: int, queues: Iterable[ObservedQueue]) -> None:
+    def lead(
+        self, epoch: int, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]
+    ) -> None:
         """We lead from now on.
 
         Args:
             epoch: of our Lease.
             queues: all RunQueues there are, as the API server has them now.
+            requests: all RunRequests, likewise.
         """
         self.epoch = epoch
-        self.queues.replace_all(queues)
+        self.listed(queues, requests)
         self._tried.clear()
+        self._let.clear()
 
-    def queues_listed(self, queues: Iterable[ObservedQueue]) -> None:
-        """These are all RunQueues there are now; of one that is gone no watch may have told."""
+    def listed(self, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]) -> None:
+        """These are all there are now; of one that is gone no watch may have told."""
         self.queues.replace_all(queues)
+        self.runs.requests_listed(requests)
+        self._is_changed = True
 
     def follow(self) -> None:
         """Another leads from now on."""
@@ -121,88 +159,108 @@ class QueueCoordinator:
 
     def tick(self, now: datetime) -> list[QueueAction]:
         """What must be done now; call it after changes, and when `next_at` says so."""
-        if self.epoch is None:
+        if self.epoch is None or not self._is_due(now):
             return []
+        self._is_changed, self._decided_at = False, now
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
-        problem = self._planner_problem(now)
-        actions: list[QueueAction] = list(self._held_runs(now))
-        actions += self._statuses(problem, now)
-        return [each for each in actions if self._may_try(each, now)]
+        self._let = {uid: at for uid, at in self._let.items() if self._is_recent(at, now)}
+        planner = self._planner_state(now)
+        steering: list[_Steering] = []
+        waiting: list[KnownRun] = []
+        for known in self.runs:
+            if known.is_waiting:
+                queue = self._queue_of_namespace(known.key.namespace)
+                cause = release_cause(known, queue, planner, now)
+                if cause is None:
+                    waiting.append(known)
+                else:
+                    steering.append(_begun(known, cause))
+            elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
+                # Somebody else has let it go on: what it says of its preemption is over.
+                steering.append(ResumeRun(known.run, ReleaseCause.REQUESTED))
+        situation = self._situation(waiting)
+        decided = decisions(situation, now)
+        steering += self._decided(waiting, situation, decided, now)
+        actions: list[QueueAction] = [each for each in steering if self._may_try(each, now)]
+        problem = planner.problem
+        taking_part = [each for each in self.runs if self._takes_part(each)]
+        actions += self.publisher.requests(taking_part, situation, decided, now)
+        actions += self.publisher.queues(
+            taking_part, self.queues, decided, self._policy, problem, now
+        )
+        return actions
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
+        last = self._decided_at
+        if last is None or self.epoch is None:
+            return now + timedelta(seconds=self.params.retry_seconds)
+        if self._is_changed:
+            return last + timedelta(seconds=self.params.decision_seconds)
         pause = self.params.retry_seconds if self._tried else self.params.idle_seconds
-        return now + timedelta(seconds=pause)
+        return last + timedelta(seconds=pause)
 
     def waiting(self) -> Mapping[str, int]:
-        """How many runs are held, by namespace."""
-        return Counter(run.key.namespace for run in self._runs.values() if run.is_held)
+        """How many runs wait, by namespace."""
+        return Counter(known.key.namespace for known in self.runs if known.is_waiting)
 
-    def _held_runs(self, now: datetime) -> Iterator[QueueAction]:
-        """What to do with the runs that are held."""
-        waiting: dict[RunKey, QueuedRun] = {}
-        for run in self._runs.values():
-            cause = self._cause(run, now) if run.is_held else None
-            if cause is not None:
-                yield ReleaseHeld(run, cause)
-            elif run.is_held:
-                waiting[run.key] = run
-        verdicts = decide(
-            map(_as_waiting, waiting.values()),
-            [_as_admitted(run) for run in self._admitted()],
-            self.queues.rules(),
-            (),
-            now,
-        )
-        for verdict in verdicts:
-            run = waiting[verdict.key]
-            if verdict.is_admitted:
-                yield ReleaseHeld(run, ReleaseCause.ADMITTED)
-            elif not run.held_message:
-                yield ShowHeld(run, f"waits in RunQueue {_queue_of(run).name}")
+    def _is_due(self, now: datetime) -> bool:
+        """Whether it is time to decide: soon after a change, and now and then without one."""
+        if self._decided_at is None:
+            return True
+        pause = self.params.idle_seconds
+        if self._is_changed:
+            pause = self.params.decision_seconds
+        elif self._tried:
+            pause = self.params.retry_seconds
+        return now - self._decided_at >= timedelta(seconds=pause)
 
-    def _cause(self, run: QueuedRun, now: datetime) -> ReleaseCause | None:
-        """Why a held run is released whatever its queue decides; None = it is not."""
-        if run.is_terminated:
-            return ReleaseCause.TERMINATED
-        if run.owner.uid in self._went_on:
-            return ReleaseCause.HAS_BEGUN
-        queue = self._queue_of_namespace(run.key.namespace)
-        if queue is None:
-            return ReleaseCause.NO_QUEUE
-        patience = self._policy.scheduler_stale_after_seconds + queue.spec.hold_deadline_seconds
-        is_overdue = self.planner.age_seconds(now) > patience
-        if is_overdue and not queue.holds_without_controller:
-            return ReleaseCause.PLANNER_DOWN
-        return None
+    def _situation(self, waiting: Iterable[KnownRun]) -> Situation:
+        """All runs as decisions see them; those just let run count as admitted already."""
+        draining = {}
+        deciding = []
+        let = []
+        for known in waiting:
+            taken = self.room.load.of_run(known.key) if known.run.is_preempted else {}
+            if known.run.owner.uid in self._let:
+                let.append(known)
+            elif taken.get("pods"):
+                draining[known.key] = (known, taken)
+            elif known.demand is not None or (known.spec and known.spec.unschedulable):
+                deciding.append(known)
+        admitted = [each for each in self.runs if each.is_admitted and self._takes_part(each)]
+        admitted += let
+        counted = {each.key for each in (*admitted, *deciding) if each.demand is not None}
+        counted |= draining.keys()
+        return Situation(deciding, admitted, draining, self.queues, self.room.rooms(counted))
 
-    def _statuses(self, problem: str, now: datetime) -> Iterator[WriteQueueStatus]:
-        waiting = Counter(_queue_of(run) for run in self._runs.values() if run.is_held)
-        admitted = Counter(_queue_of(run) for run in self._admitted())
-        for queue in self.queues:
-            ready = readiness(
-                is_paused=self._policy.paused,
-                planner_problem=problem,
-                holds_without_controller=queue.holds_without_controller,
-            )
-            patch = status_patch(
-                queue.status.model_dump(mode="json", by_alias=True),
-                {each.type: each for each in queue.status.conditions},
-                (ready, validity(queue.problem)),
-                QueueCounts(waiting[queue.key], admitted[queue.key]),
-                queue.generation,
-                now,
-            )
-            if patch is not None:
-                yield WriteQueueStatus(queue.key, queue.version, patch)
+    def _decided(
+        self,
+        waiting: Iterable[KnownRun],
+        situation: Situation,
+        decided: Decisions,
+        now: datetime,
+    ) -> Iterator[_Steering]:
+        """What to do with the runs that wait, and with those that must make room."""
+        for known in waiting:
+            verdict = decided.verdicts.get(known.key)
+            if verdict is not None and verdict.is_admitted:
+                self._let[known.run.owner.uid] = now
+                yield _begun(known, ReleaseCause.ADMITTED)
+            elif known.run.is_held and not known.run.held_message:
+                queue = self.queues.of_run(known.key.namespace, known.queue_name)
+                yield ShowHeld(known.run, f"waits in RunQueue {queue.name}")
+        for victim, preemptor in decided.preempted.items():
+            stopped, by = self.runs.get(victim), self.runs.get(preemptor)
+            if stopped is not None and by is not None and stopped.is_admitted:
+                note = f"suspended: run {by.key.name} of a higher priority needs the room"
+                yield SuspendRun(stopped.run, by.run.owner.uid, note)
+        for known in situation.admitted:
+            if known.is_admitted and known.is_to_be_preempted(now) and not known.run.is_suspended:
+                yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
-    def _admitted(self) -> Iterator[QueuedRun]:
-        """Runs of namespaces that take part that may have pods, whoever let them begin."""
-        return (
-            run
-            for run in self._runs.values()
-            if run.is_active and self._queue_of_namespace(run.key.namespace) is not None
-        )
+    def _takes_part(self, known: KnownRun) -> bool:
+        return self._queue_of_namespace(known.key.namespace) is not None
 
     def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""
@@ -211,36 +269,19 @@ class QueueCoordinator:
             return None
         return self.queues.of_namespace(namespace)
 
-    def _planner_problem(self, now: datetime) -> str:
-        """Why no planner tells what runs need; "" = one does, or it is not known yet."""
-        limit = self._policy.scheduler_stale_after_seconds
-        if self.planner.age_seconds(now) > limit:
-            return f"no planner has renewed its Lease for {limit:g} s"
-        return ""
+    def _planner_state(self, now: datetime) -> PlannerState:
+        return PlannerState(
+            self.planner.age_seconds(now), self._policy.scheduler_stale_after_seconds
+        )
 
-    def _may_try(self, action: QueueAction, now: datetime) -> bool:
+    def _may_try(self, action: _Steering, now: datetime) -> bool:
         """Whether something was not tried just now; what it changes comes back by a watch."""
-        what: tuple[str, ...]
-        match action:
-            case WriteQueueStatus():
-                what = ("status", *action.key, action.version)
-            case ReleaseHeld() | ShowHeld():
-                what = (type(action).__name__, action.run.owner.uid, action.run.version)
-        if what in self._tried or not self._may_count(action, now):
+        what = (type(action).__name__, action.run.owner.uid, action.run.version)
+        if what in self._tried:
             return False
         self._tried[what] = now
-        return True
-
-    def _may_count(self, action: QueueAction, now: datetime) -> bool:
-        """Whether a status may be written: at once for what admission asks, else not too often."""
-        if not isinstance(action, WriteQueueStatus):
-            return True
-        last = self._counted.get(action.key)
-        is_urgent = not {"ready", "conditions"}.isdisjoint(action.fields)
-        pause = timedelta(seconds=self.params.count_seconds)
-        if last is not None and not is_urgent and now - last < pause:
-            return False
-        self._counted[action.key] = now
+        if isinstance(action, ReleaseHeld | ResumeRun):
+            self.publisher.released(action.run.owner.uid, action.cause)
         return True
 
     def _is_recent(self, at: datetime, now: datetime) -> bool:
@@ -248,34 +289,23 @@ class QueueCoordinator:
 
     # What comes in, by kind.
 
-    def _run_changed(self, change: Change[QueuedRun]) -> None:
-        key, run = RunKey(*change.key), change.new
-        before = self._runs.pop(key, None)
-        if before is not None and (run is None or run.owner.uid != before.owner.uid):
-            self._went_on.discard(before.owner.uid)
-        if run is None or run.end is not None:
-            # A run that is tried again after its end comes back as one that is held.
-            return
-        if run.is_held and before is not None and before.is_active and before.has_begun:
-            self._went_on.add(run.owner.uid)
-        elif not run.is_held:
-            self._went_on.discard(run.owner.uid)
-        self._runs[key] = run
-
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:
         self._policy = change.new.spec if change.new is not None else PlacementPolicySpec()
+        self._is_changed = True
 
     def _namespace_changed(self, change: Change[str]) -> None:
         self._labels[change.key[1]] = change.new or ""
+        self._is_changed = True
+
+    def _node_changed(self, change: Change[ObservedNode]) -> None:
+        self.room.node_changed(change)
+        self._is_changed = True
+
+    def _pod_changed(self, change: Change[ObservedPod]) -> None:
+        self._is_changed |= self.room.pod_changed(change)
 
 
-def _queue_of(run: QueuedRun) -> QueueKey:
-    return QueueKey(run.key.namespace, DEFAULT_QUEUE)
-
-
-def _as_waiting(run: QueuedRun) -> WaitingRun:
-    return WaitingRun(run.key, _queue_of(run), 0, run.submitted_at, _NOTHING)
-
-
-def _as_admitted(run: QueuedRun) -> AdmittedRun:
-    return AdmittedRun(run.key, _queue_of(run), 0, run.submitted_at, _NOTHING)
+def _begun(known: KnownRun, cause: ReleaseCause) -> ReleaseHeld | ResumeRun:
+    """Let a run that waits begin, or go on."""
+    action = ReleaseHeld if known.run.is_held else ResumeRun
+    return action(known.run, cause)

@@ -5,31 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dicts
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.run_queue import amounts_of
 from kfp_placement_engine.model.resources import Resources
-from kfp_placement_engine.model.times import time_text
 
 READY = "Ready"
 VALID = "Valid"
 """Conditions of a RunQueue."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueFinding:
-    """One condition.
-
-    Attributes:
-        condition: its type.
-        holds: whether it is so.
-        reason: one word.
-        message: for people.
-    """
-
-    condition: str
-    holds: bool
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +32,7 @@ class QueueCounts:
 
 def readiness(
     *, is_paused: bool, planner_problem: str, holds_without_controller: bool
-) -> QueueFinding:
+) -> ConditionFinding:
     """Whether new runs may be held; said by the process that admits them, while it leads.
 
     Args:
@@ -58,30 +41,30 @@ def readiness(
         holds_without_controller: the queue lets runs wait in that case.
     """
     if is_paused:
-        return QueueFinding(READY, False, "Paused", "the PlacementPolicy is paused")
+        return ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
     if planner_problem and not holds_without_controller:
-        return QueueFinding(READY, False, "PlannerDown", f"{planner_problem}; new runs begin")
+        return ConditionFinding(READY, False, "PlannerDown", f"{planner_problem}; new runs begin")
     if planner_problem:
-        return QueueFinding(READY, True, "PlannerDown", f"{planner_problem}; all runs wait")
-    return QueueFinding(READY, True, "Admitting", "runs are admitted")
+        return ConditionFinding(READY, True, "PlannerDown", f"{planner_problem}; all runs wait")
+    return ConditionFinding(READY, True, "Admitting", "runs are admitted")
 
 
-def validity(problem: str) -> QueueFinding:
+def validity(problem: str) -> ConditionFinding:
     """Whether the queue can be read; else the last one that could holds.
 
     Args:
         problem: why not; "" = it can.
     """
     if not problem:
-        return QueueFinding(VALID, True, "Valid", "the queue is as it is written")
+        return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
     message = f"the last valid version holds: {problem}"
-    return QueueFinding(VALID, False, "Misconfigured", message[:1000])
+    return ConditionFinding(VALID, False, "Misconfigured", message)
 
 
 def status_patch(
     stored: Mapping[str, Any],
     known: Mapping[str, Condition],
-    findings: Sequence[QueueFinding],
+    findings: Sequence[ConditionFinding],
     counts: QueueCounts,
     generation: int | None,
     now: datetime,
@@ -103,32 +86,9 @@ def status_patch(
         "used": [each.model_dump(mode="json") for each in amounts_of(counts.used)],
     }
     changed = {name: value for name, value in fields.items() if stored.get(name) != value}
-    conditions = [_condition(each, known.get(each.condition), generation, now) for each in findings]
-    if any(_is_news(known.get(each["type"]), each) for each in conditions):
+    conditions = condition_dicts(findings, known, generation, now)
+    if conditions is not None:
         changed["conditions"] = conditions
     if changed and generation is not None:
         changed["observedGeneration"] = generation
     return changed or None
-
-
-def _condition(
-    finding: QueueFinding, old: Condition | None, generation: int | None, now: datetime
-) -> dict[str, Any]:
-    status = str(finding.holds)
-    since = old.last_transition_time if old is not None and old.status == status else now
-    return {
-        "type": finding.condition,
-        "status": status,
-        "reason": finding.reason,
-        "message": finding.message,
-        "lastTransitionTime": time_text(since),
-        **({} if generation is None else {"observedGeneration": generation}),
-    }
-
-
-def _is_news(old: Condition | None, new: Mapping[str, Any]) -> bool:
-    return old is None or (old.status, old.reason, old.message) != (
-        new["status"],
-        new["reason"],
-        new["message"],
-    )

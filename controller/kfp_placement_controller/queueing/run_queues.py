@@ -41,12 +41,26 @@ class RunQueues:
         """The queue by which a namespace takes part; None = it does not."""
         return self._queues.get(QueueKey(namespace, DEFAULT_QUEUE))
 
+    def of_run(self, namespace: str, name: str) -> QueueKey:
+        """The queue of a run that names one: that, or `default` where there is none of that name.
+
+        Args:
+            namespace: of the run.
+            name: as its steps say.
+        """
+        key = QueueKey(namespace, name)
+        return key if key in self._queues else QueueKey(namespace, DEFAULT_QUEUE)
+
+    def get(self, key: QueueKey) -> ObservedQueue | None:
+        """A queue; None = there is none of that name."""
+        return self._queues.get(key)
+
     def rules(self) -> Mapping[QueueKey, QueueRules]:
         """What all of them allow."""
-        return {key: _rules_of(queue.spec) for key, queue in self._queues.items()}
+        return {key: rules_of(queue.spec) for key, queue in self._queues.items()}
 
 
-def _rules_of(spec: RunQueueSpec) -> QueueRules:
+def rules_of(spec: RunQueueSpec) -> QueueRules:
     """What a queue allows, as the decision takes it."""
     return QueueRules(
         quota=resources_of(spec.quota.resources),

@@ -59,6 +59,7 @@ class WaitingRun:
         unschedulable: why no node can take one of its steps; "" = all steps fit a node.
         has_victims: runs were suspended for it. Those behind it do not get the room that this
             makes, even if it is not enough yet.
+        stands_back: somebody has asked that it stops: all others go first.
     """
 
     key: RunKey
@@ -68,6 +69,7 @@ class WaitingRun:
     demand: Demand
     unschedulable: str = ""
     has_victims: bool = False
+    stands_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from kfp_placement_controller.sources.source import (
 )
 from kfp_placement_engine.contract.keys import (
     MAX_RUN_NAME_CHARACTERS,
+    PREEMPTED_ANNOTATION,
     RUN_NAME_ANNOTATION,
     SCHEDULER_LABEL,
 )
@@ -68,6 +69,9 @@ MAX_DOCUMENT_BYTES = 8 * 2**20
 """Of a Workflow's spec; etcd takes 1.5 MB, so a larger one was never stored."""
 
 _ENDS = {"Succeeded": RunEnd.SUCCEEDED, "Failed": RunEnd.FAILED, "Error": RunEnd.FAILED}
+
+MAX_PREEMPTED_CHARACTERS = 63
+"""Kept from what a Workflow says of its preemption; a uid has 36."""
 
 MAIN_CONTAINER = "main"
 """Where Argo runs the step; the others prepare and clean up."""
@@ -183,13 +187,13 @@ class ArgoSource:
         """Give a held Workflow to Argo, as if it had been created now."""
         return releasing_patch(run.version, says_so=bool(run.held_message))
 
-    def suspend_patch(self, run: QueuedRun) -> JsonPatch:
+    def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
         """Let Argo make no new pods for a Workflow; it still reads the existing ones."""
-        return _spec_patch(run, suspend=True)
+        return _suspension(run, preempted_for, suspend=True)
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:
         """Let Argo go on with it."""
-        return _spec_patch(run, suspend=None)
+        return _suspension(run, None, suspend=None)
 
 
 def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
@@ -210,6 +214,7 @@ def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
         is_held=is_held(raw),
         held_message=held_message(raw),
         is_suspended=spec.get("suspend") is True,
+        preempted_for=_text(annotations.get(PREEMPTED_ANNOTATION))[:MAX_PREEMPTED_CHARACTERS],
         is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
         has_begun=any(status.get(each) for each in _OF_A_BEGINNING),
         end=_ENDS.get(_text(status.get("phase"))),
@@ -217,8 +222,10 @@ def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
     )
 
 
-def _spec_patch(run: QueuedRun, **fields: object) -> JsonPatch:
-    return {"metadata": {"resourceVersion": run.version}, "spec": fields}
+def _suspension(run: QueuedRun, preempted_for: str | None, *, suspend: bool | None) -> JsonPatch:
+    annotations = {PREEMPTED_ANNOTATION: preempted_for}
+    metadata = {"resourceVersion": run.version, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"suspend": suspend}}
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:

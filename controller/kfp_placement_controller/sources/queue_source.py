@@ -28,6 +28,8 @@ class QueuedRun:
         is_held: it waits for its queue, and the engine does not look at it.
         held_message: what it says of that; "" = nothing yet, or something else.
         is_suspended: it makes no new pods.
+        preempted_for: its queue has suspended it: the uid of the run that it makes room for, or a
+            word; "" = its queue has not.
         is_terminated: somebody has asked for its end.
         has_begun: the engine has worked on it; with `is_held`, it is tried again after its end.
         end: how it has ended; None = it goes on.
@@ -41,10 +43,16 @@ class QueuedRun:
     is_held: bool = False
     held_message: str = ""
     is_suspended: bool = False
+    preempted_for: str = ""
     is_terminated: bool = False
     has_begun: bool = False
     end: RunEnd | None = None
     display_name: str = ""
+
+    @property
+    def is_preempted(self) -> bool:
+        """Whether it was suspended by its queue, and may have pods that end."""
+        return self.is_suspended and bool(self.preempted_for) and not self.is_held
 
     @property
     def is_active(self) -> bool:
@@ -81,8 +89,13 @@ class QueueSource(Protocol):
         """Let a held run begin; one that was terminated ends without a pod."""
         ...
 
-    def suspend_patch(self, run: QueuedRun) -> JsonPatch:
-        """Let a run make no new pods; those that it has end as usual."""
+    def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
+        """Let a run make no new pods; those that it has end as usual.
+
+        Args:
+            run: it goes on.
+            preempted_for: noted in it: what it makes room for.
+        """
         ...
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:

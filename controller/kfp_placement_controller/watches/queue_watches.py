@@ -1,4 +1,4 @@
-"""What `queue` watches beside RunQueues: what is kept, and how its coordinator hears of it."""
+"""What `queue` watches beside our own kinds: what is kept, and how its coordinator hears of it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -8,23 +8,32 @@ from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.observed.liveness import HeldLease, observe_held_lease
 from kfp_placement_controller.observed.namespaces import observe_namespace
+from kfp_placement_controller.observed.nodes import observe_node
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
 from kfp_placement_controller.settings import QueueSettings
 from kfp_placement_controller.sources.queue_source import QueueSource
+from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.kinds import LEASES, NAMESPACES, Kind
+from kfp_placement_kube.kinds import LEASES, NAMESPACES, NODES, PODS, Kind
 
 
 def queue_readers(
-    sources: Iterable[QueueSource],
+    sources: Iterable[QueueSource], pods_of: RunSources
 ) -> Mapping[Kind, Callable[[JsonObject], Any]]:
-    """What is watched, and what is kept from it."""
+    """What is watched, and what is kept from it.
+
+    Args:
+        sources: of runs that can wait.
+        pods_of: say which run a pod is of.
+    """
     return {
         **{source.kind: source.observe_queued for source in sources},
+        NODES: observe_node,
+        PODS: pods_of.observe_pod,
         POLICIES: lambda raw: read_resource(PlacementPolicy, raw),
         NAMESPACES: observe_namespace,
     }
@@ -34,6 +43,7 @@ def queue_watches(
     client: KubeClient,
     settings: QueueSettings,
     sources: Iterable[QueueSource],
+    pods_of: RunSources,
     inbox: Inbox[QueueCoordinator],
 ) -> WatchGroup:
     """The watches of the process; none has started.
@@ -41,11 +51,12 @@ def queue_watches(
     Args:
         client: the API server.
         settings: of the process.
-        sources: where runs come from.
+        sources: of runs that can wait.
+        pods_of: say which run a pod is of.
         inbox: the coordinator's.
     """
     watches = WatchGroup(client, listed=inbox.wake)
-    for kind, read in queue_readers(sources).items():
+    for kind, read in queue_readers(sources, pods_of).items():
         watches.add(kind, read, partial(_changed, inbox, kind))
     # The planner's Lease, and no other.
     watches.add(

@@ -72,10 +72,10 @@ class RequestReason(StrEnum):
     """Reasons of these conditions."""
 
     ADMITTED = "Admitted"
-    BY_HAND = "ByHand"
-    """Somebody has asked for it: an annotation, or an edit of the run."""
     NOT_HELD = "NotHeld"
-    """It has begun without having been held."""
+    """It runs without having been admitted: it was there before its queue, or others let it."""
+    UNPLANNABLE = "Unplannable"
+    """Nobody can say what it needs, so it does not wait."""
     PENDING_EVALUATION = "PendingEvaluation"
     """Nobody has said yet what it needs."""
     WAITING_FOR_QUOTA = "WaitingForQuota"
@@ -84,8 +84,9 @@ class RequestReason(StrEnum):
     """A step fits no node, or the run needs more than there is or may ever have."""
     PREEMPTED = "Preempted"
     """For a run of a higher priority."""
+    BY_REQUEST = "ByRequest"
+    """Somebody has asked for it."""
     RESUMED = "Resumed"
-    FINISHED = "Finished"
 
 
 class AcceleratorShare(ResourceModel):
@@ -245,6 +246,9 @@ class RunRequestStatus(ResourceStatus):
 
     message: Message | None = None
     """The same for people: `3rd of 7, lacks 8 cpu of the quota`."""
+
+    notes: tuple[Message, ...] = Field(default=(), max_length=8)
+    """What its author should know, such as that its priority is more than the queue allows."""
 
     starts: StartRange | None = None
     """When it is likely to start."""

@@ -9,12 +9,12 @@ from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.deviations import DeviationWatch
 from kfp_placement_controller.planning.gates import Cause, Release
-from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.run_reading import RunReading
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.tracked_run import TrackedRun
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WorkflowIndex
+from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.rows import PlannedRow
 from kfp_placement_engine.model.constraints import NOT_READY_TAINT

@@ -4,9 +4,9 @@ from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.planning.cluster_state import ClusterState
 from kfp_placement_controller.planning.gate_controller import GateController
 from kfp_placement_controller.planning.gates import Cause
-from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.resources import Location
 from tests.controller.planning.builders import a_pod, a_policy, after

@@ -8,21 +8,25 @@ import pytest
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
+from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.queueing.actions import (
     ReleaseHeld,
     ShowHeld,
     WriteQueueStatus,
 )
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.argo import WORKFLOWS
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd, RunOwner
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
+from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES
+from kfp_placement_kube.kinds import NAMESPACES, NODES
 from tests.controller.queueing.builders import START
 
 TEAM = "team"
@@ -50,13 +54,30 @@ def a_run(name: str, hours: float = 0.0, **fields: Any) -> QueuedRun:
     return replace(run, **fields)
 
 
+def a_request(run: QueuedRun, status: Any, version: str, **spec: Any) -> ObservedRequest:
+    owner = {"apiVersion": "v1", "kind": "W", "name": run.key.name, "uid": run.owner.uid}
+    metadata = {
+        "name": run.key.name,
+        "namespace": run.key.namespace,
+        "uid": f"request-{run.key.name}",
+        "resourceVersion": version,
+        "ownerReferences": [owner],
+        "annotations": spec.pop("annotations", {}),
+    }
+    times = {"workflowUID": run.owner.uid, "submittedAt": run.submitted_at.isoformat()}
+    whole = {"metadata": metadata, "spec": {"demand": {}, **times, **spec}, "status": status}
+    request = observe_request(whole)
+    assert request.spec is not None
+    return request
+
+
 class Scene:
     """A coordinator that leads, beside a planner that renews its Lease every second."""
 
     def __init__(self, *queues: ObservedQueue) -> None:
         self.now = START + timedelta(hours=1)
-        self.coordinator = QueueCoordinator()
-        self.coordinator.lead(1, queues)
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.coordinator.lead(1, queues, ())
         self.renew()
         self.pass_time(1)
 
@@ -68,11 +89,24 @@ class Scene:
         if planner:
             self.renew()
 
-    def tell(self, *runs: QueuedRun) -> None:
+    def tell(self, *runs: QueuedRun, **spec: Any) -> None:
+        """Runs, each with a RunRequest as the planner writes it; they need nothing unless said."""
         for run in runs:
             self.coordinator.handle(WORKFLOWS, Change((run.key.namespace, run.key.name), None, run))
+            self.request(run, **spec)
+
+    def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
+        request = a_request(run, status, version, **spec)
+        self.coordinator.request_changed(run.key, request)
+
+    def place(self, *nodes: Node) -> None:
+        for node in nodes:
+            change = Change(("", node.name), None, ObservedNode(node, ()))
+            self.coordinator.handle(NODES, change)
 
     def actions(self) -> list[Any]:
+        """What is decided a moment after the last change."""
+        self.pass_time(0.2, planner=False)
         return self.coordinator.tick(self.now)
 
     def runs(self) -> list[tuple[str, str]]:
@@ -155,7 +189,7 @@ def test_a_queue_that_no_list_shows_any_more_is_gone():
     scene = Scene(a_queue(quota={"runs": 0}))
     scene.tell(a_run("run", held_message="waits"))
     assert scene.runs() == []
-    scene.coordinator.queues_listed([])
+    scene.coordinator.listed([], [])
     assert scene.runs() == [("run", "no-queue")]
 
 
@@ -166,7 +200,7 @@ def test_counts_alone_are_written_at_most_once_a_second():
     scene.pass_time(0.5)
     scene.tell(a_run("run", is_held=False))
     assert scene.statuses() == []
-    scene.pass_time(0.5)
+    scene.pass_time(5)
     assert scene.statuses() == [{"admitted": 1, "observedGeneration": 1}]
 
 
@@ -201,9 +235,9 @@ def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
     scene = Scene(a_queue(quota={"runs": 0}, holdDeadline="30s"))
     scene.tell(a_run("run", held_message="waits"))
     # A Lease is stale after 15 s, and then it must have been so for 30 s.
-    scene.pass_time(44, planner=False)
+    scene.pass_time(40, planner=False)
     assert scene.runs() == []
-    scene.pass_time(2, planner=False)
+    scene.pass_time(5, planner=False)
     assert scene.runs() == [("run", "planner-down")]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_controller.sources.argo import ArgoSource
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
+from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 
@@ -110,5 +110,19 @@ def test_patches_name_the_version_and_change_nothing_else():
     assert SOURCE.release_patch(silent) == {"metadata": release}
     nothing = {"phase": None, "message": None}
     assert SOURCE.release_patch(speaking) == {"metadata": release, "status": nothing}
-    assert SOURCE.suspend_patch(silent) == {"metadata": VERSION, "spec": {"suspend": True}}
-    assert SOURCE.resume_patch(silent) == {"metadata": VERSION, "spec": {"suspend": None}}
+    noted = {**VERSION, "annotations": {PREEMPTED_ANNOTATION: "other"}}
+    suspend = {"metadata": noted, "spec": {"suspend": True}}
+    assert SOURCE.suspend_patch(silent, "other") == suspend
+    clean = {**VERSION, "annotations": {PREEMPTED_ANNOTATION: None}}
+    assert SOURCE.resume_patch(silent) == {"metadata": clean, "spec": {"suspend": None}}
+
+
+def test_only_a_workflow_that_its_queue_has_suspended_is_preempted():
+    running = a_workflow(status={"phase": "Running", "startedAt": "2026-01-05T08:00:00Z"})
+    running["spec"] = {"suspend": True}
+    assert not SOURCE.observe_queued(running).is_preempted
+    running["metadata"]["annotations"] = {PREEMPTED_ANNOTATION: "x" * 100}
+    run = SOURCE.observe_queued(running)
+    assert (run.is_preempted, run.preempted_for) == (True, "x" * 63)
+    running["spec"] = {}
+    assert not SOURCE.observe_queued(running).is_preempted

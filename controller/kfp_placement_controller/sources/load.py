@@ -77,6 +77,13 @@ class Load:
             for node, amounts in real.items()
         }
 
+    def of_run(self, run: RunKey) -> Resources:
+        """What the pods of a run take on all nodes together, `pods` included."""
+        taken: dict[str, int] = {}
+        for room in self._rooms.get(run, {}).values():
+            add_to(taken, room.real)
+        return bounded(taken)
+
     def claim_users(self, claim: ClaimKey, without: Container[RunKey] = ()) -> Iterable[str]:
         """Nodes on which pods mount a claim."""
         users = self._users.get(claim, {})

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.observed.pods import ObservedPod
-from kfp_placement_controller.planning.load import Load
 from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.keys import ClaimKey, RunKey
 from tests.controller.planning.builders import a_pod
 

@@ -1,0 +1,75 @@
+"""Conditions of our objects: what was found, and whether that is news."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kfp_placement_engine.contract.resources import Condition
+from kfp_placement_engine.model.times import time_text
+
+MAX_MESSAGE_CHARACTERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFinding:
+    """One condition.
+
+    Attributes:
+        condition: its type.
+        holds: whether it is so.
+        reason: one word.
+        message: for people.
+    """
+
+    condition: str
+    holds: bool
+    reason: str
+    message: str
+
+
+def condition_dicts(
+    findings: Sequence[ConditionFinding],
+    known: Mapping[str, Condition],
+    generation: int | None,
+    now: datetime,
+) -> list[dict[str, Any]] | None:
+    """The conditions for a status; None = nothing about them is news.
+
+    Args:
+        findings: what to report.
+        known: conditions as they are stored, by type; those of other types stay.
+        generation: of the spec that was read; None = not said.
+        now: the time.
+    """
+    made = [_condition(each, known.get(each.condition), generation, now) for each in findings]
+    if not any(_is_news(known.get(each["type"]), each) for each in made):
+        return None
+    types = {each["type"] for each in made}
+    others = [each for name, each in known.items() if name not in types]
+    return made + [
+        each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in others
+    ]
+
+
+def _condition(
+    finding: ConditionFinding, old: Condition | None, generation: int | None, now: datetime
+) -> dict[str, Any]:
+    status = str(finding.holds)
+    since = old.last_transition_time if old is not None and old.status == status else now
+    return {
+        "type": str(finding.condition),
+        "status": status,
+        "reason": str(finding.reason),
+        "message": finding.message[:MAX_MESSAGE_CHARACTERS],
+        "lastTransitionTime": time_text(since),
+        **({} if generation is None else {"observedGeneration": generation}),
+    }
+
+
+def _is_news(old: Condition | None, new: Mapping[str, Any]) -> bool:
+    return old is None or (old.status, old.reason, old.message) != (
+        new["status"],
+        new["reason"],
+        new["message"],
+    )

@@ -1,0 +1,195 @@
+"""What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.queueing.actions import (
+    ReleaseCause,
+    WriteQueueStatus,
+    WriteRequestStatus,
+)
+from kfp_placement_controller.queueing.decisions import Decisions, Situation
+from kfp_placement_controller.queueing.queue_status import (
+    QueueCounts,
+    readiness,
+    status_patch,
+    validity,
+)
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
+from kfp_placement_controller.queueing.run_queues import RunQueues, rules_of
+from kfp_placement_controller.queueing.runs import NO_RULES
+from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_queue import resources_of
+from kfp_placement_engine.contract.run_request import RequestReason
+from kfp_placement_engine.model.keys import QueueKey
+
+MOST_POSITIONS = 20
+"""Statuses written at a time of which only the position has changed."""
+
+_AT_ONCE = frozenset({"phase", "conditions", "queue"})
+_MOST_KNOWN = 10_000
+"""Runs of which is remembered what was written and why they run; their objects say it, too."""
+
+_REASONS = {
+    ReleaseCause.ADMITTED: (RequestReason.ADMITTED, "its queue has admitted it"),
+    ReleaseCause.REQUESTED: (RequestReason.BY_REQUEST, "somebody who may has let it begin"),
+    ReleaseCause.UNPLANNABLE: (RequestReason.UNPLANNABLE, "nobody can say what it needs"),
+    ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
+}
+_NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """When something was written last, and over which version of the object."""
+
+    at: datetime
+    version: str
+
+
+@dataclass
+class QueuePublisher:
+    """Writes what is new: phases and conditions at once, counts and positions now and then.
+
+    Attributes:
+        count_seconds: between two writes of a queue's counts.
+        position_seconds: between two writes of a run's position.
+        retry_seconds: between two tries of the same write.
+    """
+
+    count_seconds: float
+    position_seconds: float
+    retry_seconds: float
+    _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
+    _causes: dict[str, ReleaseCause] = field(default_factory=dict)
+
+    def released(self, uid: str, cause: ReleaseCause) -> None:
+        """A run has been let run.
+
+        Args:
+            uid: of its object.
+            cause: why.
+        """
+        if len(self._causes) >= _MOST_KNOWN:
+            del self._causes[next(iter(self._causes))]
+        self._causes[uid] = cause
+
+    def requests(
+        self, runs: Iterable[KnownRun], situation: Situation, decided: Decisions, now: datetime
+    ) -> Iterator[WriteRequestStatus]:
+        """Statuses of RunRequests that do not say what they should.
+
+        Args:
+            runs: of namespaces that take part.
+            situation: on which the decision was made.
+            decided: what was decided.
+            now: the time.
+        """
+        positions = 0
+        for known in runs:
+            if known.request is None:
+                continue
+            place = self._place(known, situation, decided)
+            fields = request_status_patch(known, place, now)
+            if fields is None:
+                continue
+            is_urgent = not _AT_ONCE.isdisjoint(fields)
+            positions += not is_urgent
+            key, version = known.key, known.request.version
+            if not is_urgent and positions > MOST_POSITIONS:
+                continue
+            pause = 0.0 if is_urgent else self.position_seconds
+            if self._may_write(("request", *key), version, pause, now):
+                yield WriteRequestStatus(key, version, fields)
+
+    def queues(
+        self,
+        runs: Iterable[KnownRun],
+        queues: RunQueues,
+        decided: Decisions,
+        policy: PlacementPolicySpec,
+        problem: str,
+        now: datetime,
+    ) -> Iterator[WriteQueueStatus]:
+        """Statuses of RunQueues that do not say what they should.
+
+        Args:
+            runs: of namespaces that take part.
+            queues: all of them.
+            decided: what was decided.
+            policy: in force.
+            problem: why no planner says what runs need, or "".
+            now: the time.
+        """
+        waiting, admitted = Counter[QueueKey](), Counter[QueueKey]()
+        for known in runs:
+            count = waiting if known.is_waiting else admitted
+            count[queues.of_run(known.key.namespace, known.queue_name)] += known.run.end is None
+        for queue in queues:
+            ready = readiness(
+                is_paused=policy.paused,
+                planner_problem=problem,
+                holds_without_controller=queue.holds_without_controller,
+            )
+            patch = status_patch(
+                queue.status.model_dump(mode="json", by_alias=True),
+                {each.type: each for each in queue.status.conditions},
+                (ready, validity(queue.problem)),
+                QueueCounts(waiting[queue.key], admitted[queue.key], _used(queue, decided)),
+                queue.generation,
+                now,
+            )
+            if patch is None:
+                continue
+            pause = self.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
+            if self._may_write(("queue", *queue.key), queue.version, pause, now):
+                yield WriteQueueStatus(queue.key, queue.version, patch)
+
+    def _place(self, known: KnownRun, situation: Situation, decided: Decisions) -> RunPlace:
+        queues = situation.queues
+        queue = queues.of_run(known.key.namespace, known.queue_name)
+        found = queues.get(queue)
+        rules = NO_RULES if found is None else rules_of(found.spec)
+        priority = rules.allowed_priority(known.priority)
+        notes = list(() if known.spec is None else known.spec.notes)
+        if queue.name != known.queue_name:
+            notes.append(f"there is no RunQueue {known.queue_name}: it is in {queue.name}")
+        if priority != known.priority:
+            notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
+        cause = self._causes.get(known.run.owner.uid)
+        reason, message = _NOT_HELD if cause is None else _REASONS.get(cause, _NOT_HELD)
+        return RunPlace(
+            queue=queue,
+            priority=priority,
+            verdict=decided.verdicts.get(known.key),
+            draining=known.key in situation.draining,
+            reason=reason,
+            message=message,
+            notes=tuple(notes),
+        )
+
+    def _may_write(
+        self, what: tuple[str, ...], version: str, pause_seconds: float, now: datetime
+    ) -> bool:
+        """Whether a version was not written over before, nor the object a short time ago."""
+        last = self._written.pop(what, None)
+        if last is not None:
+            is_retry = last.version == version
+            pause_seconds = max(pause_seconds, self.retry_seconds if is_retry else 0.0)
+            if now - last.at < timedelta(seconds=pause_seconds):
+                self._written[what] = last
+                return False
+        if len(self._written) >= _MOST_KNOWN:
+            del self._written[next(iter(self._written))]
+        self._written[what] = _Written(now, version)
+        return True
+
+
+def _used(queue: ObservedQueue, decided: Decisions) -> dict[str, int]:
+    """What admitted runs of a queue demand of the resources that have a quota."""
+    used = decided.used.get(queue.key, {})
+    return {name: used.get(name, 0) for name in resources_of(queue.spec.quota.resources)}

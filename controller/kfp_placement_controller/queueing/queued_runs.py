@@ -1,0 +1,166 @@
+"""The runs of the cluster as their queues see them, each with what its RunRequest says."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
+from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestSpec, RunRequestStatus
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
+
+MOST_AHEAD = timedelta(minutes=5)
+"""How far the clock of who asks for something may be ahead of ours."""
+
+_NO_STATUS = RunRequestStatus()
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """A run, and what its RunRequest says.
+
+    Attributes:
+        run: as its object is.
+        request: None = there is none yet, or it is of another run of this name.
+        demand: what is left of it takes; None = nobody has said.
+        went_on: it was held by hand after it had begun.
+    """
+
+    run: QueuedRun
+    request: ObservedRequest | None = None
+    demand: Demand | None = None
+    went_on: bool = False
+
+    @property
+    def key(self) -> RunKey:
+        """Namespace and name."""
+        return self.run.key
+
+    @property
+    def spec(self) -> RunRequestSpec | None:
+        """What the planner says of it."""
+        return None if self.request is None else self.request.spec
+
+    @property
+    def status(self) -> RunRequestStatus:
+        """What its RunRequest says of its waiting."""
+        return _NO_STATUS if self.request is None else self.request.status
+
+    @property
+    def queue_name(self) -> str:
+        """The RunQueue that it names."""
+        return DEFAULT_QUEUE if self.spec is None else self.spec.queue
+
+    @property
+    def priority(self) -> int:
+        """As it asks for."""
+        return 0 if self.spec is None else self.spec.priority
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is not to run before its queue lets it."""
+        return self.run.end is None and (self.run.is_held or self.run.is_preempted)
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether it may run, whoever let it."""
+        return self.run.end is None and not self.is_waiting
+
+    @property
+    def admitted_at(self) -> datetime:
+        """When it was let run last."""
+        return self.status.admitted_at or self.run.submitted_at
+
+    def waiting_since(self, now: datetime) -> datetime:
+        """When it began to wait.
+
+        Args:
+            now: the time, for one that has only just begun.
+        """
+        if self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None:
+            return self.status.waiting_since
+        is_new = self.status.phase is None and self.run.is_held and not self.run.has_begun
+        return self.run.submitted_at if is_new else now
+
+    def is_to_be_admitted(self, now: datetime) -> bool:
+        """Whether somebody has asked, since it waits, that it begins."""
+        asked_at = None if self.request is None else self.request.admit_at
+        if asked_at is None:
+            return False
+        return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now + MOST_AHEAD
+
+    def is_to_be_preempted(self, now: datetime) -> bool:
+        """Whether somebody has asked, since it was admitted, that it stops and waits again."""
+        asked_at = None if self.request is None else self.request.preempt_at
+        if asked_at is None or self.status.phase != RequestPhase.ADMITTED:
+            return False
+        return self.admitted_at.replace(microsecond=0) <= asked_at <= now + MOST_AHEAD
+
+
+@dataclass
+class QueuedRuns:
+    """All runs that have not ended, and those that have and whose RunRequest does not say so."""
+
+    _runs: dict[RunKey, KnownRun] = field(default_factory=dict)
+    _requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[KnownRun]:
+        return iter(self._runs.values())
+
+    def get(self, key: RunKey) -> KnownRun | None:
+        """The run of that name."""
+        return self._runs.get(key)
+
+    def run_changed(self, change: Change[QueuedRun]) -> None:
+        """A run is new, has changed or is gone."""
+        key, run = RunKey(*change.key), change.new
+        before = self._runs.pop(key, None)
+        if run is None:
+            return
+        went_on = False
+        if before is not None and run.is_held and before.run.owner.uid == run.owner.uid:
+            # A run that is tried again after its end comes back as one that is held.
+            went_on = before.went_on or (before.run.is_active and before.run.has_begun)
+        self._keep(KnownRun(run, went_on=went_on))
+
+    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
+        """A RunRequest is new, has changed or is gone."""
+        if request is None:
+            self._requests.pop(key, None)
+        else:
+            self._requests[key] = request
+        known = self._runs.pop(key, None)
+        if known is not None:
+            self._keep(known)
+
+    def requests_listed(self, requests: Iterable[ObservedRequest]) -> None:
+        """These are all RunRequests there are now."""
+        now = {request.key: request for request in requests}
+        for key in [*self._requests]:
+            if key not in now:
+                self.request_changed(key, None)
+        for key, request in now.items():
+            self.request_changed(key, request)
+
+    def _keep(self, known: KnownRun) -> None:
+        request = self._requests.get(known.key)
+        if request is not None and known.run.owner.uid not in request.owner_uids:
+            request = None
+        known = replace(known, request=request, demand=_demand_of(request))
+        is_over = known.run.end is not None
+        if not is_over or (request and request.status.phase != RequestPhase.FINISHED):
+            self._runs[known.key] = known
+
+
+def _demand_of(request: ObservedRequest | None) -> Demand | None:
+    if request is None or request.spec is None or request.spec.demand is None:
+        return None
+    try:
+        return request.spec.demand.to_demand()
+    except InputError:
+        # The planner writes it; whatever others write here is put right by it.
+        return None

@@ -1,0 +1,61 @@
+"""Why a run that waits goes on whatever its queue decides: nothing waits for what cannot come."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.queueing.actions import ReleaseCause
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+
+
+@dataclass(frozen=True)
+class PlannerState:
+    """How the planner is.
+
+    Attributes:
+        age_seconds: since it was last seen to renew its Lease.
+        stale_after_seconds: after which that is too long.
+    """
+
+    age_seconds: float
+    stale_after_seconds: float
+
+    @property
+    def problem(self) -> str:
+        """Why nobody says what runs need; "" = somebody does, or it is not known yet."""
+        if self.age_seconds <= self.stale_after_seconds:
+            return ""
+        return f"no planner has renewed its Lease for {self.stale_after_seconds:g} s"
+
+
+def release_cause(
+    known: KnownRun, queue: ObservedQueue | None, planner: PlannerState, now: datetime
+) -> ReleaseCause | None:
+    """Why a waiting run goes on in any case; None = its queue decides.
+
+    Args:
+        known: it waits.
+        queue: by which its namespace takes part; None = it does not.
+        planner: as it is now.
+        now: the time.
+    """
+    if known.run.is_terminated:
+        return ReleaseCause.TERMINATED
+    if known.went_on:
+        return ReleaseCause.HAS_BEGUN
+    if queue is None:
+        return ReleaseCause.NO_QUEUE
+    if known.is_to_be_admitted(now):
+        return ReleaseCause.REQUESTED
+    if known.spec is not None and known.spec.problem:
+        return ReleaseCause.UNPLANNABLE
+    if queue.holds_without_controller:
+        return None
+    patience_seconds = queue.spec.hold_deadline_seconds
+    if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
+        return ReleaseCause.PLANNER_DOWN
+    if known.demand is None and not (known.spec and known.spec.unschedulable):
+        waited_seconds = (now - known.waiting_since(now)).total_seconds()
+        if waited_seconds > patience_seconds:
+            return ReleaseCause.NO_DEMAND
+    return None

@@ -1,0 +1,155 @@
+"""What the status of a RunRequest says: where a run is, what it waits for, since when."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dicts
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.verdicts import Rule, Verdict, lacks_text, verdict_text
+from kfp_placement_engine.contract.run_request import (
+    MAX_MESSAGE_CHARACTERS,
+    MAX_RESOURCES,
+    RequestCondition,
+    RequestPhase,
+    RequestReason,
+)
+from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.model.quantities import format_resource
+from kfp_placement_engine.model.times import time_text
+
+NOT_KNOWN_YET = "waits for the planner to say what it needs"
+
+_REASONS = {
+    Rule.STEP: RequestReason.NO_MATCHING_NODE,
+    Rule.QUOTA_SIZE: RequestReason.WAITING_FOR_QUOTA,
+    Rule.QUOTA: RequestReason.WAITING_FOR_QUOTA,
+    Rule.NO_NODE: RequestReason.NO_MATCHING_NODE,
+    Rule.CAPACITY: RequestReason.WAITING_FOR_ROOM,
+    Rule.GANG_SIZE: RequestReason.NO_MATCHING_NODE,
+    Rule.GANGS: RequestReason.WAITING_FOR_ROOM,
+}
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a run is by now.
+
+    Attributes:
+        queue: that decides; None = its namespace has none any more.
+        priority: as the queue allows it.
+        verdict: while it waits; None = it was not decided about.
+        draining: it waits again, and steps of it still run.
+        reason, message: why it is admitted, if it is.
+        notes: what its author should know.
+    """
+
+    queue: QueueKey
+    priority: int
+    verdict: Verdict | None = None
+    draining: bool = False
+    reason: RequestReason = RequestReason.NOT_HELD
+    message: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any] | None:
+    """What to change in the status of a run's RunRequest; None = it says all that already.
+
+    Args:
+        known: the run, and its RunRequest.
+        place: where it is.
+        now: the time.
+    """
+    stored = known.status.model_dump(mode="json", by_alias=True)
+    fields = _fields(known, place, now)
+    changed = {name: value for name, value in fields.items() if stored.get(name) != value}
+    old = {each.type: each for each in known.status.conditions}
+    conditions = condition_dicts(_findings(known, place), old, None, now)
+    if conditions is not None:
+        changed["conditions"] = conditions
+    return changed or None
+
+
+def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
+    status = known.status
+    since, admitted_at = status.waiting_since, status.admitted_at
+    verdict = place.verdict
+    if known.run.end is not None:
+        phase = RequestPhase.FINISHED
+    elif known.is_waiting:
+        phase, since = RequestPhase.WAITING, known.waiting_since(now)
+    else:
+        phase = RequestPhase.ADMITTED
+        if status.phase != RequestPhase.ADMITTED or admitted_at is None:
+            admitted_at = now
+    is_decided = phase == RequestPhase.WAITING and verdict is not None
+    return {
+        "phase": str(phase),
+        "queue": place.queue.name,
+        "priority": place.priority,
+        "position": verdict.position or None if is_decided and verdict else None,
+        "waiting": verdict.waiting or None if is_decided and verdict else None,
+        "missing": _missing(verdict) if is_decided and verdict else [],
+        "message": _message(known, place),
+        "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
+        "waitingSince": None if since is None else time_text(since),
+        "admittedAt": None if admitted_at is None else time_text(admitted_at),
+    }
+
+
+def _missing(verdict: Verdict) -> list[Mapping[str, str]]:
+    return [
+        {
+            "rule": str(each.rule),
+            "resource": each.resource,
+            "amount": format_resource(each.resource, each.amount) if each.resource else "",
+        }
+        for each in verdict.missing[:MAX_RESOURCES]
+    ]
+
+
+def _message(known: KnownRun, place: RunPlace) -> str | None:
+    """Of a run that waits, for people."""
+    if not known.is_waiting:
+        return None
+    if place.draining:
+        return "its running steps end, then it waits again"
+    if place.verdict is None:
+        return NOT_KNOWN_YET
+    return verdict_text(place.verdict)[:MAX_MESSAGE_CHARACTERS]
+
+
+def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
+    admitted = RequestCondition.ADMITTED
+    before = known.status.condition(admitted)
+    if known.run.end is not None:
+        # What was last said of it stays.
+        return []
+    if known.is_admitted:
+        if before is not None and before.status == "True":
+            found = ConditionFinding(admitted, True, before.reason, before.message)
+        else:
+            found = ConditionFinding(admitted, True, place.reason, place.message)
+    elif place.verdict is None or place.verdict.is_admitted:
+        text = _message(known, place) or ""
+        found = ConditionFinding(admitted, False, RequestReason.PENDING_EVALUATION, text)
+    else:
+        missing = place.verdict.missing
+        found = ConditionFinding(admitted, False, _REASONS[missing[0].rule], lacks_text(missing))
+    return [found, *_preemption(known)]
+
+
+def _preemption(known: KnownRun) -> list[ConditionFinding]:
+    preempted = RequestCondition.PREEMPTED
+    before = known.status.condition(preempted)
+    if known.run.is_preempted:
+        if before is not None and before.status == "True":
+            return [ConditionFinding(preempted, True, before.reason, before.message)]
+        text = "suspended by its queue: it waits again, and its finished steps are not repeated"
+        return [ConditionFinding(preempted, True, RequestReason.PREEMPTED, text)]
+    if before is None:
+        return []
+    text = before.message if before.status == "False" else "it goes on"
+    return [ConditionFinding(preempted, False, RequestReason.RESUMED, text)]
