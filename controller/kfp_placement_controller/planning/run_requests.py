@@ -1,7 +1,7 @@
 """What the runs of namespaces with queues need, and whether their RunRequests say so.
 
 Runs with and without our mark. What is stored is compared with what should be: so a new planner
-goes on from any state, and what others have changed is put right.
+continues from any state, and what others have changed is put right.
 """
 
 import logging
@@ -25,7 +25,7 @@ from kfp_placement_kube.change import Change
 _LOG = logging.getLogger(__name__)
 
 PLANS_PER_EVALUATION = 4
-"""Runs planned between two looks at all else: the others wait no longer than for new plans."""
+"""Runs planned between two looks at all else: the same number as for new plans."""
 
 NO_NODES = "the cluster has no nodes"
 
@@ -170,7 +170,7 @@ class RunRequests:
         return WriteRequest(observed.key, observed.owner, spec, stored.version if stored else "")
 
     def _wanted(self, need: RunNeed, stored: ObservedRequest | None) -> RunRequestSpec | None:
-        """What is to be said of a run; None = nothing new."""
+        """What a RunRequest should say of a run; None = nothing new."""
         observed = need.observed
         end = observed.state.end
         if end is not None:
@@ -190,7 +190,7 @@ class RunRequests:
         return spec
 
     def _with_new_plans(self) -> Iterator[RunKey]:
-        """Runs that go on by another plan than when their end was written last."""
+        """Runs whose plan has changed since their end was written last."""
         for run in self.planner.registry.planned():
             if run.key.namespace in self._namespaces:
                 revision = run.plan.revision

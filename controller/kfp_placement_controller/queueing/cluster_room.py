@@ -37,7 +37,7 @@ class ClusterRoom:
             self._nodes[name] = change.new.node
 
     def pod_changed(self, change: Change[ObservedPod]) -> bool:
-        """A pod is new, has changed or is gone; returns whether it takes other room than before."""
+        """A pod is new, has changed or is gone; returns whether the room it takes has changed."""
         self.load.change(change.old, change.new)
         held = [each for each in (change.old, change.new) if each is not None and each.holds_room]
         return len(held) == 1 or (

@@ -1,4 +1,4 @@
-"""Conditions of our objects: what was found, and whether that is news."""
+"""Conditions of our objects: what was found, and whether that is new."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def condition_dicts(
     generation: int | None,
     now: datetime,
 ) -> list[dict[str, Any]] | None:
-    """The conditions for a status; None = nothing about them is news.
+    """The conditions for a status; None = nothing about them is new.
 
     Args:
         findings: what to report.
@@ -43,7 +43,7 @@ def condition_dicts(
         now: the time.
     """
     made = [_condition(each, known.get(each.condition), generation, now) for each in findings]
-    if not any(_is_news(known.get(each["type"]), each) for each in made):
+    if not any(_is_new(known.get(each["type"]), each) for each in made):
         return None
     types = {each["type"] for each in made}
     others = [each for name, each in known.items() if name not in types]
@@ -67,7 +67,7 @@ def _condition(
     }
 
 
-def _is_news(old: Condition | None, new: Mapping[str, Any]) -> bool:
+def _is_new(old: Condition | None, new: Mapping[str, Any]) -> bool:
     return old is None or (old.status, old.reason, old.message) != (
         new["status"],
         new["reason"],

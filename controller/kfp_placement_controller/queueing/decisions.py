@@ -32,7 +32,7 @@ class Situation:
     """All that a decision depends on.
 
     Attributes:
-        waiting: runs that are to be decided, whose demand is known.
+        waiting: runs to decide about, whose demand is known.
         admitted: runs that may run.
         draining: what the pods of runs take that were preempted and still have some.
         queues: the RunQueues.

@@ -14,7 +14,7 @@ from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
 MOST_AHEAD = timedelta(minutes=5)
-"""How far the clock of who asks for something may be ahead of ours."""
+"""How far the clock of who asks for something may be ahead of our clock."""
 
 _NO_STATUS = RunRequestStatus()
 

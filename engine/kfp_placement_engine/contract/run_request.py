@@ -157,7 +157,7 @@ def run_demand(demand: Demand) -> RunDemand:
 
 
 Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
-"""A text for people."""
+"""Text for people."""
 
 
 class RunRequestSpec(ResourceModel):
