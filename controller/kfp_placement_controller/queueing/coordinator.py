@@ -29,6 +29,7 @@ from kfp_placement_controller.queueing.decisions import (
     Decisions,
     Situation,
     decisions,
+    situation_of,
 )
 from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
@@ -89,7 +90,8 @@ class QueueCoordinator:
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     _labels: dict[str, str] = field(default_factory=dict)
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _let: dict[str, datetime] = field(default_factory=dict)
+    _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    _led_at: datetime | None = None
     _is_changed: bool = True
     _decided_at: datetime | None = None
 
@@ -144,6 +146,7 @@ class QueueCoordinator:
         self.listed(queues, requests)
         self._tried.clear()
         self._let.clear()
+        self._led_at = None
 
     def listed(self, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]) -> None:
         """These are all there are now; of one that is gone no watch may have told."""
@@ -163,10 +166,11 @@ class QueueCoordinator:
             return []
         self._is_changed, self._decided_at = False, now
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
-        self._let = {uid: at for uid, at in self._let.items() if self._is_recent(at, now)}
+        self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
         planner = self._planner_state(now)
         steering: list[_Steering] = []
         waiting: list[KnownRun] = []
+        released: list[KnownRun] = []
         for known in self.runs:
             if known.is_waiting:
                 queue = self._queue_of_namespace(known.key.namespace)
@@ -174,16 +178,20 @@ class QueueCoordinator:
                 if cause is None:
                     waiting.append(known)
                 else:
-                    steering.append(_begun(known, cause))
+                    steering.append(self._begun(known, cause, now))
+                    released += [known] if cause is not ReleaseCause.TERMINATED else []
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.
                 steering.append(ResumeRun(known.run, ReleaseCause.REQUESTED))
-        situation = self._situation(waiting)
+        released += [each for each in waiting if self._is_let(each)]
+        waiting = [each for each in waiting if not self._is_let(each)]
+        taking_part = [each for each in self.runs if self._takes_part(each)]
+        admitted = [each for each in taking_part if each.is_admitted] + released
+        situation = situation_of(waiting, admitted, self.queues, self.room)
         decided = decisions(situation, now)
         steering += self._decided(waiting, situation, decided, now)
         actions: list[QueueAction] = [each for each in steering if self._may_try(each, now)]
         problem = planner.problem
-        taking_part = [each for each in self.runs if self._takes_part(each)]
         actions += self.publisher.requests(taking_part, situation, decided, now)
         actions += self.publisher.queues(
             taking_part, self.queues, decided, self._policy, problem, now
@@ -215,25 +223,6 @@ class QueueCoordinator:
             pause = self.params.retry_seconds
         return now - self._decided_at >= timedelta(seconds=pause)
 
-    def _situation(self, waiting: Iterable[KnownRun]) -> Situation:
-        """All runs as decisions see them; those just let run count as admitted already."""
-        draining = {}
-        deciding = []
-        let = []
-        for known in waiting:
-            taken = self.room.load.of_run(known.key) if known.run.is_preempted else {}
-            if known.run.owner.uid in self._let:
-                let.append(known)
-            elif taken.get("pods"):
-                draining[known.key] = (known, taken)
-            elif known.demand is not None or (known.spec and known.spec.unschedulable):
-                deciding.append(known)
-        admitted = [each for each in self.runs if each.is_admitted and self._takes_part(each)]
-        admitted += let
-        counted = {each.key for each in (*admitted, *deciding) if each.demand is not None}
-        counted |= draining.keys()
-        return Situation(deciding, admitted, draining, self.queues, self.room.rooms(counted))
-
     def _decided(
         self,
         waiting: Iterable[KnownRun],
@@ -245,8 +234,7 @@ class QueueCoordinator:
         for known in waiting:
             verdict = decided.verdicts.get(known.key)
             if verdict is not None and verdict.is_admitted:
-                self._let[known.run.owner.uid] = now
-                yield _begun(known, ReleaseCause.ADMITTED)
+                yield self._begun(known, ReleaseCause.ADMITTED, now)
             elif known.run.is_held and not known.run.held_message:
                 queue = self.queues.of_run(known.key.namespace, known.queue_name)
                 yield ShowHeld(known.run, f"waits in RunQueue {queue.name}")
@@ -259,6 +247,18 @@ class QueueCoordinator:
             if known.is_admitted and known.is_to_be_preempted(now) and not known.run.is_suspended:
                 yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
+    def _begun(
+        self, known: KnownRun, cause: ReleaseCause, now: datetime
+    ) -> ReleaseHeld | ResumeRun:
+        """Let a run that waits begin, or go on; it counts as admitted from now on."""
+        self._let.setdefault((known.run.owner.uid, known.run.version), now)
+        action = ReleaseHeld if known.run.is_held else ResumeRun
+        return action(known.run, cause)
+
+    def _is_let(self, known: KnownRun) -> bool:
+        """Whether it was let run just now, and its object does not show it yet."""
+        return (known.run.owner.uid, known.run.version) in self._let
+
     def _takes_part(self, known: KnownRun) -> bool:
         return self._queue_of_namespace(known.key.namespace) is not None
 
@@ -270,8 +270,10 @@ class QueueCoordinator:
         return self.queues.of_namespace(namespace)
 
     def _planner_state(self, now: datetime) -> PlannerState:
+        if self._led_at is None:
+            self._led_at = now
         return PlannerState(
-            self.planner.age_seconds(now), self._policy.scheduler_stale_after_seconds
+            self.planner.age_seconds(now), self._policy.scheduler_stale_after_seconds, self._led_at
         )
 
     def _may_try(self, action: _Steering, now: datetime) -> bool:
@@ -303,9 +305,3 @@ class QueueCoordinator:
 
     def _pod_changed(self, change: Change[ObservedPod]) -> None:
         self._is_changed |= self.room.pod_changed(change)
-
-
-def _begun(known: KnownRun, cause: ReleaseCause) -> ReleaseHeld | ResumeRun:
-    """Let a run that waits begin, or go on."""
-    action = ReleaseHeld if known.run.is_held else ResumeRun
-    return action(known.run, cause)

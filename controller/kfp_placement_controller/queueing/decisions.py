@@ -1,11 +1,12 @@
 """Who may run and who must make room, of all runs at one moment: the built-in queue."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.preemption import preempted
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
@@ -44,6 +45,32 @@ class Situation:
     draining: Mapping[RunKey, tuple[KnownRun, Resources]]
     queues: RunQueues
     nodes: Sequence[NodeRoom]
+
+
+def situation_of(
+    waiting: Iterable[KnownRun],
+    admitted: Sequence[KnownRun],
+    queues: RunQueues,
+    room: ClusterRoom,
+) -> Situation:
+    """Of all runs at one moment.
+
+    Args:
+        waiting: runs that wait, whether it is known what they need or not.
+        admitted: runs that may run, those that are just being let run included.
+        queues: the RunQueues.
+        room: the cluster.
+    """
+    draining = {}
+    deciding = []
+    for known in waiting:
+        taken = room.load.of_run(known.key) if known.run.is_preempted else {}
+        if taken.get("pods"):
+            draining[known.key] = (known, taken)
+        elif known.demand is not None or (known.spec and known.spec.unschedulable):
+            deciding.append(known)
+    counted = {each.key for each in (*admitted, *deciding) if each.demand is not None}
+    return Situation(deciding, admitted, draining, queues, room.rooms(counted | draining.keys()))
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ class PlannerState:
     Attributes:
         age_seconds: since it was last seen to renew its Lease.
         stale_after_seconds: after which that is too long.
+        listened_since: since when we would have heard of what it says.
     """
 
     age_seconds: float
     stale_after_seconds: float
+    listened_since: datetime
 
     @property
     def problem(self) -> str:
@@ -55,7 +57,7 @@ def release_cause(
     if planner.age_seconds > planner.stale_after_seconds + patience_seconds:
         return ReleaseCause.PLANNER_DOWN
     if known.demand is None and not (known.spec and known.spec.unschedulable):
-        waited_seconds = (now - known.waiting_since(now)).total_seconds()
-        if waited_seconds > patience_seconds:
+        since = max(known.waiting_since(now), planner.listened_since)
+        if (now - since).total_seconds() > patience_seconds:
             return ReleaseCause.NO_DEMAND
     return None

@@ -1,130 +1,20 @@
 """The queue's coordinator: from messages and the time to what is to be done."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from kfp_placement_controller.kinds import POLICIES
-from kfp_placement_controller.observed.liveness import HeldLease
-from kfp_placement_controller.observed.nodes import ObservedNode
-from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
-from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
-from kfp_placement_controller.queueing.actions import (
-    ReleaseHeld,
-    ShowHeld,
-    WriteQueueStatus,
-)
-from kfp_placement_controller.queueing.coordinator import QueueCoordinator
-from kfp_placement_controller.sources import DEFAULT_SOURCES
-from kfp_placement_controller.sources.argo import WORKFLOWS
-from kfp_placement_controller.sources.queue_source import QueuedRun
-from kfp_placement_controller.sources.source import RunEnd, RunOwner
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.resources import PlacementPolicy
-from kfp_placement_engine.model.cluster import Node
-from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_kube.change import Change
-from kfp_placement_kube.kinds import NAMESPACES, NODES
-from tests.controller.queueing.builders import START
-
-TEAM = "team"
-
-
-def a_queue(version: str = "1", status: dict[str, Any] | None = None, **spec: Any) -> ObservedQueue:
-    return observe_queue(
-        {
-            "metadata": {
-                "name": "default",
-                "namespace": TEAM,
-                "resourceVersion": version,
-                "generation": 1,
-            },
-            "spec": spec,
-            "status": status or {},
-        }
-    )
-
-
-def a_run(name: str, hours: float = 0.0, **fields: Any) -> QueuedRun:
-    submitted = START + timedelta(hours=hours)
-    owner = RunOwner(WORKFLOWS, name, f"uid-{name}")
-    run = QueuedRun(RunKey(TEAM, name), owner, "1", submitted, is_held=True)
-    return replace(run, **fields)
-
-
-def a_request(run: QueuedRun, status: Any, version: str, **spec: Any) -> ObservedRequest:
-    owner = {"apiVersion": "v1", "kind": "W", "name": run.key.name, "uid": run.owner.uid}
-    metadata = {
-        "name": run.key.name,
-        "namespace": run.key.namespace,
-        "uid": f"request-{run.key.name}",
-        "resourceVersion": version,
-        "ownerReferences": [owner],
-        "annotations": spec.pop("annotations", {}),
-    }
-    times = {"workflowUID": run.owner.uid, "submittedAt": run.submitted_at.isoformat()}
-    whole = {"metadata": metadata, "spec": {"demand": {}, **times, **spec}, "status": status}
-    request = observe_request(whole)
-    assert request.spec is not None
-    return request
-
-
-class Scene:
-    """A coordinator that leads, beside a planner that renews its Lease every second."""
-
-    def __init__(self, *queues: ObservedQueue) -> None:
-        self.now = START + timedelta(hours=1)
-        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
-        self.coordinator.lead(1, queues, ())
-        self.renew()
-        self.pass_time(1)
-
-    def renew(self) -> None:
-        self.coordinator.planner_lease(HeldLease("plan-1", self.now), self.now)
-
-    def pass_time(self, seconds: float, *, planner: bool = True) -> None:
-        self.now += timedelta(seconds=seconds)
-        if planner:
-            self.renew()
-
-    def tell(self, *runs: QueuedRun, **spec: Any) -> None:
-        """Runs, each with a RunRequest as the planner writes it; they need nothing unless said."""
-        for run in runs:
-            self.coordinator.handle(WORKFLOWS, Change((run.key.namespace, run.key.name), None, run))
-            self.request(run, **spec)
-
-    def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
-        request = a_request(run, status, version, **spec)
-        self.coordinator.request_changed(run.key, request)
-
-    def place(self, *nodes: Node) -> None:
-        for node in nodes:
-            change = Change(("", node.name), None, ObservedNode(node, ()))
-            self.coordinator.handle(NODES, change)
-
-    def actions(self) -> list[Any]:
-        """What is decided a moment after the last change."""
-        self.pass_time(0.2, planner=False)
-        return self.coordinator.tick(self.now)
-
-    def runs(self) -> list[tuple[str, str]]:
-        """What becomes of runs: their names, and why they begin or what they say."""
-        found = []
-        for action in self.actions():
-            match action:
-                case ReleaseHeld():
-                    found.append((action.run.key.name, str(action.cause)))
-                case ShowHeld():
-                    found.append((action.run.key.name, action.message))
-                case _:
-                    pass
-        return sorted(found)
-
-    def statuses(self) -> list[dict[str, Any]]:
-        return [dict(each.fields) for each in self.actions() if isinstance(each, WriteQueueStatus)]
-
+from kfp_placement_kube.kinds import NAMESPACES
+from tests.controller.queueing.scene import TEAM, Scene, a_queue, a_run
 
 WAITS = "waits in RunQueue default"
 

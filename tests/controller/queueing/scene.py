@@ -1,0 +1,239 @@
+"""A coordinator of the queue that leads, told of runs, RunRequests, nodes and pods."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.observed.nodes import ObservedNode
+from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
+from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
+from kfp_placement_controller.queueing.actions import (
+    ReleaseHeld,
+    ResumeRun,
+    ShowHeld,
+    SuspendRun,
+    WriteQueueStatus,
+    WriteRequestStatus,
+)
+from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_controller.sources.source import RunOwner
+from kfp_placement_engine.contract.run_queue import RunQueueStatus
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NODES, PODS
+from tests.controller.planning.builders import a_pod
+from tests.controller.queueing.builders import GPU, START
+
+TEAM = "team"
+
+
+def a_queue(version: str = "1", status: dict[str, Any] | None = None, **spec: Any) -> ObservedQueue:
+    return observe_queue(
+        {
+            "metadata": {
+                "name": "default",
+                "namespace": TEAM,
+                "resourceVersion": version,
+                "generation": 1,
+            },
+            "spec": spec,
+            "status": status or {},
+        }
+    )
+
+
+def a_run(name: str, hours: float = 0.0, **fields: Any) -> QueuedRun:
+    submitted = START + timedelta(hours=hours)
+    owner = RunOwner(WORKFLOWS, name, f"uid-{name}")
+    run = QueuedRun(RunKey(TEAM, name), owner, "1", submitted, is_held=True)
+    return replace(run, **fields)
+
+
+def a_request(run: QueuedRun, status: Any, version: str, **spec: Any) -> ObservedRequest:
+    owner = {"apiVersion": "v1", "kind": "W", "name": run.key.name, "uid": run.owner.uid}
+    metadata = {
+        "name": run.key.name,
+        "namespace": run.key.namespace,
+        "uid": f"request-{run.key.name}",
+        "resourceVersion": version,
+        "ownerReferences": [owner],
+        "annotations": spec.pop("annotations", {}),
+    }
+    times = {"workflowUID": run.owner.uid, "submittedAt": run.submitted_at.isoformat()}
+    whole = {"metadata": metadata, "spec": {"demand": {}, **times, **spec}, "status": status}
+    request = observe_request(whole)
+    assert request.spec is not None
+    return request
+
+
+class Scene:
+    """A coordinator that leads, beside a planner that renews its Lease every second."""
+
+    def __init__(self, *queues: ObservedQueue) -> None:
+        self.now = START + timedelta(hours=1)
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.coordinator.lead(1, queues, ())
+        self.renew()
+        self.pass_time(1)
+
+    def renew(self) -> None:
+        self.coordinator.planner_lease(HeldLease("plan-1", self.now), self.now)
+
+    def pass_time(self, seconds: float, *, planner: bool = True) -> None:
+        self.now += timedelta(seconds=seconds)
+        if planner:
+            self.renew()
+
+    def tell(self, *runs: QueuedRun, **spec: Any) -> None:
+        """Runs, each with a RunRequest as the planner writes it; they need nothing unless said."""
+        for run in runs:
+            self.coordinator.handle(WORKFLOWS, Change((run.key.namespace, run.key.name), None, run))
+            self.request(run, **spec)
+
+    def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
+        request = a_request(run, status, version, **spec)
+        self.coordinator.request_changed(run.key, request)
+
+    def place(self, *nodes: Node) -> None:
+        for node in nodes:
+            change = Change(("", node.name), None, ObservedNode(node, ()))
+            self.coordinator.handle(NODES, change)
+
+    def actions(self) -> list[Any]:
+        """What is decided a moment after the last change."""
+        self.pass_time(0.2, planner=False)
+        return self.coordinator.tick(self.now)
+
+    def runs(self) -> list[tuple[str, str]]:
+        """What becomes of runs: their names, and why they begin or what they say."""
+        found = []
+        for action in self.actions():
+            match action:
+                case ReleaseHeld():
+                    found.append((action.run.key.name, str(action.cause)))
+                case ShowHeld():
+                    found.append((action.run.key.name, action.message))
+                case _:
+                    pass
+        return sorted(found)
+
+    def statuses(self) -> list[dict[str, Any]]:
+        return [dict(each.fields) for each in self.actions() if isinstance(each, WriteQueueStatus)]
+
+
+class Played(Scene):
+    """A scene whose objects change as the coordinator decides, like those of an API server."""
+
+    def __init__(self, *queues: ObservedQueue, nodes: Iterable[Node] = ()) -> None:
+        super().__init__(*queues)
+        self.place(*nodes)
+        self.known: dict[str, QueuedRun] = {}
+        self.specs: dict[str, dict[str, Any]] = {}
+        self.written: dict[str, dict[str, Any]] = {}
+        self.versions = itertools.count(2)
+
+    def submit(self, run: QueuedRun, **spec: Any) -> None:
+        """A run is there, and the planner has said what it needs."""
+        self.specs[run.key.name] = spec
+        self.change(run)
+
+    def change(self, run: QueuedRun, **fields: Any) -> None:
+        """A run has changed."""
+        run = self.known[run.key.name] = replace(run, version=str(next(self.versions)), **fields)
+        self.coordinator.handle(WORKFLOWS, Change((TEAM, run.key.name), None, run))
+        self.show(run.key.name)
+
+    def say(self, name: str, **spec: Any) -> None:
+        """The planner, or somebody, has changed a RunRequest."""
+        self.specs[name] |= spec
+        self.show(name)
+
+    def show(self, name: str) -> None:
+        status = self.written.get(name)
+        self.request(self.known[name], status, str(next(self.versions)), **self.specs[name])
+
+    def pod(self, run: str, **amounts: int) -> ObservedPod:
+        """A pod of a run that is on a node."""
+        pod = a_pod(
+            f"pod-of-{run}",
+            workflow=run,
+            workflow_uid=f"uid-{run}",
+            namespace=TEAM,
+            phase="Running",
+            node_name="node",
+            requests=amounts,
+        )
+        self.coordinator.handle(PODS, Change((TEAM, pod.name), None, pod))
+        return pod
+
+    def end_pod(self, pod: ObservedPod) -> None:
+        self.coordinator.handle(PODS, Change((TEAM, pod.name), pod, None))
+
+    def settle(self) -> list[str]:
+        """Carry out what is decided until nothing is; returns what happened to runs, in words."""
+        said: list[str] = []
+        while actions := self.actions():
+            for action in actions:
+                said += self.carry_out(action)
+        return said
+
+    def carry_out(self, action: Any) -> list[str]:
+        match action:
+            case ReleaseHeld(run, cause):
+                self.change(self.known[run.key.name], is_held=False, has_begun=True)
+                return [f"{run.key.name} begins: {cause}"]
+            case SuspendRun(run, preempted_for, _):
+                self.change(run, is_suspended=True, preempted_for=preempted_for)
+                return [f"{run.key.name} stops for {preempted_for}"]
+            case ResumeRun(run, cause):
+                self.change(run, is_suspended=False, preempted_for="")
+                return [f"{run.key.name} goes on: {cause}"]
+            case ShowHeld(run, message):
+                self.change(run, held_message=message)
+            case WriteRequestStatus(key, _, fields):
+                status = {**self.written.get(key.name, {}), **fields}
+                kept = {name: value for name, value in status.items() if value is not None}
+                self.written[key.name] = kept
+                self.show(key.name)
+            case WriteQueueStatus(key, version, fields):
+                queue = self.coordinator.queues.get(key)
+                assert queue is not None
+                merged = queue.status.model_dump(mode="json", by_alias=True) | dict(fields)
+                written = RunQueueStatus.model_validate(merged)
+                version = str(next(self.versions))
+                self.coordinator.queue_changed(key, replace(queue, version=version, status=written))
+            case _:
+                raise AssertionError(action)
+        return []
+
+    def message(self, name: str) -> str:
+        return str(self.written[name].get("message"))
+
+    def condition(self, name: str, kind: str = "Admitted") -> tuple[str, str]:
+        found = {each["type"]: each for each in self.written[name]["conditions"]}
+        return found[kind]["status"], found[kind]["reason"]
+
+
+def demand(gang: tuple[int, dict[str, str]] | None = None, **peak: str) -> dict[str, Any]:
+    """What a RunRequest says of a demand; `gpu` is short for the resource."""
+    gangs = [] if gang is None else [{"count": gang[0], "requests": amounts_listed(gang[1])}]
+    return {"peak": amounts_listed(peak), "gangs": gangs}
+
+
+def amounts_listed(amounts: Mapping[str, str]) -> list[dict[str, str]]:
+    return [
+        {"name": GPU if name == "gpu" else name, "amount": each} for name, each in amounts.items()
+    ]
+
+
+def a_node(name: str = "node", cpu: int = 8, gpu: int = 0, **fields: Any) -> Node:
+    room = {"cpu": 1000 * cpu, GPU: gpu, "pods": 110}
+    return Node(name, {each: amount for each, amount in room.items() if amount}, **fields)
