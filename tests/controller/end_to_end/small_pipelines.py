@@ -34,15 +34,18 @@ def step(name: str, *after: Any, command: tuple[str, ...] = ("true",), **marks: 
     )
 
 
-def compiled(name: str, body: Callable[[], None], **options: Any) -> JsonObject:
+def compiled(
+    name: str, body: Callable[[], Any], queue: str | None = None, **options: Any
+) -> JsonObject:
     """The Workflow of a pipeline.
 
     Args:
         name: of the pipeline.
         body: calls `step`.
+        queue: RunQueue in which its runs wait; None = the usual one.
         options: of `dsl.pipeline`.
     """
-    pipeline = dsl.pipeline(name=name, **options)(placed_pipeline()(body))
+    pipeline = dsl.pipeline(name=name, **options)(placed_pipeline(queue=queue)(body))
     with tempfile.TemporaryDirectory() as folder:
         return runnable_workflow(*documents(pipeline, Path(folder)))
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
 from kfp_placement_engine.readers.argo.keys import (
     COMPLETED_LABEL,
     INSTANCE_LABEL,
     NODE_NAME_ANNOTATION,
 )
+from tests.controller.end_to_end.queues import is_held, phase, queue_of, released, set_queue, status
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
@@ -51,41 +51,12 @@ def team(queueing: Installation) -> Iterator[str]:
         housekeeping.delete_pods(queueing.api, name)
 
 
-def queue_of(namespace: str, **spec: Any) -> JsonObject:
-    metadata = {"name": "default", "namespace": namespace}
-    return {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": spec}
-
-
-def set_queue(installation: Installation, namespace: str, **spec: Any) -> None:
-    """Make the queue of a namespace, or change it, and wait until it holds new runs."""
-    queue = queue_of(namespace, **spec)
-    installation.api.patch(queue, queue, how="apply")
-    wait_until(lambda: status(installation, namespace).get("ready") is True, "a queue to be ready")
-
-
-def status(installation: Installation, namespace: str) -> JsonObject:
-    found = installation.api.get(API_VERSION, "RunQueue", "default", namespace)
-    return dict(found.get("status", {}))
-
-
-def is_held(workflow: JsonObject) -> bool:
-    return (workflow["metadata"].get("labels") or {}).get(INSTANCE_LABEL) == QUEUE_INSTANCE
-
-
-def phase(workflow: JsonObject) -> str:
-    return str(workflow.get("status", {}).get("phase", ""))
-
-
 def held(installation: Installation, team: str) -> str:
     """A run that is held, and says so, behind one that its queue has admitted nobody for."""
     set_queue(installation, team, quota={"runs": 0})
     name = installation.submit(SHORT, team)
     wait_until(lambda: phase(installation.workflow(name, team)) == "Pending", f"{name} to be held")
     return name
-
-
-def released(installation: Installation, team: str, name: str) -> None:
-    wait_until(lambda: not is_held(installation.workflow(name, team)), f"{name} to be released")
 
 
 def test_runs_go_one_after_the_other(queueing, team):

@@ -1,0 +1,276 @@
+"""Runs are admitted by what they need and what there is: everything as shipped, on Argo."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kfp_placement import Workers
+from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
+from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
+from tests.controller.end_to_end.queues import (
+    is_held,
+    phase,
+    queue_of,
+    released,
+    request,
+    said,
+    set_queue,
+)
+from tests.controller.end_to_end.small_pipelines import chain, compiled, step
+from tests.controlplane import housekeeping
+from tests.controlplane.argo import small_workflows
+from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
+from tests.controlplane.waiting import wait_until
+from tests.support.installation import Installation
+from tests.support.kubernetes import node_object
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+JsonObject = dict[str, Any]
+
+GPU = "nvidia.com/gpu"
+WORKERS = 3
+ENDS = ("Succeeded", "Failed", "Error")
+
+
+@pytest.fixture(scope="module")
+def queueing(at_work) -> Iterator[Installation]:
+    """An installation with queues, and two nodes of two GPUs each."""
+    with at_work("queue") as running:
+        gpus = {"cpu": "8", "memory": "32Gi", "pods": "110", GPU: "2"}
+        nodes = [node_object(f"gpu-{number}", allocatable=gpus, capacity=gpus) for number in (1, 2)]
+        housekeeping.add_nodes(running.api, *nodes)
+        yield running
+
+
+@pytest.fixture
+def team(queueing: Installation) -> Iterator[str]:
+    """A namespace whose queue admits what fits the cluster."""
+    queueing.wait_at_work()
+    with queueing.namespace() as name:
+        set_queue(queueing, name, overcommit=1)
+        yield name
+        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", name):
+            queueing.api.delete(workflow)
+        housekeeping.delete_pods(queueing.api, name)
+
+
+def training(name: str) -> JsonObject:
+    """A run with a step that makes workers of one GPU each, and works while all of them run."""
+
+    def body() -> None:
+        launch = step("launch", duration="1h", workers=Workers(WORKERS, cpu=1, gpu=1))
+        step("evaluate", launch)
+
+    return compiled(name, body)
+
+
+class TrainingOperator:
+    """Makes the workers of steps named `launch`, one for each run in turn, as such operators do.
+
+    A step ends when all its workers have been given to nodes, and its workers with it.
+    """
+
+    def __init__(self, installation: Installation, namespace: str) -> None:
+        self._installation = installation
+        self._namespace = namespace
+
+    def work(self) -> None:
+        """Look at all steps once."""
+        for launch in self.launching():
+            workers = self._workers(launch)
+            if len(workers) < WORKERS:
+                self._make_worker(launch, len(workers))
+            elif all(pod["spec"].get("nodeName") for pod in workers):
+                self._end(launch, workers)
+
+    def launching(self) -> list[JsonObject]:
+        return [
+            pod
+            for pod in self._installation.pods(self._namespace)
+            if pod["status"].get("phase") == "Running"
+            and ".launch(0).executor(0)"
+            in pod["metadata"].get("annotations", {}).get(NODE_NAME_ANNOTATION, "")
+        ]
+
+    def _workers(self, launch: JsonObject) -> list[JsonObject]:
+        name = launch["metadata"]["name"]
+        return [
+            pod
+            for pod in self._installation.pods(self._namespace)
+            if pod["metadata"].get("labels", {}).get("worker-of") == name[-60:]
+        ]
+
+    def _make_worker(self, launch: JsonObject, number: int) -> None:
+        name = launch["metadata"]["name"]
+        amounts = {"cpu": "1", GPU: "1"}
+        main = {"name": "main", "image": "alpine:3.20"}
+        resources = {"requests": amounts, "limits": {GPU: "1"}}
+        worker = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{name}-worker-{number}",
+                "namespace": self._namespace,
+                "labels": {"worker-of": name[-60:]},
+                "annotations": {HINTS_ANNOTATION: '{"v": 1, "duration": "1h"}'},
+            },
+            "spec": {"containers": [{**main, "resources": resources}]},
+        }
+        self._installation.api.create(worker)
+
+    def _end(self, launch: JsonObject, workers: list[JsonObject]) -> None:
+        for pod in workers:
+            self._installation.api.delete(pod)
+        self._installation.kubelets.fail(launch["metadata"]["name"], exit_code=0)
+
+
+def worked(
+    installation: Installation, namespace: str, names: list[str], seconds: float
+) -> list[str]:
+    """Let an operator make workers for a time, or until all runs have ended; those that have."""
+    operator = TrainingOperator(installation, namespace)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        operator.work()
+        ended = [each for each in names if phase(installation.workflow(each, namespace)) in ENDS]
+        if len(ended) == len(names):
+            break
+        time.sleep(0.2)
+    return ended
+
+
+def test_two_gangs_block_each_other_without_a_queue_and_both_end_with_one(queueing, team):
+    with queueing.namespace() as alone:
+        names = [queueing.submit(training(f"alone-{number}"), alone) for number in (1, 2)]
+        both = TrainingOperator(queueing, alone)
+        wait_until(lambda: len(both.launching()) == len(names), "both to make workers")
+        assert worked(queueing, alone, names, 20.0) == []
+        for workflow in queueing.api.list(ARGO_VERSION, "Workflow", alone):
+            queueing.api.delete(workflow)
+        housekeeping.delete_pods(queueing.api, alone)
+    # Twice the cluster may be promised, but no gang gets a part of what another waits for.
+    set_queue(queueing, team)
+    names = [queueing.submit(training(f"queued-{number}"), team) for number in (1, 2)]
+    wait_until(
+        lambda: (
+            {said(queueing, team, each).get("phase") for each in names} == {"Waiting", "Admitted"}
+        ),
+        "one to be admitted",
+    )
+    (second,) = [each for each in names if said(queueing, team, each)["phase"] == "Waiting"]
+    assert "lacks room for 2 pods" in said(queueing, team, second)["message"]
+    assert sorted(worked(queueing, team, names, 120.0)) == sorted(names)
+
+
+def test_a_run_request_says_what_a_run_needs_and_goes_with_it(queueing, team):
+    set_queue(queueing, team, quota={"runs": 0})
+    name = queueing.submit(chain("small", 0.1, 0.1, cpu="1500m"), team)
+    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
+    found = request(queueing, team, name)
+    peak = {each["name"]: each["amount"] for each in found["spec"]["demand"]["peak"]}
+    assert peak == {"cpu": "1500m", "memory": "256Mi", "pods": "1"}
+    assert found["status"]["message"] == "1st of 1, needs 1 run more than the whole quota"
+    assert found["metadata"]["ownerReferences"][0]["name"] == name
+    queueing.api.delete(queueing.workflow(name, team))
+    wait_until(lambda: request(queueing, team, name) == {}, "its RunRequest to go with it")
+
+
+def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alone(queueing, team):
+    set_queue(queueing, team, quota={"resources": [{"name": "cpu", "amount": "1"}]})
+    main = small_workflows.step("main")
+    main["container"]["resources"] = {"requests": {"cpu": "2"}}
+    plain = small_workflows.workflow(main)
+    name = queueing.submit(plain, team)
+    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
+    assert (
+        said(queueing, team, name)["message"] == "1st of 1, needs 1 cpu more than the whole quota"
+    )
+    set_queue(queueing, team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
+    queueing.wait_for_success(name, team)
+    (pod,) = queueing.pods(team)
+    assert pod["spec"]["schedulerName"] == "default-scheduler"
+    wait_until(lambda: said(queueing, team, name)["phase"] == "Finished", "it to be over")
+    assert request(queueing, team, name)["spec"]["end"] == "Succeeded"
+
+
+def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(queueing, team):
+    gpu = {"gpu": 2, "cpu": "1"}
+    low = queueing.submit(compiled("low", lambda: _two_steps(priority=0, **gpu)), team)
+    wait_until(lambda: phase(queueing.workflow(low, team)) == "Running", "the first to run")
+    # Both take what the whole cluster has of GPUs, counted once.
+    set_queue(queueing, team, quota={"resources": [{"name": GPU, "amount": "2"}]})
+    high = queueing.submit(compiled("high", lambda: _two_steps(priority=10, **gpu)), team)
+    wait_until(lambda: queueing.workflow(low, team)["spec"].get("suspend"), "the first to stop")
+    wait_until(lambda: said(queueing, team, low)["phase"] == "Waiting", "it to wait again")
+    queueing.wait_for_success(high, team)
+    ended = queueing.wait_for_success(low, team)
+    executors = [each for each in ended["status"]["nodes"].values() if "executor" in each["name"]]
+    assert len(executors) == len({each["name"] for each in executors})
+    assert said(queueing, team, low)["admittedAt"] > said(queueing, team, high)["admittedAt"]
+
+
+def _one_step() -> None:
+    step("only")
+
+
+def _two_steps(**marks: Any) -> None:
+    step("second", step("first", duration="3s", **marks), duration="100ms", **marks)
+
+
+def test_what_others_write_is_put_right(queueing, team):
+    set_queue(queueing, team, quota={"runs": 0})
+    name = queueing.submit(chain("edited", 0.1), team)
+    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
+    right = request(queueing, team, name)
+    edit = {"spec": {"priority": 7, "demand": None}, "status": {"phase": "Admitted"}}
+    queueing.api.patch(right, {"spec": edit["spec"]})
+    queueing.api.patch(right, {"status": edit["status"]}, part="status")
+
+    def is_right() -> bool:
+        now = request(queueing, team, name)
+        phase_now = now.get("status", {}).get("phase")
+        return (now.get("spec"), phase_now) == (right["spec"], "Waiting")
+
+    wait_until(is_right, "both to be put right", 10)
+    queueing.api.delete(request(queueing, team, name))
+    wait_until(is_right, "it to be made again", 10)
+    assert is_held(queueing.workflow(name, team))
+
+
+def test_a_run_begins_by_request_and_stops_by_request(queueing, team):
+    set_queue(queueing, team, quota={"runs": 0})
+    name = queueing.submit(chain("asked", 3.0, 0.1), team)
+    wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
+    annotate(queueing, team, name, "admit")
+    released(queueing, team, name)
+    wait_until(lambda: said(queueing, team, name)["phase"] == "Admitted", "it to be admitted")
+    wait_until(lambda: phase(queueing.workflow(name, team)) == "Running", "it to run")
+    annotate(queueing, team, name, "preempt")
+    wait_until(lambda: queueing.workflow(name, team)["spec"].get("suspend"), "it to stop")
+    wait_until(lambda: said(queueing, team, name)["phase"] == "Waiting", "it to wait again")
+    set_queue(queueing, team, quota={})
+    queueing.wait_for_success(name, team)
+
+
+def annotate(installation: Installation, namespace: str, name: str, what: str) -> None:
+    now = time_text(datetime.now(UTC))
+    patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now}}}
+    installation.api.patch(request(installation, namespace, name), patch)
+
+
+def test_another_queue_of_the_namespace_has_a_quota_of_its_own(queueing, team):
+    gpu = queue_of(team, quota={"runs": 0})
+    gpu["metadata"]["name"] = "gpu"
+    queueing.api.create(gpu)
+    named = queueing.submit(compiled("named", _one_step, queue="gpu"), team)
+    other = queueing.submit(compiled("other", _one_step), team)
+    queueing.wait_for_success(other, team)
+    wait_until(lambda: said(queueing, team, named).get("queue") == "gpu", "it to be in gpu")
+    assert is_held(queueing.workflow(named, team))
+    queueing.api.delete(gpu)
+    queueing.wait_for_success(named, team)
