@@ -71,6 +71,7 @@ class PlayedCluster:
         postponed: runs that Argo does not begin, and the phase that it shows for them.
         offload_nodes: Argo keeps its nodes in its database.
         events: what was delivered, in order, if that is recorded.
+        read: how objects are read, by kind.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class PlayedCluster:
         self._gated = gated
         self._record = record
         self.events: list[tuple[Kind, tuple[str, str], Json]] = []
+        self.read = dict(READ)
         self._nodes = {node["metadata"]["name"]: node for node in nodes}
         self._seen: dict[tuple[Kind, tuple[str, str]], Any] = {}
         self._texts: dict[tuple[Kind, tuple[str, str]], str] = {}
@@ -350,7 +352,7 @@ class PlayedCluster:
             self._texts[key] = text
             if self._record and raw is not None:
                 self.events.append((kind, name, json.loads(text)))
-            new = None if raw is None else READ[kind](json.loads(text))
+            new = None if raw is None else self.read[kind](json.loads(text))
             if new == old:
                 continue
             self.coordinator.handle(kind, Change(name, old, new), self.now)

@@ -1,0 +1,371 @@
+"""What the planner writes of runs that wait in queues, played in memory."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
+from kfp_placement_controller.observed.run_queues import observe_queue
+from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
+from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
+from kfp_placement_controller.planning.run_requests import PLANS_PER_EVALUATION
+from kfp_placement_controller.sources.argo import WORKFLOWS, observe_any_workflow
+from kfp_placement_engine.contract.keys import (
+    HINTS_ANNOTATION,
+    QUEUE_INSTANCE,
+    RUN_NAME_ANNOTATION,
+    SCHEDULER_LABEL,
+)
+from kfp_placement_engine.contract.resources import RunRequest
+from kfp_placement_engine.contract.run_request import RunRequestSpec
+from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES
+from tests.controller.planning.test_scenarios import a_chain, a_cluster, a_step, submit
+from tests.controlplane.argo.small_workflows import dag, step, task, workflow
+from tests.support.kubernetes import node_object
+
+if TYPE_CHECKING:
+    from tests.controller.planning.played_cluster import PlayedCluster
+
+HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
+
+
+class QueuedCluster:
+    """A played cluster with queues installed; RunRequests are stored as an API server does."""
+
+    def __init__(self, *nodes: Any, **options: Any) -> None:
+        self.played: PlayedCluster = a_cluster(*nodes, **options)
+        self.played.read[WORKFLOWS] = observe_any_workflow
+        self.carry_out_others = self.played._carry_out
+        self.played._carry_out = self.carry_out  # type: ignore[method-assign]
+        self.requests: dict[RunKey, ObservedRequest] = {}
+        self.writes: list[WriteRequest] = []
+        self.deleted: list[str] = []
+        self.version = 0
+        self.queue()
+
+    @property
+    def coordinator(self) -> Any:
+        return self.played.coordinator
+
+    def queue(self, name: str = "default", *, gone: bool = False) -> None:
+        metadata = {"name": name, "namespace": "team", "resourceVersion": "1"}
+        queue = None if gone else observe_queue({"metadata": metadata})
+        self.coordinator.handle(RUN_QUEUES, Change(("team", name), None, queue), self.played.now)
+
+    def submit(self, manifest: Any = None, *, held: bool = True) -> None:
+        manifest = manifest or a_chain()
+        if held:
+            manifest["metadata"]["labels"] = dict(HELD)
+        submit(self.played, manifest)
+        name = manifest["metadata"]["name"]
+        if held:
+            self.played.postpone(name, "Pending")
+
+    def release(self, name: str = "wf") -> None:
+        del self.played.players[name].workflow["metadata"]["labels"]
+        self.played.begin(name)
+
+    def settle(self) -> None:
+        """What is due now and in the next seconds."""
+        self.played.tell()
+        end = self.played.now.timestamp() + 4
+        self.played.run(lambda: self.played.now.timestamp() >= end)
+
+    def carry_out(self, action: Action) -> None:
+        match action:
+            case WriteRequest(key, owner, spec, version):
+                stored = self.requests.get(key)
+                assert version == ("" if stored is None else stored.version)
+                self.writes.append(action)
+                self.store(key, spec, owner.uid)
+            case DeleteRequest(key, uid):
+                self.deleted.append(uid)
+                del self.requests[key]
+                self.tell(key, None)
+            case _:
+                self.carry_out_others(action)
+
+    def store(self, key: RunKey, spec: RunRequestSpec, owner: str) -> None:
+        """As the API server does, through JSON."""
+        self.version += 1
+        written = RunRequest(spec=spec).to_object()
+        written["metadata"] = {
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": "request",
+            "resourceVersion": str(self.version),
+            "ownerReferences": [{"apiVersion": "v1", "kind": "W", "name": key.name, "uid": owner}],
+        }
+        self.requests[key] = observe_request(written)
+        self.tell(key, self.requests[key])
+
+    def tell(self, key: RunKey, request: ObservedRequest | None) -> None:
+        self.coordinator.handle(RUN_REQUESTS, Change(key, None, request), self.played.now)
+
+    def spec(self, name: str = "wf") -> RunRequestSpec:
+        spec = self.requests[RunKey("team", name)].spec
+        assert spec is not None
+        return spec
+
+    def peak(self, name: str = "wf") -> dict[str, int]:
+        demand = self.spec(name).demand
+        assert demand is not None
+        return dict(demand.to_demand().peak)
+
+
+def wide(name: str = "wf", cpu: str = "1") -> Any:
+    """`first`, then two steps at the same time."""
+    graph = dag(
+        "main",
+        task("first"),
+        task("left", depends="first"),
+        task("right", depends="first"),
+    )
+    made = workflow(graph, a_step(cpu=cpu))
+    made["metadata"]["name"] = name
+    return made
+
+
+def test_a_held_run_says_what_it_needs():
+    cluster = QueuedCluster()
+    manifest = wide()
+    manifest["metadata"]["annotations"] = {RUN_NAME_ANNOTATION: "nightly"}
+    cluster.submit(manifest)
+    cluster.settle()
+    assert cluster.peak() == {"cpu": 2000, "pods": 2}
+    spec = cluster.spec()
+    assert (spec.queue, spec.priority, spec.display_name) == ("default", 0, "nightly")
+    assert spec.makespan_seconds == pytest.approx(120, abs=30)
+    assert spec.finishes_at is None
+    assert spec.submitted_at == cluster.played.players["wf"].now
+    assert len(cluster.writes) == 1
+
+
+def test_what_a_run_needs_does_not_depend_on_the_runs_beside_it():
+    """On one node with room for one step, that two others fill: alone it would take both steps."""
+    cluster = QueuedCluster(node_object("n", allocatable={"cpu": "2", "memory": "8Gi"}))
+    submit(cluster.played, a_chain("busy", a_step(cpu="2")))
+    cluster.settle()
+    cluster.submit(wide())
+    cluster.settle()
+    assert cluster.peak()["cpu"] == 2000
+
+
+def test_steps_that_have_ended_count_no_more():
+    cluster = QueuedCluster()
+    first = a_step("large", cpu="4")
+    cluster.submit(
+        a_two_shapes(first, a_step("small", cpu="1")),
+    )
+    cluster.settle()
+    assert cluster.peak()["cpu"] == 4000
+    cluster.release()
+    cluster.played.run(lambda: cluster.peak()["cpu"] < 4000)
+    assert cluster.peak()["cpu"] == 1000
+    assert cluster.spec().finishes_at is not None
+    cluster.played.run()
+    cluster.settle()
+    assert cluster.peak() == {}
+    assert (cluster.spec().end, cluster.spec().finishes_at) == ("Succeeded", None)
+
+
+def a_two_shapes(first: Any, second: Any) -> Any:
+    graph = dag(
+        "main",
+        task("first", template=first["name"]),
+        task("second", template=second["name"], depends="first"),
+    )
+    made = workflow(graph, first, second)
+    made["metadata"]["name"] = "wf"
+    return made
+
+
+def test_an_unmarked_run_is_planned_for_its_need_alone():
+    cluster = QueuedCluster()
+    plain = workflow(dag("main", task("first"), task("second", depends="first")), step("work"))
+    plain["metadata"]["name"] = "wf"
+    assert SCHEDULER_LABEL not in str(plain)
+    cluster.submit(plain)
+    cluster.settle()
+    assert cluster.peak()["pods"] == 1
+    assert cluster.played.placements == {}
+    cluster.release()
+    cluster.played.run()
+    cluster.settle()
+    assert cluster.spec().end == "Succeeded"
+
+
+def test_without_a_queue_nothing_is_said_and_with_one_of_runs_that_go_on_too():
+    cluster = QueuedCluster()
+    cluster.queue(gone=True)
+    cluster.submit(held=False)
+    cluster.settle()
+    assert cluster.requests == {}
+    cluster.queue()
+    cluster.settle()
+    assert cluster.peak()["pods"] >= 1
+
+
+@pytest.mark.parametrize("label", ["false", None])
+def test_a_namespace_that_refuses_takes_no_part(label):
+    cluster = QueuedCluster(opt_in=label is None)
+    change = Change(("", "team"), None, label or "")
+    cluster.coordinator.handle(NAMESPACES, change, cluster.played.now)
+    cluster.submit()
+    cluster.settle()
+    assert cluster.requests == {}
+
+
+def test_what_others_have_written_is_put_right():
+    cluster = QueuedCluster()
+    cluster.submit()
+    cluster.settle()
+    right, key = cluster.spec(), RunKey("team", "wf")
+    uid = cluster.played.players["wf"].workflow["metadata"]["uid"]
+    cluster.store(key, right.model_copy(update={"priority": 9, "demand": None}), uid)
+    cluster.settle()
+    assert cluster.spec() == right
+    del cluster.requests[key]
+    cluster.tell(key, None)
+    cluster.settle()
+    assert cluster.spec() == right
+
+
+def test_a_request_of_an_earlier_run_is_removed_first():
+    cluster = QueuedCluster()
+    cluster.store(RunKey("team", "wf"), RunRequestSpec.model_validate(MINIMAL), "another")
+    cluster.submit()
+    cluster.settle()
+    assert cluster.deleted == ["request"]
+    assert cluster.spec().workflow_uid == "workflow-0"
+
+
+MINIMAL = {"workflowUID": "another", "submittedAt": "2026-01-05T08:00:00Z"}
+
+
+def named(queue: str, name: str, priority: int = 0) -> Any:
+    template = a_step(name)
+    hints = f'{{"v": 1, "queue": "{queue}", "priority": {priority}}}'
+    template["metadata"]["annotations"] = {HINTS_ANNOTATION: hints}
+    return template
+
+
+def test_the_queue_and_the_priority_that_its_steps_name():
+    cluster = QueuedCluster()
+    cluster.submit(a_two_shapes(named("gpu", "a", 3), named("gpu", "b", 5)))
+    cluster.settle()
+    assert (cluster.spec().queue, cluster.spec().priority) == ("gpu", 5)
+
+
+def test_several_queues_are_none():
+    cluster = QueuedCluster()
+    cluster.submit(a_two_shapes(named("gpu", "a"), named("cpu", "b")))
+    cluster.settle()
+    assert cluster.spec().queue == "default"
+    assert cluster.spec().notes == (
+        "its steps name several RunQueues (cpu, gpu): it waits in default",
+    )
+
+
+def test_a_step_that_fits_no_node_is_said_and_what_has_changed_when_one_comes():
+    cluster = QueuedCluster()
+    cluster.submit(a_chain("wf", a_step(cpu="9")))
+    cluster.settle()
+    assert cluster.spec().unschedulable.startswith("step first: ")
+    assert cluster.spec().unschedulable.endswith(" (and 1 more)")
+    cluster.played.set_node(node_object("large", allocatable={"cpu": "16", "memory": "64Gi"}))
+    cluster.settle()
+    assert cluster.spec().unschedulable == ""
+    assert cluster.peak()["cpu"] == 9000
+
+
+def test_without_nodes_it_waits_and_says_so():
+    cluster = QueuedCluster()
+    for name in ("n0", "n1"):
+        cluster.played.remove_node(name)
+    cluster.submit()
+    cluster.settle()
+    assert (cluster.spec().demand, cluster.spec().unschedulable) == (
+        None,
+        "the cluster has no nodes",
+    )
+
+
+def test_a_run_that_cannot_be_read_says_why():
+    cluster = QueuedCluster()
+    broken = a_chain()
+    broken["spec"]["entrypoint"] = "nothing"
+    cluster.submit(broken)
+    cluster.settle()
+    assert cluster.spec().demand is None
+    assert "nothing" in cluster.spec().problem
+
+
+def test_many_runs_are_planned_a_few_at_a_time():
+    cluster = QueuedCluster()
+    for number in range(3 * PLANS_PER_EVALUATION):
+        cluster.submit(a_chain(f"wf-{number}"))
+    cluster.played.tell()
+    made = [each for each in cluster.coordinator.tick(cluster.played.now) if is_write(each)]
+    assert len(made) == PLANS_PER_EVALUATION
+    assert cluster.coordinator.next_at(cluster.played.now) == cluster.played.now
+    cluster.settle()
+    assert len(cluster.requests) == 3 * PLANS_PER_EVALUATION
+
+
+def is_write(action: Action) -> bool:
+    return isinstance(action, WriteRequest)
+
+
+def test_a_write_that_came_to_nothing_is_tried_again(monkeypatch):
+    cluster = QueuedCluster()
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster, "store", lambda *_: None)
+        cluster.submit()
+        cluster.settle()
+    tries = len(cluster.writes)
+    assert 1 < tries < 6
+    cluster.settle()
+    assert cluster.peak()["pods"] == 1
+    assert len(cluster.writes) == tries + 1
+
+
+def test_a_new_leader_finds_nothing_to_change():
+    cluster = QueuedCluster()
+    cluster.submit()
+    cluster.settle()
+    successor = a_cluster().coordinator
+    successor.follow()
+    for key, request in cluster.requests.items():
+        successor.handle(RUN_REQUESTS, Change(key, None, request), cluster.played.now)
+    before = len(cluster.writes)
+    cluster.played.hand_over(successor, 2)
+    cluster.queue()
+    cluster.settle()
+    assert len(cluster.writes) == before
+
+
+def test_a_follower_writes_nothing():
+    cluster = QueuedCluster()
+    cluster.coordinator.follow()
+    cluster.submit()
+    cluster.settle()
+    assert cluster.writes == []
+
+
+def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
+    raw = workflow(step("work"))
+    raw["metadata"] = {
+        "name": "wf",
+        "namespace": "team",
+        "uid": "u",
+        "creationTimestamp": "2026-01-05T08:00:00Z",
+    }
+    going_on = observe_any_workflow(raw)
+    assert not going_on.is_marked
+    ended = observe_any_workflow({**raw, "status": {"phase": "Succeeded"}})
+    assert replace(ended.content, name="") == replace(ended.content, name="", document=b"")
