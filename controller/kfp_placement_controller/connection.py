@@ -33,6 +33,14 @@ _USER_AGENT = f"kfp-placement-controller/{version('kfp-placement-controller')}"
 class ApiMetrics:
     """Counts in the metrics of the process."""
 
+    def __init__(self, process: str) -> None:
+        """Nothing has happened yet.
+
+        Args:
+            process: its name, such as `plan`.
+        """
+        self._process = process
+
     def wrote(self, kind: str, verb: str) -> None:
         """Count a write."""
         metrics.API_WRITES.labels(kind, verb).inc()
@@ -63,7 +71,7 @@ class ApiMetrics:
 
     def led(self, leads: bool) -> None:
         """Show whether this process leads."""
-        metrics.LEADING.set(leads)
+        metrics.LEADING.labels(self._process).set(leads)
 
     def event_dropped(self) -> None:
         """Count an event that was not written."""
@@ -93,7 +101,9 @@ def connect_for_lease(settings: Settings) -> KubeClient:
 
 def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
     params = TransportParams(_USER_AGENT, timeout_seconds=timeout_seconds, renews_account=True)
-    return KubeClient(Transport(partial(configuration, settings), params), ApiMetrics())
+    return KubeClient(
+        Transport(partial(configuration, settings), params), ApiMetrics(settings.process)
+    )
 
 
 def configuration(settings: Settings) -> "Configuration":

@@ -48,7 +48,8 @@ PAUSED = Gauge(
 )
 LEADING = Gauge(
     f"{PREFIX}_leading",
-    "1 while this process holds the Lease of its kind: that of planners, or that of queues.",
+    "1 while this replica holds the Lease of its process: plan or queue.",
+    ["process"],
 )
 EVENTS_DROPPED = Counter(
     f"{PREFIX}_events_dropped",
@@ -132,6 +133,36 @@ RUNS_PREEMPTED = Counter(
 )
 RUNS_WAITING = Gauge(
     f"{PREFIX}_runs_waiting",
-    "Runs that are held until their queue admits them, by namespace.",
+    "Runs that wait until their queue admits them, by RunQueue.",
+    ["namespace", "queue"],
+)
+RUNS_ADMITTED = Gauge(
+    f"{PREFIX}_runs_admitted",
+    "Runs that their queue counts as admitted, by RunQueue.",
+    ["namespace", "queue"],
+)
+RUN_WAIT_SECONDS = Histogram(
+    f"{PREFIX}_run_wait_seconds",
+    "Time that runs waited until their queue admitted them.",
+    buckets=(1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400),
+)
+LONGEST_WAIT_SECONDS = Gauge(
+    f"{PREFIX}_longest_wait_seconds",
+    "Time that the run has waited which waits longest, by namespace.",
     ["namespace"],
+)
+QUEUE_DEMAND = Gauge(
+    f"{PREFIX}_queue_demand",
+    "What the admitted runs of a RunQueue demand of the resources with a quota: cores, bytes, or"
+    " a number.",
+    ["namespace", "queue", "resource"],
+)
+QUEUE_QUOTA = Gauge(
+    f"{PREFIX}_queue_quota",
+    "Quota of a RunQueue, in the same units; of the resource `runs` the number of runs.",
+    ["namespace", "queue", "resource"],
+)
+QUEUE_LEASE_AGE_SECONDS = Gauge(
+    f"{PREFIX}_queue_lease_age_seconds",
+    "Time since the leading planner has seen the queue renew its Lease.",
 )

@@ -90,6 +90,7 @@ class PlanProcess:
             settings.own_namespace,
             may_gate=settings.gates,
             opt_in=settings.opt_in,
+            queues=settings.queues,
         )
         self._inbox: Inbox[Coordinator] = Inbox()
         self._watches = plan_watches(client, settings, sources, self._inbox)

@@ -8,7 +8,7 @@ import socket
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,6 +23,9 @@ class Settings(BaseModel):
     """What all processes have in common."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    process: ClassVar[str] = ""
+    """Name of the process."""
 
     own_namespace: str = Field(default="kfp-placement", min_length=1, max_length=63)
     """Namespace of the controller: its Leases are there, and its pods are never planned."""
@@ -52,6 +55,8 @@ class Settings(BaseModel):
 class PlanSettings(Settings):
     """Of `plan`."""
 
+    process = "plan"
+
     port: int = Field(default=8080, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
 
@@ -70,6 +75,8 @@ class PlanSettings(Settings):
 
 class ExtendSettings(Settings):
     """Of `extend`."""
+
+    process = "extend"
 
     extender_port: int = Field(default=8888, ge=0, le=65535)
     """Port of the scheduler's questions, open to the same pod only; 0 = one that is free."""
@@ -90,6 +97,8 @@ class ExtendSettings(Settings):
 class QueueSettings(Settings):
     """Of `queue`."""
 
+    process = "queue"
+
     port: int = Field(default=8080, ge=0, le=65535)
     """Port of /healthz, /readyz and /metrics; 0 = one that is free."""
 
@@ -102,6 +111,8 @@ class QueueSettings(Settings):
 
 class ReleaseSettings(Settings):
     """Of `release`."""
+
+    process = "release"
 
     overdue: bool = False
     """Release only what is past its deadline, and leave the policy as it is."""

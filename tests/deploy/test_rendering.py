@@ -34,6 +34,7 @@ VARIANTS = [
     ("gates", "webhook", "opt-in"),
     ("prometheus",),
     ("queue",),
+    ("queue", "prometheus"),
     ("gates", "queue", "opt-in"),
     ("gates", "queue", "webhook"),
 ]
@@ -295,7 +296,7 @@ def test_a_change_of_its_configuration_restarts_the_scheduler():
 
 
 def test_scraped_services_have_the_port():
-    items = rendered("prometheus")
+    items = rendered("queue", "prometheus")
     (monitor,) = of_kind(items, "ServiceMonitor")
     wanted = monitor["spec"]["selector"]["matchExpressions"][0]["values"]
     scraped = [

@@ -19,7 +19,7 @@ def a_transport(kubeconfig: Path, timeout_seconds: float = 10.0) -> Transport:
 
 def a_client(kubeconfig: Path, timeout_seconds: float = 10.0) -> KubeClient:
     """A client that counts in the metrics of the controller."""
-    return KubeClient(a_transport(kubeconfig, timeout_seconds), ApiMetrics())
+    return KubeClient(a_transport(kubeconfig, timeout_seconds), ApiMetrics("test"))
 
 
 def unreachable(*_arguments: Any, **_options: Any) -> NoReturn:

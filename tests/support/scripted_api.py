@@ -54,7 +54,7 @@ class ScriptedApi:
                 (type, object) pairs and errors.
         """
         self.asked: list[str] = []
-        self.observer = ApiMetrics()
+        self.observer = ApiMetrics("test")
         self._steps: queue.Queue[Any] = queue.Queue()
         for step in steps:
             self._steps.put(step)

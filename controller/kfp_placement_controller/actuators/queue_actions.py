@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
-from kfp_placement_controller.metrics import RUNS_PREEMPTED, RUNS_RELEASED
+from kfp_placement_controller.metrics import RUN_WAIT_SECONDS, RUNS_PREEMPTED, RUNS_RELEASED
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.queueing.actions import (
@@ -111,7 +111,7 @@ class QueueActionRunner:
                 case ResumeRun():
                     source = self._sources[action.run.owner.kind]
                     self._patch(action.run, source.resume_patch(action.run))
-                    RUNS_RELEASED.labels(str(action.cause)).inc()
+                    _count(action)
                 case WriteQueueStatus():
                     self._write_status(RUN_QUEUES, action)
                 case WriteRequestStatus():
@@ -125,7 +125,7 @@ class QueueActionRunner:
     def _release(self, action: ReleaseHeld) -> None:
         run = action.run
         self._patch(run, self._sources[run.owner.kind].release_patch(run))
-        RUNS_RELEASED.labels(str(action.cause)).inc()
+        _count(action)
         if action.cause in _NOTES:
             reason, note = _NOTES[action.cause]
             self._record(run, reason, note, "Releasing")
@@ -149,3 +149,10 @@ class QueueActionRunner:
 
     def _patch(self, run: QueuedRun, patch: JsonPatch) -> None:
         self._client.patch(run.owner.kind, run.owner.name, run.key.namespace, patch)
+
+
+def _count(action: ReleaseHeld | ResumeRun) -> None:
+    """Tell the metrics that a run has gone on."""
+    RUNS_RELEASED.labels(str(action.cause)).inc()
+    if action.cause is ReleaseCause.ADMITTED:
+        RUN_WAIT_SECONDS.observe(action.waited_seconds)

@@ -8,7 +8,12 @@ from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.loops.inbox import Inbox
-from kfp_placement_controller.metrics import LEARNED_SECONDS, PLANNER_TICK_SECONDS, RUNS
+from kfp_placement_controller.metrics import (
+    LEARNED_SECONDS,
+    PLANNER_TICK_SECONDS,
+    QUEUE_LEASE_AGE_SECONDS,
+    RUNS,
+)
 from kfp_placement_controller.planning.conditions import phase
 from kfp_placement_controller.planning.coordinator import Coordinator
 from kfp_placement_engine.contract.placement import Phase
@@ -48,14 +53,17 @@ class PlannerLoop(DecisionLoop[Coordinator]):
             if self._stopping.is_set():
                 return
             self._runner.run(action, coordinator)
-        _count(coordinator)
+        _count(coordinator, self._clock())
 
 
-def _count(coordinator: Coordinator) -> None:
+def _count(coordinator: Coordinator, now: datetime) -> None:
     """Tell the metrics what there is."""
     counts = Counter(phase(run) for run in coordinator.registry.runs.values())
     for each in Phase:
         RUNS.labels(str(each)).set(counts[each])
     learned = coordinator.learned
+    if coordinator.queues:
+        age_seconds = coordinator.queue_guard.lease.age_seconds(now)
+        QUEUE_LEASE_AGE_SECONDS.set(age_seconds)
     LEARNED_SECONDS.labels("driver").set(learned.driver.value or 0.0)
     LEARNED_SECONDS.labels("start").set(learned.start.value or 0.0)

@@ -7,8 +7,17 @@ from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
 from kfp_placement_controller.loops.inbox import Inbox
-from kfp_placement_controller.metrics import RUNS_WAITING
+from kfp_placement_controller.metrics import (
+    LONGEST_WAIT_SECONDS,
+    QUEUE_DEMAND,
+    QUEUE_QUOTA,
+    RUNS_ADMITTED,
+    RUNS_WAITING,
+)
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.queueing.verdicts import RUNS
+from kfp_placement_engine.contract.run_queue import resources_of
+from kfp_placement_engine.model.quantities import in_base_units
 
 
 class QueueLoop(DecisionLoop[QueueCoordinator]):
@@ -34,6 +43,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         super().__init__("queue", coordinator, inbox, clock)
         self._leading = leading
         self._runner = runner
+        self._counted_at: datetime | None = None
 
     # `typing.override` came with Python 3.12.
     def _decide(self) -> None:  # type: ignore[explicit-override]
@@ -42,11 +52,25 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
             if self._stopping.is_set():
                 return
             self._runner.run(action)
-        _count(self._decider)
+        if self._counted_at != self._decider.decided_at:
+            self._counted_at = self._decider.decided_at
+            _count(self._decider, self._clock())
 
 
-def _count(coordinator: QueueCoordinator) -> None:
-    """Tell the metrics how many runs wait."""
-    RUNS_WAITING.clear()
-    for namespace, number in coordinator.waiting().items():
-        RUNS_WAITING.labels(namespace).set(number)
+def _count(coordinator: QueueCoordinator, now: datetime) -> None:
+    """Tell the metrics what queues have; of one that is gone nothing."""
+    for each in (RUNS_WAITING, RUNS_ADMITTED, QUEUE_DEMAND, QUEUE_QUOTA, LONGEST_WAIT_SECONDS):
+        each.clear()
+    for key, counts in coordinator.publisher.counts.items():
+        RUNS_WAITING.labels(*key).set(counts.waiting)
+        RUNS_ADMITTED.labels(*key).set(counts.admitted)
+        for name, amount in counts.used.items():
+            QUEUE_DEMAND.labels(*key, name).set(in_base_units(name, amount))
+    for queue in coordinator.queues:
+        quota = queue.spec.quota
+        for name, amount in resources_of(quota.resources).items():
+            QUEUE_QUOTA.labels(*queue.key, name).set(in_base_units(name, amount))
+        if quota.runs is not None:
+            QUEUE_QUOTA.labels(*queue.key, RUNS).set(quota.runs)
+    for namespace, seconds in coordinator.longest_waits(now).items():
+        LONGEST_WAIT_SECONDS.labels(namespace).set(seconds)

@@ -62,6 +62,7 @@ class Coordinator:
         learned: overheads seen.
         may_gate: whether we may take gates off, so that pods may be gated at all.
         opt_in: whether only namespaces that ask for it are planned.
+        queues: whether queues of runs are installed.
     """
 
     sources: RunSources
@@ -72,6 +73,7 @@ class Coordinator:
     learned: LearnedOverheads = field(default_factory=LearnedOverheads)
     may_gate: bool = True
     opt_in: bool = False
+    queues: bool = False
 
     def __post_init__(self) -> None:
         """Make the parts."""

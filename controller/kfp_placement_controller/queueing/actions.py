@@ -47,10 +47,17 @@ class ShowHeld:
 
 @dataclass(frozen=True)
 class ReleaseHeld:
-    """Let a held run begin."""
+    """Let a held run begin.
+
+    Attributes:
+        run: it is held.
+        cause: why.
+        waited_seconds: how long it has waited.
+    """
 
     run: QueuedRun
     cause: ReleaseCause
+    waited_seconds: float
 
 
 @dataclass(frozen=True)
@@ -70,10 +77,11 @@ class SuspendRun:
 
 @dataclass(frozen=True)
 class ResumeRun:
-    """Let a run go on that was suspended."""
+    """Let a run go on that was suspended; fields as of `ReleaseHeld`."""
 
     run: QueuedRun
     cause: ReleaseCause
+    waited_seconds: float
 
 
 @dataclass(frozen=True)

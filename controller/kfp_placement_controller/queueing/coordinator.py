@@ -3,7 +3,6 @@
 One thread owns all of this. It calls no API, starts no thread and reads no clock.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -78,6 +77,7 @@ class QueueCoordinator:
         runs: the runs, with their RunRequests.
         planner: the planner's Lease.
         opt_in: whether only namespaces that ask for it take part.
+        decided_at: when it has decided last.
     """
 
     sources: RunSources
@@ -87,13 +87,13 @@ class QueueCoordinator:
     runs: QueuedRuns = field(default_factory=QueuedRuns)
     planner: LeaseWatch = field(default_factory=LeaseWatch)
     opt_in: bool = False
+    decided_at: datetime | None = None
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     _labels: dict[str, str] = field(default_factory=dict)
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _led_at: datetime | None = None
     _is_changed: bool = True
-    _decided_at: datetime | None = None
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -164,7 +164,7 @@ class QueueCoordinator:
         """What must be done now; call it after changes, and when `next_at` says so."""
         if self.epoch is None or not self._is_due(now):
             return []
-        self._is_changed, self._decided_at = False, now
+        self._is_changed, self.decided_at = False, now
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
         self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
         planner = self._planner_state(now)
@@ -182,7 +182,7 @@ class QueueCoordinator:
                     released += [known] if cause is not ReleaseCause.TERMINATED else []
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.
-                steering.append(ResumeRun(known.run, ReleaseCause.REQUESTED))
+                steering.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
         released += [each for each in waiting if self._is_let(each)]
         waiting = [each for each in waiting if not self._is_let(each)]
         taking_part = [each for each in self.runs if self._takes_part(each)]
@@ -200,7 +200,7 @@ class QueueCoordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        last = self._decided_at
+        last = self.decided_at
         if last is None or self.epoch is None:
             return now + timedelta(seconds=self.params.retry_seconds)
         if self._is_changed:
@@ -208,20 +208,26 @@ class QueueCoordinator:
         pause = self.params.retry_seconds if self._tried else self.params.idle_seconds
         return last + timedelta(seconds=pause)
 
-    def waiting(self) -> Mapping[str, int]:
-        """How many runs wait, by namespace."""
-        return Counter(known.key.namespace for known in self.runs if known.is_waiting)
+    def longest_waits(self, now: datetime) -> Mapping[str, float]:
+        """Seconds that the run has waited which waits longest, by namespace."""
+        longest: dict[str, float] = {}
+        for known in self.runs:
+            if known.is_waiting:
+                seconds = (now - known.waiting_since(now)).total_seconds()
+                space = known.key.namespace
+                longest[space] = max(longest.get(space, 0.0), seconds)
+        return longest
 
     def _is_due(self, now: datetime) -> bool:
         """Whether it is time to decide: soon after a change, and now and then without one."""
-        if self._decided_at is None:
+        if self.decided_at is None:
             return True
         pause = self.params.idle_seconds
         if self._is_changed:
             pause = self.params.decision_seconds
         elif self._tried:
             pause = self.params.retry_seconds
-        return now - self._decided_at >= timedelta(seconds=pause)
+        return now - self.decided_at >= timedelta(seconds=pause)
 
     def _decided(
         self,
@@ -253,7 +259,8 @@ class QueueCoordinator:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
         self._let.setdefault((known.run.owner.uid, known.run.version), now)
         action = ReleaseHeld if known.run.is_held else ResumeRun
-        return action(known.run, cause)
+        waited = now - known.waiting_since(now)
+        return action(known.run, cause, max(0.0, waited.total_seconds()))
 
     def _is_let(self, known: KnownRun) -> bool:
         """Whether it was let run just now, and its object does not show it yet."""

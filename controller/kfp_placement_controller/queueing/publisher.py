@@ -59,11 +59,13 @@ class QueuePublisher:
         count_seconds: between two writes of a queue's counts.
         position_seconds: between two writes of a run's position.
         retry_seconds: between two tries of the same write.
+        counts: of each queue, as last decided.
     """
 
     count_seconds: float
     position_seconds: float
     retry_seconds: float
+    counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
@@ -129,6 +131,10 @@ class QueuePublisher:
         for known in runs:
             count = waiting if known.is_waiting else admitted
             count[queues.of_run(known.key.namespace, known.queue_name)] += known.run.end is None
+        self.counts = {
+            each.key: QueueCounts(waiting[each.key], admitted[each.key], _used(each, decided))
+            for each in queues
+        }
         for queue in queues:
             ready = readiness(
                 is_paused=policy.paused,
@@ -139,7 +145,7 @@ class QueuePublisher:
                 queue.status.model_dump(mode="json", by_alias=True),
                 {each.type: each for each in queue.status.conditions},
                 (ready, validity(queue.problem)),
-                QueueCounts(waiting[queue.key], admitted[queue.key], _used(queue, decided)),
+                self.counts[queue.key],
                 queue.generation,
                 now,
             )

@@ -187,6 +187,11 @@ def format_resource(name: str, amount: int) -> str:
     return str(amount)
 
 
+def in_base_units(name: str, amount: int) -> float:
+    """A canonical amount as metrics give it: cores of CPU, bytes, or a number."""
+    return amount / 1000 if name == "cpu" else float(amount)
+
+
 def format_resources(resources: Resources) -> dict[str, str]:
     """Write canonical amounts as Kubernetes quantities, in the order given."""
     return {name: format_resource(name, amount) for name, amount in resources.items()}
