@@ -121,8 +121,8 @@ def placed_pipeline(
         location: location of all steps.
         image_size: of the image of every step that does not say it: they all use one of yours.
         priority: as for `place`.
-        queue: name of the RunQueue in which the run is to wait. For queues of whole runs, which do
-            not act on it yet. Steps of nested pipelines name it themselves.
+        queue: name of the RunQueue in which the run waits, where runs wait in queues; `default`
+            if not given. Steps of nested pipelines name it themselves.
         scheduler: as for `place`; `default-scheduler` leaves all steps unmarked that do not ask for
             another.
         guess_types: False gives no type to steps without one.

@@ -87,7 +87,7 @@ def place(
             given; larger is more important. The largest of a run's steps counts; within one run,
             and in `preview`, it changes nothing.
         workers: the pods that the step makes itself, such as a PyTorchJob's: `Workers(3, gpu=1)`.
-            For queues of whole runs, which do not act on it yet.
+            Where runs wait in queues, the run begins when all of them have room.
         scheduler: scheduler to use, `kfp-placement` if nobody gave one; `default-scheduler` leaves
             the step unmarked, with Kubernetes' own.
         cpu: CPU request, as KFP's `set_cpu_request`: `500m`, 2, or a pipeline parameter.

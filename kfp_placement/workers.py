@@ -25,8 +25,8 @@ _NOT_ACCELERATORS = ("cpu", "memory", "pods")
 class Workers:
     """Pods that a step makes itself while it runs, such as those of a PyTorchJob.
 
-    Without them only the step's own pod is known. They are for queues of whole runs, which do not
-    act on them yet.
+    Without them only the step's own pod is known. They are for queues of whole runs: no run begins
+    whose workers have no room beside those of other runs.
 
     Attributes:
         count: how many pods, from 1 to 1,000, all alike; the step's own pod is not one of them.
