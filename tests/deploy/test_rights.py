@@ -284,7 +284,8 @@ def test_nobody_may_do_harm(installed, account, name):
     changes_workflows = rights({ARGO: {"workflows": "patch"}})
     allowed_by_design = {
         "scheduler": stock,
-        "queue": changes_workflows,
+        "plan": rights({GROUP: {"runrequests": "create patch delete"}}),
+        "queue": changes_workflows | rights({GROUP: {"runrequests/status": "patch"}}),
         "release-runs": changes_workflows,
     }.get(name, set())
     api = account(name)
