@@ -53,6 +53,7 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.live.documents import document_text, explanation_document
     from kfp_placement.live.explanation import explanation
     from kfp_placement.live.policy import why_off
+    from kfp_placement.live.queues import queue_of, queue_text
 
     named_run = the_run(cluster, namespace, run)
     view, missing = planned_run(cluster, named_run)
@@ -65,6 +66,9 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
         warn(off)
         wide = output_format == "wide"
         style = table_style(None, wide=wide)
+        queue = queue_of(cluster, named_run.key)
+        if queue is not None and queue.is_waiting:
+            emit(f"{queue_text(queue)}\n", None)
         emit(explanation(view, steps, now(), style, in_full=wide or step is not None), None)
     for each in missing:
         warn(each)

@@ -42,6 +42,7 @@ def list_runs(output_format: str, **target: Any) -> None:
     from kfp_placement.live.documents import document_text, runs_document
     from kfp_placement.live.listing import runs_table
     from kfp_placement.live.policy import why_off
+    from kfp_placement.live.queues import waiting_runs
     from kfp_placement.live.workflows import unplanned_runs, unplanned_text
 
     runs, more = fetching.list_runs(cluster, namespace)
@@ -58,7 +59,8 @@ def list_runs(output_format: str, **target: Any) -> None:
     warn(unplanned_text(unplanned, candidates(unplanned)))
     if runs:
         style = table_style(None, wide=output_format == "wide")
-        emit(runs_table(runs, now(), style, namespaces=not namespace), None)
+        queued = waiting_runs(cluster, namespace)
+        emit(runs_table(runs, now(), style, queued, namespaces=not namespace), None)
     else:
         searched = (
             f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"

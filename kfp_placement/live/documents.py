@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from kfp_placement.live.formatting import moment_text
+from kfp_placement.live.queues import QueueView
 from kfp_placement.live.runs import RunView, StepView
 from kfp_placement_engine.contract.keys import API_VERSION
 from kfp_placement_engine.contract.resources import Condition
@@ -42,6 +43,44 @@ def runs_document(
         "items": [_run(run, now) for run in runs],
         "unplanned": [{"namespace": namespace, "name": name} for namespace, name in unplanned],
     }
+
+
+def queue_document(views: Iterable[QueueView]) -> Document:
+    """What `queue` prints.
+
+    Args:
+        views: runs in queues, in the order shown.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "QueueList",
+        "items": [_queued(view) for view in views],
+    }
+
+
+def _queued(view: QueueView) -> Document:
+    return {
+        "namespace": view.key.namespace,
+        "name": view.key.name,
+        "runName": view.run_name or None,
+        "queue": view.queue or None,
+        "phase": view.phase or None,
+        "priority": view.priority,
+        "position": view.position,
+        "waiting": view.waiting,
+        "message": view.message or None,
+        "missing": [{"resource": name, "amount": amount} for name, amount in view.missing],
+        "notes": list(view.notes),
+        "earliestStart": _moment(view.earliest),
+        "latestStart": _moment(view.latest),
+        "submittedAt": _moment(view.submitted_at),
+        "waitingSince": _moment(view.waiting_since),
+        "admittedAt": _moment(view.admitted_at),
+    }
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else moment_text(at)
 
 
 def explanation_document(

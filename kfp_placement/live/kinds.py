@@ -9,6 +9,7 @@ from kfp_placement_engine.contract.keys import (
     PLACEMENT_NAMES,
     POLICY_NAMES,
     QUEUE_NAMES,
+    REQUEST_NAMES,
 )
 from kfp_placement_engine.readers.argo.keys import WORKFLOW_NAMES
 from kfp_placement_kube.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Kind
@@ -28,6 +29,7 @@ __all__ = [
     "PODS",
     "POLICIES",
     "RUN_QUEUES",
+    "RUN_REQUESTS",
     "VOLUMES",
     "WORKFLOWS",
     "WORKFLOW_METADATA",
@@ -46,6 +48,7 @@ PLACEMENT_METADATA = replace(PLACEMENTS, metadata_only=True)
 POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
 RUN_QUEUES = Kind(*QUEUE_NAMES)
+RUN_REQUESTS = Kind(*REQUEST_NAMES)
 
 NOT_INSTALLED = (
     "the cluster does not serve kind {}: the controller is not installed there; deploy/README.md"

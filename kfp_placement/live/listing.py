@@ -1,7 +1,8 @@
 """The runs of a cluster in a table: what `list` prints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from kfp_placement.live.formatting import (
     NONE,
@@ -12,11 +13,13 @@ from kfp_placement.live.formatting import (
     sentence,
     waiting_summary,
 )
+from kfp_placement.live.queues import QueueView, queue_text
 from kfp_placement.live.runs import RunView
 from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
+from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.step_state import StepState
 
 _MIN_WAITS = 24
@@ -24,7 +27,12 @@ _MIN_NOTE = 24
 
 
 def runs_table(
-    runs: Sequence[RunView], now: datetime, style: TableStyle, *, namespaces: bool
+    runs: Sequence[RunView],
+    now: datetime,
+    style: TableStyle,
+    queued: Mapping[RunKey, QueueView] = MappingProxyType({}),
+    *,
+    namespaces: bool,
 ) -> str:
     """The table.
 
@@ -32,6 +40,7 @@ def runs_table(
         runs: in the order shown.
         now: the time.
         style: how to print.
+        queued: runs that wait in queues.
         namespaces: with a column for the namespace.
     """
     columns = [
@@ -50,11 +59,15 @@ def runs_table(
         Column("WAITS FOR", shrink_to=_MIN_WAITS),
         Column("NOTES", wrap_from=_MIN_NOTE),
     ]
-    rows = [_row(run, now, wide=style.wide, namespaces=namespaces) for run in runs]
+    rows = [
+        _row(run, now, queued.get(run.key), wide=style.wide, namespaces=namespaces) for run in runs
+    ]
     return "".join(f"{line.rstrip()}\n" for line in layout(columns, rows, style.columns))
 
 
-def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[str]:
+def _row(
+    run: RunView, now: datetime, queue: QueueView | None, *, wide: bool, namespaces: bool
+) -> list[str]:
     placement = run.placement
     ids = [name_text(run.run_id), name_text(run.run_name)]
     plan = (
@@ -72,7 +85,7 @@ def _row(run: RunView, now: datetime, *, wide: bool, namespaces: bool) -> list[s
         *([shown(text, 20) for text in plan] if wide else []),
         ago_text(run.age_seconds(now)),
         waiting_summary(run, now),
-        notes(run),
+        "; ".join(each for each in (queue_text(queue) if queue else "", notes(run)) if each),
     ]
 
 

@@ -17,6 +17,7 @@ from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.formatting import clock_text, makespans_text, progress_text, run_title
 from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
+from kfp_placement.live.queues import QueueView, queue_of
 from kfp_placement.live.runs import RunView, StepView, run_view
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
 from kfp_placement.report.markup import Markup, tag, text
@@ -24,6 +25,7 @@ from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import QuantityError
 from kfp_placement_engine.model.durations import parse_duration
+from kfp_placement_engine.model.keys import RunKey
 
 MAX_ROWS = 60
 """Steps that a cell shows; where there are more, those that run or wait come first."""
@@ -105,6 +107,15 @@ class Run:
     def phase(self) -> str:
         """Its phase when it was last looked at: `Running`, `Succeeded`; "" = it has no plan."""
         return "" if self._latest.run is None else self._latest.run.phase
+
+    @property
+    def queue(self) -> QueueView | None:
+        """How it waits in its queue, as the cluster says now; None = it is in no queue.
+
+        Raises:
+            PlacementError: the cluster does not answer.
+        """
+        return queue_of(self._api, RunKey(self.namespace, self.name))
 
     def watch(self, timeout: str | float | timedelta | None = None) -> None:
         """Follow the run until it ends; interrupting stops the watching, not the run.

@@ -103,7 +103,7 @@ def test_completion_without_a_shell_lists_the_shells(run):
     ("name", "message"),
     [
         ("lst", "No such command 'lst'. Did you mean 'list' or 'cluster'?"),
-        ("quux", "No such command 'quux'.\n"),
+        ("xyz", "No such command 'xyz'.\n"),
     ],
 )
 def test_of_commands_that_are_near_the_nearest_comes_first(run, name, message):

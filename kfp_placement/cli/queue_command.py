@@ -1,0 +1,135 @@
+"""`queue`, `admit` and `preempt`: runs that wait in queues, and who goes out of turn."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kfp_placement.cli.group import debug_option
+from kfp_placement.cli.live_options import (
+    Target,
+    connect,
+    connection_options,
+    format_option,
+    namespace_options,
+    now,
+    the_run,
+    warn_of_namespace,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kfp_placement.live.queues import QueueView
+
+_QUEUE_EPILOG = """\b
+Examples:
+  kfp-placement queue
+  kfp-placement queue -A -o wide
+  kfp-placement queue -n team-a -o json
+"""
+
+_ADMIT_EPILOG = """\b
+The queue lets the run begin within seconds, whatever it lacks of quota or room. You need the right
+to patch RunRequests (ClusterRole kfp-placement-operate-queues).
+
+\b
+Examples:
+  kfp-placement admit taxi-x7k2p
+  kfp-placement admit -n team-a taxi-x7k2p
+
+\b
+Exit codes: 0 asked; 1 the run does not wait, or it is refused; 3 no such run, or in no queue.
+"""
+
+_PREEMPT_EPILOG = """\b
+No pod is killed: the running steps end, no new ones begin, and the run waits behind all others of
+its queue. When it is admitted again, it goes on where it was. You need the right to patch
+RunRequests (ClusterRole kfp-placement-operate-queues).
+
+\b
+Examples:
+  kfp-placement preempt taxi-x7k2p
+  kfp-placement preempt -n team-a taxi-x7k2p
+
+\b
+Exit codes: 0 asked; 1 the run does not run, or it is refused; 3 no such run, or in no queue.
+"""
+
+
+@click.command("queue", epilog=_QUEUE_EPILOG)
+@namespace_options
+@connection_options
+@format_option
+@debug_option
+def queue(output_format: str, **target: Any) -> None:
+    """List runs by queue: who waits for what, in which position, who was admitted."""
+    cluster, namespace = connect(Target(**target))
+    # Only now: without a cluster the answer needs none of it.
+    from kfp_placement.cli.output import emit, table_style
+    from kfp_placement.live.documents import document_text, queue_document
+    from kfp_placement.live.queues import list_queued, queue_table
+    from kfp_placement_engine.contract.run_request import RequestPhase
+
+    views = [
+        each for each in list_queued(cluster, namespace) if each.phase != RequestPhase.FINISHED
+    ]
+    if output_format in ("json", "yaml"):
+        emit(document_text(queue_document(views), output_format), None)
+        return
+    if views:
+        style = table_style(None, wide=output_format == "wide")
+        emit(queue_table(views, now(), style, namespaces=not namespace), None)
+        return
+    warn_of_namespace(cluster, namespace)
+    searched = (
+        f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
+    )
+    click.echo(f"No run waits or runs in a queue in {searched}.", err=True)
+
+
+@click.command("admit", epilog=_ADMIT_EPILOG)
+@click.argument("run", metavar="RUN")
+@namespace_options
+@connection_options
+@debug_option
+def admit(run: str, **target: Any) -> None:
+    """Let a run begin that waits in a queue, out of turn."""
+    from kfp_placement.live.queues import ask_to_admit
+
+    view = _asked(run, Target(**target), ask_to_admit)
+    click.echo(f"{view.key.namespace}/{view.key.name} begins out of turn.")
+
+
+@click.command("preempt", epilog=_PREEMPT_EPILOG)
+@click.argument("run", metavar="RUN")
+@namespace_options
+@connection_options
+@debug_option
+def preempt(run: str, **target: Any) -> None:
+    """Let a run stop after its running steps, and wait behind all others."""
+    from kfp_placement.live.queues import ask_to_preempt
+
+    view = _asked(run, Target(**target), ask_to_preempt)
+    click.echo(f"{view.key.namespace}/{view.key.name} stops when its running steps have ended.")
+
+
+def _asked(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":
+    """Ask the queue of a run for something.
+
+    Raises:
+        ClusterMissingError: there is no such run, or it is in no queue.
+        ClusterError: refused, or no answer.
+    """
+    cluster, namespace = connect(target)
+    from kfp_placement.live.exceptions import ClusterMissingError
+    from kfp_placement.live.queues import queue_of
+
+    key = the_run(cluster, namespace, run).key
+    view = queue_of(cluster, key)
+    if view is None:
+        raise ClusterMissingError(
+            f"run {key.namespace}/{key.name} is in no queue: its namespace has no RunQueue default,"
+            " or you may not read RunRequests there"
+        )
+    ask(cluster, view, now())
+    return view

@@ -1,0 +1,181 @@
+"""Runs in queues: what `queue`, `admit`, `preempt`, `list`, `explain` and `run().queue` say."""
+
+import copy
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kfp_placement.live.exceptions import ClusterForbiddenError
+from kfp_placement.live.fetching import NamedRun
+from kfp_placement.live.kinds import RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.notebook import Run
+from kfp_placement.schemas import schema
+from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
+from tests.cli.live.conftest import NOW
+from tests.support.json_schemas import closed
+from tests.support.structural_schemas import MANIFESTS, documents
+
+(_REQUEST,) = documents(MANIFESTS / "runrequest.yaml")
+HOSTILE = "\x1b[31mred\u202e\nnew line"
+
+
+def request(name="taxi-x7k2p", namespace="team-a", *, spec=None, **status):
+    """The sample's RunRequest, with changes."""
+    raw = copy.deepcopy(_REQUEST)
+    raw["metadata"] |= {"name": name, "namespace": namespace}
+    raw["metadata"].pop("ownerReferences")
+    raw["spec"] |= {"displayName": "", **(spec or {})}
+    raw["status"] |= status
+    return raw
+
+
+ADMITTED: dict[str, Any] = {
+    "phase": "Admitted",
+    "position": None,
+    "waiting": None,
+    "message": None,
+    "missing": [],
+    "starts": None,
+    "admittedAt": "2026-11-20T09:00:00Z",
+}
+
+
+@pytest.fixture
+def queued(cluster):
+    """One run that waits, and one that was admitted."""
+    cluster.put(RUN_REQUESTS, request(waitingSince="2026-11-20T08:00:00Z"))
+    cluster.put(RUN_REQUESTS, request("other", **ADMITTED, waitingSince="2026-11-20T08:30:00Z"))
+    return cluster
+
+
+def test_the_table_has_waiting_runs_by_position_then_those_that_were_admitted(live, queued, golden):
+    queued.put(RUN_REQUESTS, request("first", position=1, starts=None, message="1st of 7, waits"))
+    queued.put(RUN_REQUESTS, request("over", phase="Finished"))
+    result = live("queue")
+    assert result.exit_code == 0
+    golden(result.stdout)
+    rows = [line.split()[1] for line in result.stdout.splitlines()[1:]]
+    assert rows[:3] == ["first", "taxi-x7k2p", "other"]
+    assert "over" not in result.stdout
+
+
+def test_in_all_namespaces_with_their_names(live, queued, golden):
+    queued.put(RUN_REQUESTS, request("elsewhere", "team-b", spec={"displayName": "nightly"}))
+    golden(live("queue", "-A", "-o", "wide").stdout)
+
+
+def test_json_is_what_its_schema_says(live, queued):
+    queued.put(RUN_REQUESTS, request("hostile", message=HOSTILE, notes=[HOSTILE], queue=HOSTILE))
+    unreadable = request("unreadable")
+    unreadable["spec"]["submittedAt"] = "yesterday"
+    queued.put(RUN_REQUESTS, unreadable)
+    document = json.loads(live("queue", "-o", "json").stdout)
+    jsonschema.Draft202012Validator(closed(schema("runs"))).validate(document)
+    (taxi,) = [each for each in document["items"] if each["name"] == "taxi-x7k2p"]
+    assert (taxi["position"], taxi["waiting"], taxi["queue"]) == (3, 7, "gpu")
+    assert taxi["missing"] == [{"resource": "nvidia.com/gpu", "amount": "2"}]
+    assert taxi["latestStart"] == "2026-11-22T15:40:00Z"
+
+
+def test_whatever_somebody_writes_is_visible(live, queued):
+    queued.put(RUN_REQUESTS, request("hostile", message=HOSTILE, notes=[HOSTILE], queue=HOSTILE))
+    shown = live("queue").stdout
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+def test_without_queues_it_says_how_to_install_them(live, golden):
+    result = live("queue")
+    assert result.exit_code == 3
+    golden(result.stderr)
+
+
+def test_without_runs_it_says_where_it_has_looked(live, cluster):
+    cluster.serve(RUN_REQUESTS)
+    result = live("queue")
+    assert result.exit_code == 0
+    assert "No run waits or runs in a queue in namespace team-a" in result.stderr
+
+
+def test_a_run_that_waits_is_admitted_by_an_annotation_with_the_time(live, queued):
+    result = live("admit", "taxi-x7k2p")
+    assert (result.exit_code, result.stdout) == (0, "team-a/taxi-x7k2p begins out of turn.\n")
+    annotations = {ADMIT_ANNOTATION: "2026-11-20T10:03:00Z"}
+    assert queued.writes[-1][1] == {"metadata": {"annotations": annotations}}
+
+
+def test_a_run_that_runs_is_stopped_by_an_annotation_with_the_time(live, queued):
+    queued.put(RUN_REQUESTS, request(**ADMITTED))
+    result = live("preempt", "taxi-x7k2p")
+    assert result.exit_code == 0
+    annotations = {PREEMPT_ANNOTATION: "2026-11-20T10:03:00Z"}
+    assert queued.writes[-1][1] == {"metadata": {"annotations": annotations}}
+
+
+@pytest.mark.parametrize(
+    ("command", "phase", "message"),
+    [
+        ("admit", "Admitted", "run team-a/taxi-x7k2p does not wait: it is admitted"),
+        ("admit", "Finished", "run team-a/taxi-x7k2p does not wait: it is finished"),
+        ("preempt", "Waiting", "run team-a/taxi-x7k2p does not run: it is waiting"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(live, queued, command, phase, message):
+    queued.put(RUN_REQUESTS, request(phase=phase))
+    result = live(command, "taxi-x7k2p")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {message}\n")
+    assert queued.writes == []
+
+
+@pytest.mark.parametrize("command", ["admit", "preempt"])
+def test_a_run_in_no_queue_and_one_that_does_not_exist(live, cluster, command):
+    result = live(command, "taxi-x7k2p")
+    assert result.exit_code == 3
+    assert "run team-a/taxi-x7k2p is in no queue" in result.stderr
+    assert live(command, "nothing").exit_code == 3
+
+
+def test_who_may_not_is_told_which_role_may(live, queued, monkeypatch):
+    def refuse(*_):
+        raise ClusterForbiddenError("you may not patch runrequests")
+
+    monkeypatch.setattr(queued, "patch", refuse)
+    result = live("admit", "taxi-x7k2p")
+    assert result.exit_code == 1
+    assert "kfp-placement-operate-queues" in result.stderr
+
+
+WAITS = "queued 3rd of 7, lacks 2 nvidia.com/gpu of the quota, starts 2026-11-22 14:20-15:40 UTC"
+
+
+def test_list_and_explain_say_that_a_run_is_queued(live, queued):
+    listed = " ".join(live("list").stdout.split())
+    assert WAITS in listed
+    assert live("explain", "taxi-x7k2p").stdout.startswith(f"{WAITS} (80%)\n")
+
+
+def test_without_the_right_to_see_queues_they_say_all_else(live, queued):
+    refusal = ClusterForbiddenError("you may not list runrequests")
+    queued.refused[RUN_REQUESTS.path("team-a", "")] = refusal
+    for command in (["list"], ["explain", "taxi-x7k2p"]):
+        result = live(*command)
+        assert result.exit_code == 0
+        assert "queued" not in result.stdout
+
+
+def test_in_a_notebook(queued):
+    run = Run(queued, NamedRun("team-a", "taxi-x7k2p"), now=lambda: NOW)
+    queue = run.queue
+    assert queue is not None
+    assert (queue.phase, queue.position, queue.waiting, queue.queue) == ("Waiting", 3, 7, "gpu")
+    assert queue.missing == (("nvidia.com/gpu", "2"),)
+    assert queue.latest is not None
+    assert queue.latest.isoformat() == "2026-11-22T15:40:00+00:00"
+    assert repr(queue) == f"<team-a/taxi-x7k2p: {WAITS} (80%)>"
+
+
+def test_in_a_notebook_without_queues(cluster):
+    cluster.put(WORKFLOWS, {"metadata": {"name": "plain", "namespace": "team-a"}})
+    assert Run(cluster, NamedRun("team-a", "plain"), now=lambda: NOW).queue is None
