@@ -217,7 +217,8 @@ class Coordinator:
     # What comes in, by kind.
 
     def _run(self, change: Change[ObservedRun], now: datetime) -> None:
-        self.requests.run_changed(change)
+        if self.queues:
+            self.requests.run_changed(change)
         if change.new is not None and not change.new.is_marked:
             return
         if change.new is None:

@@ -191,7 +191,7 @@ class RunRequests:
 
     def _with_new_plans(self) -> Iterator[RunKey]:
         """Runs whose plan has changed since their end was written last."""
-        for run in self.planner.registry.planned():
+        for run in self.planner.registry.planned() if self._namespaces else ():
             if run.key.namespace in self._namespaces:
                 revision = run.plan.revision
                 if self._revisions.get(run.key, revision) != revision:

@@ -53,6 +53,8 @@ class QueueParams:
     Attributes:
         idle_seconds: between two decisions where nothing has happened: priorities grow.
         decision_seconds: between two decisions at least: changes come in bursts.
+        decision_seconds_per_run: the same for each run that waits: a decision about a thousand of
+            them takes some 50 ms.
         retry_seconds: between two tries of the same write.
         count_seconds: between two writes of a queue's counts, which change with every run.
         position_seconds: between two writes of a run's position, which changes with every run.
@@ -60,6 +62,7 @@ class QueueParams:
 
     idle_seconds: float = 5.0
     decision_seconds: float = 0.1
+    decision_seconds_per_run: float = 0.0005
     retry_seconds: float = 2.0
     count_seconds: float = 1.0
     position_seconds: float = 10.0
@@ -94,6 +97,7 @@ class QueueCoordinator:
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _led_at: datetime | None = None
     _is_changed: bool = True
+    _waiting: int = 0
 
     def __post_init__(self) -> None:
         """Make the parts."""
@@ -162,7 +166,8 @@ class QueueCoordinator:
 
     def tick(self, now: datetime) -> list[QueueAction]:
         """What must be done now; call it after changes, and when `next_at` says so."""
-        if self.epoch is None or not self._is_due(now):
+        due_at = self._due_at()
+        if self.epoch is None or (due_at is not None and now < due_at):
             return []
         self._is_changed, self.decided_at = False, now
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
@@ -187,6 +192,7 @@ class QueueCoordinator:
         waiting = [each for each in waiting if not self._is_let(each)]
         taking_part = [each for each in self.runs if self._takes_part(each)]
         admitted = [each for each in taking_part if each.is_admitted] + released
+        self._waiting = len(waiting)
         situation = situation_of(waiting, admitted, self.queues, self.room)
         decided = decisions(situation, now)
         steering += self._decided(waiting, situation, decided, now)
@@ -200,13 +206,10 @@ class QueueCoordinator:
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
-        last = self.decided_at
-        if last is None or self.epoch is None:
+        due_at = self._due_at()
+        if due_at is None or self.epoch is None:
             return now + timedelta(seconds=self.params.retry_seconds)
-        if self._is_changed:
-            return last + timedelta(seconds=self.params.decision_seconds)
-        pause = self.params.retry_seconds if self._tried else self.params.idle_seconds
-        return last + timedelta(seconds=pause)
+        return due_at
 
     def longest_waits(self, now: datetime) -> Mapping[str, float]:
         """Seconds that the run has waited which waits longest, by namespace."""
@@ -218,16 +221,17 @@ class QueueCoordinator:
                 longest[space] = max(longest.get(space, 0.0), seconds)
         return longest
 
-    def _is_due(self, now: datetime) -> bool:
-        """Whether it is time to decide: soon after a change, and now and then without one."""
+    def _due_at(self) -> datetime | None:
+        """When to decide: soon after a change, and now and then without one; None = at once."""
         if self.decided_at is None:
-            return True
-        pause = self.params.idle_seconds
+            return None
+        pause_seconds = self.params.idle_seconds
         if self._is_changed:
-            pause = self.params.decision_seconds
+            at_least = self._waiting * self.params.decision_seconds_per_run
+            pause_seconds = max(self.params.decision_seconds, at_least)
         elif self._tried:
-            pause = self.params.retry_seconds
-        return now - self.decided_at >= timedelta(seconds=pause)
+            pause_seconds = self.params.retry_seconds
+        return self.decided_at + timedelta(seconds=pause_seconds)
 
     def _decided(
         self,

@@ -10,7 +10,7 @@ from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.preemption import preempted
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, WaitingRun
+from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, NodeRoom, WaitingRun
 from kfp_placement_controller.queueing.verdicts import Rule, Verdict
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
@@ -117,9 +117,7 @@ def decisions(situation: Situation, now: datetime) -> Decisions:
     taking = [*admitted, *(_taking(run, now) for run in let)]
     return Decisions(
         verdicts={each.key: each for each in verdicts},
-        preempted=_preempted(
-            stuck[:MOST_PREEMPTORS], taking, {run.key for run in let}, queues, nodes
-        ),
+        preempted=_preempted(stuck, taking, {run.key for run in let}, queues, nodes),
         used=used,
     )
 
@@ -133,7 +131,15 @@ def _preempted(
 ) -> dict[RunKey, RunKey]:
     """Whom the first of the runs that wait, and can, makes stop."""
     rules = queues.rules()
-    for run in stuck:
+
+    def priority(run: WaitingRun | AdmittedRun) -> int:
+        return rules.get(run.queue, NO_RULES).allowed_priority(run.priority)
+
+    lowest = min((priority(run) for run in taking if not run.suspended), default=None)
+    if lowest is None:
+        return {}
+    stuck = [run for run in stuck if priority(run) > lowest]
+    for run in stuck[:MOST_PREEMPTORS]:
         victims = preempted(run, taking, rules, nodes)
         # Those that are only being let run now have nothing to give back yet.
         if victims and not set(victims) & set(let):

@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -20,12 +20,12 @@ from kfp_placement_controller.queueing.queue_status import (
 )
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
-from kfp_placement_controller.queueing.run_queues import RunQueues, rules_of
-from kfp_placement_controller.queueing.runs import NO_RULES
+from kfp_placement_controller.queueing.run_queues import RunQueues
+from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.run_request import RequestReason
-from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 MOST_POSITIONS = 20
 """Statuses written at a time of which only the position has changed."""
@@ -66,6 +66,7 @@ class QueuePublisher:
     position_seconds: float
     retry_seconds: float
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
+    _settled: dict[RunKey, tuple[KnownRun, RunPlace]] = field(default_factory=dict)
     _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
@@ -92,12 +93,18 @@ class QueuePublisher:
             now: the time.
         """
         positions = 0
+        rules = situation.queues.rules()
+        before, self._settled = self._settled, {}
         for known in runs:
             if known.request is None:
                 continue
-            place = self._place(known, situation, decided)
-            fields = request_status_patch(known, place, now)
+            place = self._place(known, situation, decided, rules)
+            seen = before.get(known.key)
+            is_as_before = seen is not None and seen[0] is known and seen[1] == place
+            fields = None if is_as_before else request_status_patch(known, place, now)
             if fields is None:
+                # Of a thousand runs that wait few change at a time: the others cost nothing.
+                self._settled[known.key] = (known, place)
                 continue
             is_urgent = not _AT_ONCE.isdisjoint(fields)
             positions += not is_urgent
@@ -155,12 +162,15 @@ class QueuePublisher:
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
-    def _place(self, known: KnownRun, situation: Situation, decided: Decisions) -> RunPlace:
-        queues = situation.queues
-        queue = queues.of_run(known.key.namespace, known.queue_name)
-        found = queues.get(queue)
-        rules = NO_RULES if found is None else rules_of(found.spec)
-        priority = rules.allowed_priority(known.priority)
+    def _place(
+        self,
+        known: KnownRun,
+        situation: Situation,
+        decided: Decisions,
+        rules: Mapping[QueueKey, QueueRules],
+    ) -> RunPlace:
+        queue = situation.queues.of_run(known.key.namespace, known.queue_name)
+        priority = rules.get(queue, NO_RULES).allowed_priority(known.priority)
         notes = list(() if known.spec is None else known.spec.notes)
         if queue.name != known.queue_name:
             notes.append(f"there is no RunQueue {known.queue_name}: it is in {queue.name}")

@@ -57,10 +57,10 @@ class RunQueues:
 
     def rules(self) -> Mapping[QueueKey, QueueRules]:
         """What all of them allow."""
-        return {key: rules_of(queue.spec) for key, queue in self._queues.items()}
+        return {key: _rules_of(queue.spec) for key, queue in self._queues.items()}
 
 
-def rules_of(spec: RunQueueSpec) -> QueueRules:
+def _rules_of(spec: RunQueueSpec) -> QueueRules:
     """What a queue allows, as the decision takes it."""
     return QueueRules(
         quota=resources_of(spec.quota.resources),

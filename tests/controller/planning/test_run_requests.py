@@ -37,6 +37,7 @@ class QueuedCluster:
 
     def __init__(self, *nodes: Any, **options: Any) -> None:
         self.played: PlayedCluster = a_cluster(*nodes, **options)
+        self.played.coordinator.queues = True
         self.played.read[WORKFLOWS] = observe_any_workflow
         self.carry_out_others = self.played._carry_out
         self.played._carry_out = self.carry_out
@@ -339,6 +340,7 @@ def test_a_new_leader_finds_nothing_to_change():
     cluster.settle()
     successor = a_cluster().coordinator
     successor.follow()
+    successor.queues = True
     for key, request in cluster.requests.items():
         successor.handle(RUN_REQUESTS, Change(key, None, request), cluster.played.now)
     before = len(cluster.writes)
