@@ -199,12 +199,13 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
 
 
 def test_a_run_of_lower_priority_stops_for_another_and_goes_on_where_it_was(queueing, team):
-    gpu = {"gpu": 2, "cpu": "1"}
-    low = queueing.submit(compiled("low", lambda: _two_steps(priority=0, **gpu)), team)
-    wait_until(lambda: phase(queueing.workflow(low, team)) == "Running", "the first to run")
     # Both take what the whole cluster has of GPUs, counted once.
     set_queue(queueing, team, quota={"resources": [{"name": GPU, "amount": "2"}]})
-    high = queueing.submit(compiled("high", lambda: _two_steps(priority=10, **gpu)), team)
+    lower = compiled("low", lambda: _two_steps("10s", priority=0))
+    higher = compiled("high", lambda: _two_steps("1s", priority=10))
+    low = queueing.submit(lower, team)
+    wait_until(lambda: phase(queueing.workflow(low, team)) == "Running", "the first to run")
+    high = queueing.submit(higher, team)
     wait_until(lambda: queueing.workflow(low, team)["spec"].get("suspend"), "the first to stop")
     wait_until(lambda: said(queueing, team, low)["phase"] == "Waiting", "it to wait again")
     queueing.wait_for_success(high, team)
@@ -218,8 +219,9 @@ def _one_step() -> None:
     step("only")
 
 
-def _two_steps(**marks: Any) -> None:
-    step("second", step("first", duration="3s", **marks), duration="100ms", **marks)
+def _two_steps(duration: str, **marks: Any) -> None:
+    gpus = {"gpu": 2, "cpu": "1", **marks}
+    step("second", step("first", duration=duration, **gpus), duration="100ms", **gpus)
 
 
 def test_what_others_write_is_put_right(queueing, team):
@@ -244,7 +246,7 @@ def test_what_others_write_is_put_right(queueing, team):
 
 def test_a_run_begins_by_request_and_stops_by_request(queueing, team):
     set_queue(queueing, team, quota={"runs": 0})
-    name = queueing.submit(chain("asked", 3.0, 0.1), team)
+    name = queueing.submit(chain("asked", 10.0, 0.1), team)
     wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
     annotate(queueing, team, name, "admit")
     released(queueing, team, name)
