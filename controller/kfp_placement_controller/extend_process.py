@@ -17,11 +17,11 @@ from kfp_placement_controller.extender.knowledge import Knowledge
 from kfp_placement_controller.extender.listeners import Listeners
 from kfp_placement_controller.extender.memory import Memory
 from kfp_placement_controller.extender.scheduling_request import SchedulingRequest
-from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.loops.guard_loop import GuardLoop
 from kfp_placement_controller.parts import working
 from kfp_placement_controller.settings import ExtendSettings
-from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.extend_watches import ExtendObserver
 from kfp_placement_engine.model.durations import whole_seconds_text
@@ -38,7 +38,9 @@ STUCK_SECONDS = 300.0
 
 def needs(settings: ExtendSettings) -> list[Need]:
     """What this process does with the API server; gates come off only where they are installed."""
+    queues = [Need(RUN_QUEUES)] if settings.queues else []
     return [
+        *queues,
         *map(Need, (NODES, PODS, CLAIMS, PLACEMENTS, LOCATIONS)),
         Need(POLICIES, ("list", "watch", "get", "create")),
         Need(POLICIES, ("patch",), subresource="status"),
@@ -84,9 +86,11 @@ class ExtendProcess:
             clock=_now,
         )
         observer = ExtendObserver(self._memory, self._notes, guard, self._events)
-        self._watches = observer.watches(client, sources, settings.own_namespace)
+        self._watches = observer.watches(client, sources, settings)
         self._guard_loop = GuardLoop(guard, self._memory, self._watches.is_synced)
-        answers = Answers(lambda: self._memory.known, self._decided, settings.own_namespace)
+        answers = Answers(
+            lambda: self._memory.known, self._decided, settings.own_namespace, QUEUE_SOURCES
+        )
         self._listeners = Listeners(settings, answers, self._watches.is_synced, self._stuck)
 
     async def serve(self) -> None:

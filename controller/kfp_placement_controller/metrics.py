@@ -57,9 +57,9 @@ EVENTS_DROPPED = Counter(
 )
 ANSWERS = Counter(
     f"{PREFIX}_answers",
-    "Answers to kube-scheduler (filter, prioritize) and to the API server (mutate), by outcome:"
-    " what decided, or `malformed`, or `defect`; `yielded` comes before an answer that was held"
-    " back, since pods of another scheduler go first.",
+    "Answers to kube-scheduler (filter, prioritize) and to the API server (mutate, hold), by"
+    " outcome: what decided, or `malformed`, or `defect`; `yielded` comes before an answer that"
+    " was held back, since pods of another scheduler go first.",
     ["verb", "outcome"],
 )
 ANSWER_CPU_SECONDS = Histogram(

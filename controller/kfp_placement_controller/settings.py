@@ -93,6 +93,9 @@ class ExtendSettings(Settings):
     webhook_key: Path | None = None
     """Key of that certificate, PEM."""
 
+    queues: bool = False
+    """Whether the webhook holds new runs for their queues; without, RunQueues are not looked at."""
+
 
 class QueueSettings(Settings):
     """Of `queue`."""

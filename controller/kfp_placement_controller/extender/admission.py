@@ -1,16 +1,19 @@
-"""The mutating webhook: what new pods are given, for clusters that have no admission policies.
+"""The mutating webhook: what pods and runs are given, for clusters without admission policies.
 
-The same table as the two MutatingAdmissionPolicies of the installation, row by row; one matrix of
-cases is run against both. Namespaces opt out by their labels, which the selector of the webhook's
-registration looks at. Whatever is unknown or unusual: the pod is admitted as it is.
+The same tables as the MutatingAdmissionPolicies of the installation, row by row; one matrix of
+cases for pods and one for runs are run against both. Namespaces opt out by their labels, which the
+selector of the webhook's registration looks at. Whatever is unknown or unusual: the object is
+admitted as it is.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.exceptions import InputError
@@ -20,8 +23,33 @@ from kfp_placement_engine.readers.place import UNNAMED, Place
 
 SYSTEM_NAMESPACE = "kube-system"
 
+CREATE, UPDATE = "CREATE", "UPDATE"
+"""Operations that are of interest."""
+
 Operation = Mapping[str, Any]
 """One operation of a JSON patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What the API server asks about.
+
+    Attributes:
+        uid: of the question; the answer has it too.
+        namespace: of the object.
+        operation: `CREATE`, `UPDATE`, or another one.
+        group, plural: of the object's kind.
+        new: the object as it would be stored; empty when it is deleted.
+        old: as it is stored; empty when it is created.
+    """
+
+    uid: str
+    namespace: str = ""
+    operation: str = ""
+    group: str = ""
+    plural: str = ""
+    new: Mapping[str, Any] = field(default_factory=dict)
+    old: Mapping[str, Any] = field(default_factory=dict)
 
 
 def mutations(
@@ -77,8 +105,38 @@ def _gate(spec: Fields) -> list[Operation]:
     return [{"op": "add", "path": "/spec/schedulingGates/-", "value": ours}]
 
 
-def read_review(body: bytes) -> tuple[str, str, Mapping[str, Any]]:
-    """The uid, the namespace and the object of an AdmissionReview of `admission.k8s.io/v1`.
+def hold_operations(
+    review: Review,
+    holding: Collection[str],
+    sources: Sequence[QueueSource],
+    own_namespace: str = "kfp-placement",
+) -> Sequence[Operation]:
+    """What lets a run wait that is created or tried again, as a JSON patch; nothing = it begins.
+
+    Args:
+        review: of the run's object.
+        holding: namespaces in which new runs wait for their queue.
+        sources: those with runs that can wait.
+        own_namespace: ours, whose runs are never held.
+
+    Raises:
+        InputError: the object is malformed.
+    """
+    namespace = review.namespace
+    if namespace not in holding or namespace in (SYSTEM_NAMESPACE, own_namespace):
+        return []
+    if review.operation not in (CREATE, UPDATE):
+        return []
+    old = None if review.operation == CREATE else review.old
+    kind = (review.group, review.plural)
+    for source in sources:
+        if (source.kind.group, source.kind.plural) == kind:
+            return source.hold_operations(review.new, old)
+    return []
+
+
+def read_review(body: bytes) -> Review:
+    """An AdmissionReview of `admission.k8s.io/v1`.
 
     Raises:
         InputError: it is not valid.
@@ -88,10 +146,18 @@ def read_review(body: bytes) -> tuple[str, str, Mapping[str, Any]]:
     except orjson.JSONDecodeError as error:
         raise InputError(f"an AdmissionReview must be JSON: {error!s:.120}") from error
     request = review.fields("request")
-    uid = request.text("uid")
+    uid, resource = request.text("uid"), request.fields("resource")
     if not uid:
         raise InputError("an AdmissionReview needs request.uid")
-    return uid, request.text("namespace"), request.mapping("object")
+    return Review(
+        uid,
+        request.text("namespace"),
+        request.text("operation"),
+        resource.text("group"),
+        resource.text("resource"),
+        request.mapping("object"),
+        request.mapping("oldObject"),
+    )
 
 
 def review_answer(uid: str, operations: Sequence[Operation]) -> bytes:

@@ -6,13 +6,19 @@ counted.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple
 
-from kfp_placement_controller.extender.admission import mutations, read_review, review_answer
+from kfp_placement_controller.extender.admission import (
+    Operation,
+    hold_operations,
+    mutations,
+    read_review,
+    review_answer,
+)
 from kfp_placement_controller.extender.contention import (
     MAX_PAUSE_SECONDS,
     SETTLE_SECONDS,
@@ -39,6 +45,7 @@ from kfp_placement_controller.extender.wire import (
     unchanged,
 )
 from kfp_placement_controller.metrics import ANSWER_CPU_SECONDS, ANSWERS
+from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.exceptions import InputError
 
 _LOG = logging.getLogger(__name__)
@@ -76,6 +83,7 @@ class Answers:
         known: Callable[[], Knowledge],
         decided: Decided,
         own_namespace: str = "kfp-placement",
+        queue_sources: Sequence[QueueSource] = (),
         cpu_clock: Callable[[], float] = time.thread_time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -84,13 +92,15 @@ class Answers:
         Args:
             known: the state of the cluster at this moment.
             decided: called with every decision; returns at once.
-            own_namespace: ours, whose pods are never touched.
+            own_namespace: ours, whose pods and runs are never touched.
+            queue_sources: those with runs that can wait in a queue.
             cpu_clock: CPU time of the calling thread, in seconds.
             clock: that of the memory.
         """
         self._known = known
         self._decided = decided
         self._own_namespace = own_namespace
+        self._queue_sources = queue_sources
         self._cpu_clock = cpu_clock
         self._clock = clock
         self._pauses = PauseBudget(clock())
@@ -111,6 +121,10 @@ class Answers:
     def mutate(self, body: bytes) -> Answer:
         """What a new pod is given."""
         return self._answered("mutate", body, self._mutate, _as_it_is)
+
+    def hold(self, body: bytes) -> Answer:
+        """Whether a run that is created or tried again waits for its queue."""
+        return self._answered("hold", body, self._hold, _as_it_is)
 
     def _answered(
         self,
@@ -166,10 +180,20 @@ class Answers:
         return Answer(priorities_json(points), "points")
 
     def _mutate(self, body: bytes) -> Answer:
-        uid, namespace, pod = read_review(body)
+        review = read_review(body)
         policy = self._known().policy
-        operations = mutations(pod, namespace, policy, self._own_namespace)
-        return Answer(review_answer(uid, operations), "changed" if operations else "unchanged")
+        found = mutations(review.new, review.namespace, policy, self._own_namespace)
+        return _patched(review.uid, found)
+
+    def _hold(self, body: bytes) -> Answer:
+        review = read_review(body)
+        holding = self._known().holding
+        found = hold_operations(review, holding, self._queue_sources, self._own_namespace)
+        return _patched(review.uid, found)
+
+
+def _patched(uid: str, operations: Sequence[Operation]) -> Answer:
+    return Answer(review_answer(uid, operations), "changed" if operations else "unchanged")
 
 
 def _all_nodes(body: bytes, outcome: str) -> Answer:
@@ -185,7 +209,7 @@ def _no_points(_: bytes, outcome: str) -> Answer:
 
 def _as_it_is(body: bytes, outcome: str) -> Answer:
     try:
-        uid, _, _ = read_review(body)
+        review = read_review(body)
     except InputError:
         return Answer(b"", outcome, HTTPStatus.BAD_REQUEST)
-    return Answer(review_answer(uid, []), outcome)
+    return Answer(review_answer(review.uid, []), outcome)

@@ -22,7 +22,8 @@ from kfp_placement_controller.extender.answers import Answer, Answers
 _LOG = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 4 * 2**20
-"""Largest question: a pod is at most 1.5 MB, the names of 5,000 nodes are at most 1.3 MB."""
+"""Largest question: a pod is at most 1.5 MB, the names of 5,000 nodes are at most 1.3 MB, and a
+Workflow that is tried again comes twice, with at most 1.5 MB each."""
 
 CERTIFICATE_CHECK_SECONDS = 10.0
 """How often the webhook's certificate files are looked at; kubelets replace them in place."""
@@ -68,13 +69,17 @@ def scheduler_application(answers: Answers, is_synced: Callable[[], bool]) -> we
 
 
 def webhook_application(answers: Answers, is_synced: Callable[[], bool]) -> web.Application:
-    """The route that the API server calls; 503 until everything is known."""
+    """What the API server asks about pods and about runs; 503 until everything is known."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
 
     async def mutated(body: bytes) -> Answer:
         return answers.mutate(body)
 
+    async def held(body: bytes) -> Answer:
+        return answers.hold(body)
+
     application.router.add_post("/mutate", _answering(mutated, is_synced))
+    application.router.add_post("/hold", _answering(held, is_synced))
     return application
 
 

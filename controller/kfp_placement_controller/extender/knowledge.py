@@ -116,6 +116,7 @@ class Knowledge:
         places: places, lower case, to which any node states a round trip.
         claim_nodes: claim -> nodes where pods that have not ended mount it.
         shared_claims: claims that several nodes may mount at a time.
+        holding: namespaces in which new runs wait for their queue.
     """
 
     sources: RunSources
@@ -131,6 +132,7 @@ class Knowledge:
     places: frozenset[str] = frozenset()
     claim_nodes: Mapping[ClaimKey, tuple[str, ...]] = field(default_factory=dict)
     shared_claims: frozenset[ClaimKey] = frozenset()
+    holding: frozenset[str] = frozenset()
 
     @property
     def rules(self) -> PlacementPolicySpec:

@@ -30,6 +30,7 @@ from kfp_placement_engine.contract.resources import (
     PlacementPolicy,
     read_resource,
 )
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.constraints import is_not_ready
 from kfp_placement_engine.model.keys import ClaimKey
@@ -159,6 +160,14 @@ class Memory:
         with self._lock:
             if shared is not (change.key in self.known.shared_claims):
                 self._publish(shared_claims=self.known.shared_claims ^ {change.key})
+
+    def queue_changed(self, change: Change[bool]) -> None:
+        """Whether a RunQueue is ready; only the one by which a namespace takes part counts."""
+        namespace, name = change.key
+        holds = change.new is True
+        with self._lock:
+            if name == DEFAULT_QUEUE and holds is not (namespace in self.known.holding):
+                self._publish(holding=self.known.holding ^ {namespace})
 
     def pod_changed(self, change: Change[ObservedPod]) -> None:
         """A pod: the room it takes or waits for, and where it mounts its claims."""

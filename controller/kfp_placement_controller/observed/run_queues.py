@@ -53,3 +53,12 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
     except InputError as error:
         return ObservedQueue(key, version, generation, problem=str(error))
     return ObservedQueue(key, version, generation, queue.spec, queue.status or RunQueueStatus())
+
+
+def observe_readiness(raw: Mapping[str, Any]) -> bool:
+    """Whether a RunQueue says that new runs may be held, whatever its spec says.
+
+    Raises:
+        InputError: its status is malformed.
+    """
+    return Fields(raw, Place("RunQueue")).fields("status").get("ready") is True

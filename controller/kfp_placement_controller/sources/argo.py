@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from kfp_placement_controller.observed.pods import ObservedPod, PodMarks
-from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun
+from kfp_placement_controller.sources.queue_source import JsonPatch, Operations, QueuedRun
 from kfp_placement_controller.sources.source import (
     ObservedRun,
     PodRun,
@@ -39,6 +39,7 @@ from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PENDING,
     held_message,
+    hold_operations,
     holding_patch,
     is_held,
     releasing_patch,
@@ -178,6 +179,18 @@ class ArgoSource:
             InputError: it has no name, no uid or no time of creation.
         """
         return observe_queued_workflow(raw)
+
+    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Operations:
+        """What lets a Workflow wait while it is admitted: new, or tried again after its end.
+
+        Args:
+            new: the Workflow as it would be stored.
+            old: as it is stored; None = it is being created.
+
+        Raises:
+            InputError: one of them is malformed.
+        """
+        return hold_operations(new, old)
 
     def held_patch(self, run: QueuedRun, message: str) -> JsonPatch:
         """Say that a held Workflow waits: without a phase, KFP shows its status as unknown."""

@@ -15,6 +15,9 @@ from kfp_placement_kube.kinds import Kind
 JsonPatch = dict[str, Any]
 """A merge patch; it names the version of the object that it was decided by."""
 
+Operations = list[dict[str, Any]]
+"""A JSON patch (RFC 6902), as admission answers with."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedRun:
@@ -78,6 +81,18 @@ class QueueSource(Protocol):
 
         Raises:
             InputError: it has no name, no uid or no time of creation.
+        """
+        ...
+
+    def hold_operations(self, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> Operations:
+        """What lets one of its objects wait while it is admitted; empty = it does not wait.
+
+        Args:
+            new: the object as it would be stored.
+            old: as it is stored; None = it is being created.
+
+        Raises:
+            InputError: one of them is malformed.
         """
         ...
 

@@ -12,13 +12,16 @@ from kfp_placement_controller.extender.memory import (
     read_policy,
 )
 from kfp_placement_controller.extender.rejections import count_rejection
-from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES
+from kfp_placement_controller.kinds import LOCATIONS, PLACEMENTS, POLICIES, RUN_QUEUES
 from kfp_placement_controller.observed.claims import observe_claim
 from kfp_placement_controller.observed.liveness import observe_held_lease
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_queues import observe_readiness
+from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_controller.watches.watch_group import WatchGroup
 from kfp_placement_engine.contract.policy import PlacementPolicy
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.client import KubeClient
 from kfp_placement_kube.events import EventRecorder
@@ -44,13 +47,15 @@ class ExtendObserver:
         self._guard = guard
         self._events = events
 
-    def watches(self, client: KubeClient, sources: RunSources, own_namespace: str) -> WatchGroup:
+    def watches(
+        self, client: KubeClient, sources: RunSources, settings: ExtendSettings
+    ) -> WatchGroup:
         """The watches of the process; none has started.
 
         Args:
             client: the API server.
             sources: read the pods.
-            own_namespace: the controller's, where the Leases are.
+            settings: of the process.
         """
         memory, watches = self._memory, WatchGroup(client)
         watches.add(NODES, read_bare_node, memory.node_changed)
@@ -60,7 +65,11 @@ class ExtendObserver:
         watches.add(PLACEMENTS, read_plan, memory.plan_changed)
         watches.add(PODS, sources.observe_pod, self._pod_changed)
         leases = self._guard.lease_changed
-        watches.add(LEASES, observe_held_lease, leases, namespace=own_namespace)
+        watches.add(LEASES, observe_held_lease, leases, namespace=settings.own_namespace)
+        if settings.queues:
+            default = f"metadata.name={DEFAULT_QUEUE}"
+            changed = memory.queue_changed
+            watches.add(RUN_QUEUES, observe_readiness, changed, field_selector=default)
         return watches
 
     def _policy_changed(self, change: Change[PlacementPolicy]) -> None:

@@ -173,6 +173,25 @@ def mutations(pod: Any, namespace: str, *policy: Any) -> list[Any]:
     return found
 
 
+def patched(item: JsonObject, operations: Sequence[Mapping[str, Any]]) -> JsonObject:
+    """An object after a JSON patch; an operation that would fail, fails here too."""
+    for operation in operations:
+        assert operation["op"] in ("add", "replace")
+        parts = operation["path"].removeprefix("/").split("/")
+        *path, last = [part.replace("~1", "/").replace("~0", "~") for part in parts]
+        target: Any = item
+        for part in path:
+            target = target[part]
+        if last == "-":
+            target.append(operation["value"])
+        else:
+            # `replace` does not add, but `add` replaces, as where somebody wrote null (RFC 6902).
+            assert last in target or operation["op"] == "add"
+            assert operation["op"] == "replace" or target.get(last) is None
+            target[last] = operation["value"]
+    return item
+
+
 class Cluster:
     """A memory and the changes that tests make to it.
 

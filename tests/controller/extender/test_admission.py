@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,13 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.extender.admission import read_review, review_answer
+from kfp_placement_controller.extender.admission import Review, read_review, review_answer
 from kfp_placement_engine.contract.resources import PlacementPolicy, read_resource
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.constraints import holds
 from kfp_placement_engine.model.run_graph import Requirement
 from tests.controller.admission_cases import CASES, MARK, READY, AdmissionCase
-from tests.controller.extender.known import mutations
+from tests.controller.extender.known import mutations, patched
 
 REGISTRATION = next(
     each
@@ -39,24 +38,6 @@ def policy_of(case: AdmissionCase) -> PlacementPolicy | None:
         "status": dict(case.status),
     }
     return read_resource(PlacementPolicy, found)
-
-
-def patched(pod: dict[str, Any], operations: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """The pod after the patch; an operation that would fail, fails here too."""
-    for operation in operations:
-        assert operation["op"] in ("add", "replace")
-        *path, last = operation["path"].removeprefix("/").split("/")
-        target: Any = pod
-        for part in path:
-            target = target[part]
-        if last == "-":
-            target.append(operation["value"])
-        else:
-            # `replace` does not add, but `add` replaces, as where somebody wrote null (RFC 6902).
-            assert last in target or operation["op"] == "add"
-            assert operation["op"] == "replace" or target.get(last) is None
-            target[last] = operation["value"]
-    return pod
 
 
 def selects(case: AdmissionCase, namespace: str) -> bool:
@@ -109,10 +90,10 @@ def review(**request: Any) -> bytes:
 
 
 def test_a_review_is_read_and_answered():
-    uid, namespace, pod = read_review(review(uid="u1", namespace="team-a", object={"spec": {}}))
-    assert (uid, namespace, pod) == ("u1", "team-a", {"spec": {}})
+    found = read_review(review(uid="u1", namespace="team-a", object={"spec": {}}))
+    assert found == Review("u1", "team-a", new={"spec": {}})
     operations = [{"op": "add", "path": "/spec/schedulerName", "value": "kfp-placement"}]
-    answer = json.loads(review_answer(uid, operations))
+    answer = json.loads(review_answer(found.uid, operations))
     assert answer["apiVersion"] == "admission.k8s.io/v1"
     response = answer["response"]
     assert (response["uid"], response["allowed"], response["patchType"]) == (

@@ -1,4 +1,4 @@
-"""Workflows that wait in a queue: whether one does, and the change that lets it begin.
+"""Workflows that wait in a queue: which ones, the change that lets one wait or begin.
 
 The label asks for a controller that there is none of, so Argo leaves the Workflow alone and no
 clock runs. `spec.suspend` would begin it, and its deadline with it.
@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
-from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.readers.fields import Fields
+from kfp_placement_engine.readers.place import UNNAMED
 
 PENDING = "Pending"
 """The phase of a Workflow that waits."""
@@ -51,6 +54,52 @@ def releasing_patch(version: str, *, says_so: bool) -> dict[str, Any]:
     """
     patch = _versioned(version, labels={INSTANCE_LABEL: None})
     return patch | ({"status": {"phase": None, "message": None}} if says_so else {})
+
+
+def hold_operations(
+    workflow: Mapping[str, Any], before: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """The JSON patch that lets a Workflow wait while it is admitted; empty = it begins, or goes on.
+
+    Only a run that is new, or tried again after its end, may wait: Argo does not see the steps of
+    a run end that gets the label while it goes on. One that asks for a workflow controller is left
+    alone.
+
+    Args:
+        workflow: as it would be stored.
+        before: as it is stored; None = it is being created.
+
+    Raises:
+        InputError: one of them is malformed.
+    """
+    created = Fields(workflow, UNNAMED)
+    metadata = created.fields("metadata")
+    if not metadata:
+        raise InputError("a Workflow needs metadata")
+    labels = metadata.text_mapping("labels")
+    if INSTANCE_LABEL in labels or _is_completed(labels):
+        return []
+    if before is None:
+        if created.fields("status").get("startedAt") is not None:
+            return []
+    elif not _is_completed(Fields(before, UNNAMED).fields("metadata").text_mapping("labels")):
+        return []
+    if metadata.get("labels") is None:
+        return [_adding("/metadata/labels", {INSTANCE_LABEL: QUEUE_INSTANCE})]
+    return [_adding(f"/metadata/labels/{_escaped(INSTANCE_LABEL)}", QUEUE_INSTANCE)]
+
+
+def _is_completed(labels: Mapping[str, str]) -> bool:
+    return labels.get(COMPLETED_LABEL) == "true"
+
+
+def _adding(path: str, value: object) -> dict[str, Any]:
+    return {"op": "add", "path": path, "value": value}
+
+
+def _escaped(key: str) -> str:
+    """A key as a part of a path (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _versioned(version: str, **metadata: Any) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""Which Workflows wait for their queue: one matrix for the webhook and for the admission policy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL, WORKFLOW_NAMES
+
+COMPLETED = {COMPLETED_LABEL: "true"}
+BEGAN = {"startedAt": "2026-01-05T08:00:00Z"}
+
+
+def a_workflow(
+    namespace: str, labels: Mapping[str, str] | None = None, **parts: Any
+) -> dict[str, Any]:
+    """A Workflow as somebody creates it.
+
+    Args:
+        namespace: where.
+        labels: of it; None = it has none, which is not the same as an empty mapping.
+        parts: of it, beside its metadata.
+    """
+    metadata: dict[str, Any] = {"name": "run", "namespace": namespace}
+    if labels is not None:
+        metadata["labels"] = dict(labels)
+    names = {"apiVersion": WORKFLOW_NAMES.api_version, "kind": WORKFLOW_NAMES.kind}
+    return {**names, "metadata": metadata, "spec": {}, **parts}
+
+
+def is_held(workflow: Mapping[str, Any]) -> bool:
+    """Whether a Workflow waits in a queue."""
+    labels = workflow["metadata"].get("labels") or {}
+    return bool(labels.get(INSTANCE_LABEL) == QUEUE_INSTANCE)
+
+
+@dataclass(frozen=True)
+class NewWorkflow:
+    """A Workflow that is created, and whether it is held.
+
+    Attributes:
+        name: of the case.
+        held: it is.
+        labels: of the Workflow; None = it has none.
+        parts: of the Workflow, beside its metadata.
+    """
+
+    name: str
+    held: bool = False
+    labels: Mapping[str, str] | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
+
+
+NEW = (
+    NewWorkflow("plain", held=True),
+    NewWorkflow("labels-are-empty", held=True, labels={}),
+    NewWorkflow("with-labels", held=True, labels={"pipeline/runid": "1"}),
+    NewWorkflow("not-completed", held=True, labels={COMPLETED_LABEL: "false"}),
+    NewWorkflow("empty-status", held=True, parts={"status": {}}),
+    NewWorkflow("not-started", held=True, parts={"status": {"startedAt": None}}),
+    NewWorkflow("suspended", held=True, parts={"spec": {"suspend": True}}),
+    NewWorkflow("large", held=True, parts={"spec": {"note": "x" * 1_000_000}}),
+    NewWorkflow("of-another-controller", labels={INSTANCE_LABEL: "mine"}),
+    NewWorkflow("of-a-controller-without-a-name", labels={INSTANCE_LABEL: ""}),
+    NewWorkflow("has-ended", labels=COMPLETED),
+    NewWorkflow("restored-as-it-ran", parts={"status": BEGAN}),
+)
+
+
+@dataclass(frozen=True)
+class ChangedWorkflow:
+    """A Workflow that is changed, and whether it is held from then on.
+
+    Attributes:
+        name: of the case.
+        before: its labels, as they are stored.
+        after: its labels afterwards, but for that by which it would be held.
+        held: it is.
+        parts: of the Workflow, before and after, beside its metadata.
+    """
+
+    name: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    held: bool = False
+    parts: Mapping[str, Any] = field(default_factory=dict)
+
+
+CHANGED = (
+    ChangedWorkflow("runs", {}, {"x": "y"}),
+    ChangedWorkflow("runs-since-a-time", {}, {"x": "y"}, parts={"status": BEGAN}),
+    ChangedWorkflow("ends", {}, COMPLETED),
+    ChangedWorkflow("has-ended", COMPLETED, {**COMPLETED, "x": "y"}),
+    ChangedWorkflow("tried-again", COMPLETED, {}, held=True),
+    ChangedWorkflow("tried-again-as-kfp-does", COMPLETED, {COMPLETED_LABEL: "false"}, held=True),
+    ChangedWorkflow("tried-again-after-it-ran", COMPLETED, {}, held=True, parts={"status": BEGAN}),
+    ChangedWorkflow("tried-again-by-another-controller", COMPLETED, {INSTANCE_LABEL: "mine"}),
+)
