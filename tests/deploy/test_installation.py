@@ -73,7 +73,15 @@ def test_disruptions_are_allowed(installed, add_nodes, namespace):
         assert wait_until(allowed, f"{name} to allow a disruption") == 1
 
 
-@pytest.mark.parametrize("features", [("webhook",), ("gates", "webhook", "opt-in"), ("opt-in",)])
+@pytest.mark.parametrize(
+    "features",
+    [
+        ("webhook",),
+        ("gates", "webhook", "opt-in"),
+        ("queue", "queue-webhook", "webhook"),
+        ("opt-in",),
+    ],
+)
 def test_variants_are_accepted(installed, features):
     for item in manifests.rendered(*features):
         installed.patch(item, item, how="apply", dryRun="All")

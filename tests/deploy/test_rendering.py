@@ -37,6 +37,8 @@ VARIANTS = [
     ("queue", "prometheus"),
     ("gates", "queue", "opt-in"),
     ("gates", "queue", "webhook"),
+    ("gates", "queue", "queue-webhook", "webhook"),
+    ("queue", "queue-webhook", "webhook-cert-manager", "opt-in"),
 ]
 DATA = Path(__file__).parent / "data"
 READING = {"get", "list", "watch"}
@@ -83,12 +85,52 @@ def test_definitions_come_first_and_admission_last(features):
 
 @variants
 def test_either_policies_or_the_webhook_admit(features):
-    kinds = [item["kind"] for item in rendered(*features) if item["kind"] in ADMISSION_KINDS]
+    """Pods and runs each."""
+    found = {
+        (item["kind"], item["metadata"]["name"])
+        for item in rendered(*features)
+        if item["kind"] in ADMISSION_KINDS
+    }
+    expected = set()
     if any(name.startswith("webhook") for name in features):
-        assert kinds == ["MutatingWebhookConfiguration"]
+        expected.add(("MutatingWebhookConfiguration", "kfp-placement"))
     else:
-        policies = 1 + ("gates" in features) + ("queue" in features)
-        assert kinds == ["MutatingAdmissionPolicy"] * policies
+        expected.add(("MutatingAdmissionPolicy", "kfp-placement-scheduler-name"))
+        if "gates" in features:
+            expected.add(("MutatingAdmissionPolicy", "kfp-placement-gate"))
+    if "queue-webhook" in features:
+        expected.add(("MutatingWebhookConfiguration", HOLD))
+    elif "queue" in features:
+        expected.add(("MutatingAdmissionPolicy", HOLD))
+    assert found == expected
+    policies = {name for kind, name in found if kind == "MutatingAdmissionPolicy"}
+    bindings = of_kind(rendered(*features), "MutatingAdmissionPolicyBinding")
+    assert {each["spec"]["policyName"] for each in bindings} == policies
+
+
+@variants
+def test_only_who_may_release_runs_takes_the_label_off_in_either_way(features):
+    policies = list(of_kind(rendered(*features), "ValidatingAdmissionPolicy"))
+    assert [each["metadata"]["name"] for each in policies] == [HOLD] * ("queue" in features)
+
+
+@variants
+def test_the_extender_looks_at_queues_only_where_its_webhook_holds_runs(features):
+    items = rendered(*features)
+    (scheduler,) = (
+        item for item in of_kind(items, "Deployment") if item["metadata"]["name"] == "scheduler"
+    )
+    told = has_variable([scheduler], "KFP_PLACEMENT_QUEUES")
+    reading = {
+        rule_verb
+        for role in of_kind(items, "ClusterRole")
+        if role["metadata"]["name"].startswith("kfp-placement-extend")
+        for rule in role["rules"]
+        if "runqueues" in rule["resources"]
+        for rule_verb in rule["verbs"]
+    }
+    assert told == ("queue-webhook" in features)
+    assert reading == (READING if told else set())
 
 
 @variants
@@ -195,6 +237,39 @@ def test_the_order_of_features_changes_nothing_or_fails(webhook):
             assert without_order(rendered(*order)) == expected, order
 
 
+@pytest.mark.parametrize("webhook", ["webhook", "webhook-cert-manager"])
+def test_the_webhook_holds_runs_in_one_order_of_features_only(webhook):
+    """No policy beside the webhook, none without it, and none without its certificate."""
+    ordered = ("queue", "queue-webhook", webhook)
+    expected = without_order(rendered(*ordered, "opt-in"))
+    for order in itertools.permutations((*ordered, "opt-in")):
+        if tuple(name for name in order if name != "opt-in") == ordered:
+            assert without_order(rendered(*order)) == expected, order
+        else:
+            with pytest.raises(ControlPlaneError, match=r"kfp-placement-(scheduler-name|hold)"):
+                rendered(*order)
+    with pytest.raises(ControlPlaneError, match=HOLD):
+        rendered("queue-webhook", webhook)
+
+
+def test_cert_manager_gives_every_webhook_its_authority():
+    items = rendered("queue", "queue-webhook", "webhook-cert-manager")
+    configurations = list(of_kind(items, "MutatingWebhookConfiguration"))
+    assert len(configurations) == 2
+    (service,) = (
+        item for item in of_kind(items, "Service") if item["metadata"]["name"] == "webhook"
+    )
+    for each in configurations:
+        annotations = each["metadata"]["annotations"]
+        assert annotations == {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/webhook"}
+        (webhook,) = each["webhooks"]
+        called = webhook["clientConfig"]["service"]
+        assert (called["name"], called["namespace"]) == (
+            service["metadata"]["name"],
+            service["metadata"]["namespace"],
+        )
+
+
 @variants
 def test_admission_never_holds_a_pod_up(features):
     for policy in of_kind(rendered(*features), "MutatingAdmissionPolicy"):
@@ -226,20 +301,38 @@ def test_only_queues_bring_the_right_to_change_workflows():
         assert changing == (brought if "queue" in features else set())
 
 
+def hold_policy():
+    policies = of_kind(rendered("queue"), "MutatingAdmissionPolicy")
+    (policy,) = (each for each in policies if each["metadata"]["name"] == HOLD)
+    return policy["spec"]
+
+
 def test_what_holds_runs_has_the_names_of_the_contract():
-    (policy,) = (
-        each
-        for each in of_kind(rendered("queue"), "MutatingAdmissionPolicy")
-        if each["metadata"]["name"] == HOLD
-    )
-    (mutation,) = policy["spec"]["mutations"]
+    (mutation,) = hold_policy()["mutations"]
     expression = mutation["applyConfiguration"]["expression"]
     assert re.findall(r"'([^']*)'", expression) == [INSTANCE_LABEL, QUEUE_INSTANCE]
     assert all(
         key in {INSTANCE_LABEL, COMPLETED_LABEL}
-        for condition in policy["spec"]["matchConditions"]
+        for condition in hold_policy()["matchConditions"]
         for key in re.findall(r"'(workflows[^']*)'", condition["expression"])
     )
+
+
+def test_the_webhook_is_asked_about_the_runs_that_the_policy_holds():
+    items = rendered("queue", "queue-webhook", "webhook")
+    (hook,) = (
+        webhook
+        for each in of_kind(items, "MutatingWebhookConfiguration")
+        if each["metadata"]["name"] == HOLD
+        for webhook in each["webhooks"]
+    )
+    policy = hold_policy()
+    its_queue, *others = policy["matchConditions"]
+    assert its_queue["name"] == "its-queue-admits-runs"
+    assert hook["matchConditions"] == others
+    (rule,) = policy["matchConstraints"]["resourceRules"]
+    assert hook["rules"] == [{**rule, "scope": "Namespaced"}]
+    assert hook["reinvocationPolicy"] == policy["reinvocationPolicy"]
 
 
 def test_gates_come_only_with_the_right_to_take_them_off():

@@ -17,6 +17,7 @@ SHOWN = [
     ("tests/deploy/data/uninstall.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-gates.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-prometheus.sh", "deploy/README.md", ""),
+    ("tests/deploy/data/without-queue-webhook.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-queue.sh", "deploy/README.md", ""),
     ("tests/deploy/data/without-webhook.sh", "deploy/README.md", ""),
     ("tests/docs/data/cluster.yaml", "docs/reference/cluster-file.md", "yaml"),

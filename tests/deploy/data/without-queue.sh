@@ -1,6 +1,6 @@
 kubectl delete runqueues -A --all    # runs that wait begin, new ones are not held any more
 kubectl get workflows -A -l workflows.argoproj.io/controller-instanceid=kfp-placement-queue    # until none is left
-kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies kfp-placement-hold    # not with a webhook
+kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies kfp-placement-hold    # not with features/queue-webhook
 kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies kfp-placement-hold
 kubectl -n kfp-placement delete deployments,services,poddisruptionbudgets queue
 kubectl -n kfp-placement delete cronjobs release-runs

@@ -1,0 +1,2 @@
+kubectl delete mutatingwebhookconfigurations kfp-placement-hold
+kubectl delete clusterroles,clusterrolebindings kfp-placement-extend-queues
