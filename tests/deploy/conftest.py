@@ -7,17 +7,16 @@ import pytest
 
 from tests.controlplane.api import Api
 from tests.support import manifests
+from tests.support.hold_webhook import WITH_POLICY
 
 if TYPE_CHECKING:
     from tests.controlplane.plane import ControlPlane
-
-FEATURES = ("gates", "queue")
 
 
 @pytest.fixture(scope="module")
 def installed(control_plane: "ControlPlane") -> Iterator[Api]:
     """The API server with everything applied; gone again after the module's tests."""
-    items = manifests.rendered(*FEATURES)
+    items = manifests.rendered(*WITH_POLICY)
     manifests.apply(control_plane.api, items)
     yield control_plane.api
     manifests.remove(control_plane.api, items)

@@ -1,16 +1,19 @@
-"""Which Workflows the shipped admission policies hold, and who may let a held one begin."""
+"""Which Workflows the shipped admission holds, and who may let a held one begin.
+
+The same by the admission policy and by the webhook, on a real API server.
+"""
 
 import copy
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kfp_placement_engine.contract.keys import API_VERSION, ENABLED_LABEL, QUEUE_INSTANCE
-from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from kfp_placement_engine.contract.keys import API_VERSION, ENABLED_LABEL
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from tests.controller.hold_cases import CHANGED, NEW, ChangedWorkflow, a_workflow, is_held
 from tests.controlplane import housekeeping
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import VERSION, custom_resource_definitions
@@ -18,18 +21,21 @@ from tests.controlplane.exceptions import ApiError
 from tests.controlplane.housekeeping import temporary_namespace
 from tests.controlplane.waiting import wait_until
 from tests.support import manifests
+from tests.support.hold_webhook import HoldWebhook
 from tests.support.manifests import NAMESPACE
+
+if TYPE_CHECKING:
+    from tests.controlplane.plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 
 Json = dict[str, Any]
 
 READY = {"ready": True}
-COMPLETED = {COMPLETED_LABEL: "true"}
 
 
 @pytest.fixture(scope="module")
-def api(installed: Api) -> Iterator[Api]:
+def with_argo(installed: Api) -> Iterator[Api]:
     """The API server with our admission, and with Argo's kinds."""
     manifests.apply(installed, custom_resource_definitions())
     yield installed
@@ -37,9 +43,16 @@ def api(installed: Api) -> Iterator[Api]:
         installed.delete(item)
 
 
-def a_workflow(namespace: str, labels: Mapping[str, str] = {}, **parts: Any) -> Json:
-    metadata = {"name": "run", "namespace": namespace, "labels": dict(labels)}
-    return {"apiVersion": VERSION, "kind": "Workflow", "metadata": metadata, "spec": {}, **parts}
+@pytest.fixture(scope="module", params=["policy", "webhook"])
+def api(
+    request: pytest.FixtureRequest, control_plane: "ControlPlane", with_argo: Api
+) -> Iterator[Api]:
+    """The same, where runs are held in one way."""
+    if request.param == "policy":
+        yield with_argo
+        return
+    with HoldWebhook(control_plane, with_argo):
+        yield with_argo
 
 
 def a_queue(namespace: str, name: str = "default", **spec: Any) -> Json:
@@ -50,10 +63,6 @@ def a_queue(namespace: str, name: str = "default", **spec: Any) -> Json:
 def make_queue(api: Api, namespace: str, status: Json, name: str = "default") -> None:
     api.create(a_queue(namespace, name))
     api.patch(a_queue(namespace, name), {"status": status}, part="status")
-
-
-def is_held(workflow: Json) -> bool:
-    return (workflow["metadata"].get("labels") or {}).get(INSTANCE_LABEL) == QUEUE_INSTANCE
 
 
 def wait_for_holds(api: Api, namespace: str) -> None:
@@ -80,40 +89,11 @@ def team(api: Api) -> Iterator[str]:
         yield name
 
 
-@dataclass(frozen=True)
-class NewWorkflow:
-    """A Workflow that is created, and whether it is held.
-
-    Attributes:
-        name: of the case.
-        held: it is.
-        labels: of the Workflow.
-        parts: of the Workflow, beside its metadata.
-    """
-
-    name: str
-    held: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
-    parts: Mapping[str, Any] = field(default_factory=dict)
-
-
-NEW = (
-    NewWorkflow("plain", held=True),
-    NewWorkflow("with-labels", held=True, labels={"pipeline/runid": "1"}),
-    NewWorkflow("empty-status", held=True, parts={"status": {}}),
-    NewWorkflow("suspended", held=True, parts={"spec": {"suspend": True}}),
-    NewWorkflow("large", held=True, parts={"spec": {"note": "x" * 1_000_000}}),
-    NewWorkflow("of-another-controller", labels={INSTANCE_LABEL: "mine"}),
-    NewWorkflow("has-ended", labels=COMPLETED),
-    NewWorkflow("restored-as-it-ran", parts={"status": {"startedAt": "2026-01-05T08:00:00Z"}}),
-)
-
-
 @pytest.mark.parametrize("case", NEW, ids=[case.name for case in NEW])
 def test_new_workflows(api, team, case):
     made = api.create(a_workflow(team, case.labels, **case.parts), dryRun="All")
     assert is_held(made) is case.held
-    assert case.labels.items() <= (made["metadata"].get("labels") or {}).items()
+    assert (case.labels or {}).items() <= (made["metadata"].get("labels") or {}).items()
 
 
 @pytest.mark.parametrize(
@@ -146,22 +126,21 @@ def test_our_namespace_and_the_system_s_never_take_part(api, team, namespace):
         api.delete(a_queue(namespace))
 
 
-def unheld(api: Api, namespace: str, **metadata: Any) -> Json:
-    """A Workflow that is there and not held."""
-    workflow = a_workflow(namespace, {INSTANCE_LABEL: "mine"})
-    made = api.create(workflow)
-    labels = {INSTANCE_LABEL: None, **metadata.get("labels", {})}
-    return api.patch(made, {"metadata": {"labels": labels}})
+def unheld(api: Api, namespace: str, case: ChangedWorkflow) -> Json:
+    """A case's Workflow, which is there and not held."""
+    mine = {INSTANCE_LABEL: "mine"}
+    made = api.create(a_workflow(namespace, {**case.before, **mine}, **case.parts))
+    return api.patch(made, {"metadata": {"labels": {INSTANCE_LABEL: None}}})
 
 
-def test_a_run_that_goes_on_is_not_held_and_one_that_is_tried_again_is(api, team):
-    running = unheld(api, team)
-    touched = api.patch(running, {"metadata": {"labels": {"x": "y"}}})
-    assert not is_held(touched)
-    ended = api.patch(running, {"metadata": {"labels": COMPLETED}})
-    assert not is_held(ended)
-    again = api.patch(running, {"metadata": {"labels": {COMPLETED_LABEL: None}}})
-    assert is_held(again)
+@pytest.mark.parametrize("case", CHANGED, ids=[case.name for case in CHANGED])
+def test_workflows_that_are_changed(api, team, case):
+    workflow = unheld(api, team, case)
+    assert (workflow["metadata"].get("labels") or {}) == case.before
+    removed = dict.fromkeys(case.before.keys() - case.after.keys())
+    changed = api.patch(workflow, {"metadata": {"labels": {**removed, **case.after}}})
+    assert is_held(changed) is case.held
+    assert case.after.items() <= (changed["metadata"].get("labels") or {}).items()
 
 
 @pytest.fixture

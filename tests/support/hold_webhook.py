@@ -1,0 +1,104 @@
+"""The webhook that holds runs, on a control plane where the admission policy held them so far."""
+
+import base64
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.controlplane import health, housekeeping
+from tests.controlplane.api import Api
+from tests.controlplane.certificates import CertificateAuthority
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.ports import LOOPBACK, free_ports
+from tests.controlplane.processes import ManagedProcess
+from tests.controlplane.waiting import wait_until
+from tests.support import manifests
+from tests.support.manifests import NAMESPACE
+from tests.support.scraping import scrape
+
+WITH_POLICY = ("gates", "queue")
+WITH_WEBHOOK = ("gates", "queue", "queue-webhook", "webhook")
+_HOLD = "kfp-placement-hold"
+_POLICIES = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+_RIGHTS = "kfp-placement-extend-queues"
+
+
+class HoldWebhook:
+    """The process `extend` with the shipped account, rights and registration, as a context.
+
+    Only one thing is not as shipped: the API server calls it by its address, since there are no
+    Services here.
+
+    Attributes:
+        process: the process `extend`.
+    """
+
+    def __init__(self, plane: ControlPlane, api: Api) -> None:
+        """Nothing has changed yet.
+
+        Args:
+            plane: where `WITH_POLICY` is installed.
+            api: of the administrator.
+        """
+        self._api = api
+        self._folder = tempfile.TemporaryDirectory()
+        self._authority = CertificateAuthority(Path(self._folder.name))
+        self._hook_port, port, self._probe_port = free_ports(3)
+        pair = self._authority.server("webhook")
+        token = housekeeping.account_token(api, NAMESPACE, "scheduler")
+        command = (
+            *(sys.executable, "-m", "kfp_placement_controller.main", "extend", "--queues"),
+            *("--kubeconfig", str(plane.kubeconfig_for("extend-holds", token))),
+            *("--extender-port", str(port), "--probe-port", str(self._probe_port)),
+            *("--webhook-port", str(self._hook_port)),
+            *("--webhook-certificate", str(pair.certificate), "--webhook-key", str(pair.key)),
+        )
+        self.process = ManagedProcess("extend-holds", command, plane.folder / "extend-holds.log")
+        shipped = [
+            item
+            for item in manifests.rendered(*WITH_WEBHOOK)
+            if item["metadata"]["name"] in (_HOLD, _RIGHTS)
+            and item["kind"] != "ValidatingAdmissionPolicy"
+            and item["kind"] != "ValidatingAdmissionPolicyBinding"
+        ]
+        self._added = [self._called_by_address(item) for item in shipped]
+        self._removed = [
+            item
+            for item in manifests.rendered(*WITH_POLICY)
+            if item["kind"] in _POLICIES and item["metadata"]["name"] == _HOLD
+        ]
+
+    def __enter__(self) -> Self:
+        for item in self._removed:
+            self._api.delete(item)
+        manifests.apply(self._api, self._added)
+        self.process.start()
+        ready = health.http_ready(self._probe_port)
+        wait_until(ready, "extend to be ready", state=self.process.last_lines)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for item in reversed(self._added):
+            self._api.delete(item)
+        manifests.apply(self._api, self._removed)
+        self.process.stop(grace_seconds=5)
+        self._folder.cleanup()
+
+    def answers(self, outcome: str) -> float:
+        """How often it has been asked about a run, and answered so."""
+        return scrape(self._probe_port).total("answers_total", verb="hold", outcome=outcome)
+
+    def _called_by_address(self, item: dict[str, Any]) -> dict[str, Any]:
+        for hook in item.get("webhooks", ()):
+            path = hook["clientConfig"]["service"]["path"]
+            bundle = base64.b64encode(self._authority.certificate.read_bytes()).decode()
+            url = f"https://{LOOPBACK}:{self._hook_port}{path}"
+            hook["clientConfig"] = {"url": url, "caBundle": bundle}
+        return item
