@@ -1,0 +1,105 @@
+"""What the webhook for runs is asked, and what happens when it is dead."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from tests.controller.hold_cases import BEGAN, COMPLETED, a_workflow, is_held
+from tests.controlplane.api import Api
+from tests.controlplane.argo.crds import custom_resource_definitions
+from tests.controlplane.exceptions import ApiError
+from tests.controlplane.waiting import wait_until
+from tests.support import manifests
+from tests.support.hold_webhook import HoldWebhook
+
+if TYPE_CHECKING:
+    from tests.controlplane.plane import ControlPlane
+
+pytestmark = pytest.mark.cluster
+
+MOST_SECONDS = 10.0
+"""Of a creation that the webhook does not answer; it gives up after 2, a slow machine later."""
+
+
+@pytest.fixture(scope="module")
+def webhook(control_plane: "ControlPlane", installed: Api) -> Iterator[HoldWebhook]:
+    """The webhook at work, with Argo's kinds."""
+    manifests.apply(installed, custom_resource_definitions())
+    with HoldWebhook(control_plane, installed) as served:
+        yield served
+    for item in custom_resource_definitions():
+        installed.delete(item)
+
+
+def set_ready(api: Api, namespace: str, *, ready: bool) -> None:
+    metadata = {"name": "default", "namespace": namespace}
+    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata, "spec": {}}
+    if api.find(API_VERSION, "RunQueue", "default", namespace) is None:
+        api.create(queue)
+    api.patch(queue, {"status": {"ready": ready}}, part="status")
+
+
+def holds(api: Api, namespace: str) -> bool:
+    try:
+        return is_held(api.create(a_workflow(namespace), dryRun="All"))
+    except ApiError as error:
+        # Admission learns of a kind that is new to the server a moment later.
+        if error.status == 503:
+            return False
+        raise
+
+
+@pytest.fixture
+def team(installed: Api, webhook: HoldWebhook, namespace: str) -> str:
+    """A namespace whose new runs wait."""
+    set_ready(installed, namespace, ready=True)
+    wait_until(lambda: holds(installed, namespace), "new Workflows to be held", 60)
+    return namespace
+
+
+def test_a_queue_that_is_not_ready_any_more_holds_nobody(installed, team):
+    set_ready(installed, team, ready=False)
+    wait_until(lambda: not holds(installed, team), "new Workflows to begin")
+    set_ready(installed, team, ready=True)
+    wait_until(lambda: holds(installed, team), "new Workflows to be held again")
+
+
+def test_what_argo_writes_into_a_run_that_goes_on_is_not_sent(installed, team, webhook):
+    """It writes whenever a step begins or ends, up to a megabyte each time."""
+
+    def asked() -> float:
+        return sum(map(webhook.answers, ("changed", "unchanged", "malformed", "defect")))
+
+    run = installed.create(a_workflow(team, {INSTANCE_LABEL: "mine"}))
+    labels: dict[str, Any] = {INSTANCE_LABEL: None}
+    before = asked()
+    installed.patch(run, {"metadata": {"labels": labels}})
+    for count in range(5):
+        installed.patch(run, {"status": {**BEGAN, "progress": f"{count}/5"}})
+    installed.patch(run, {"metadata": {"labels": COMPLETED}})
+    assert asked() == before
+    again = installed.patch(run, {"metadata": {"labels": dict.fromkeys(COMPLETED)}})
+    assert is_held(again)
+    assert asked() == before + 1
+
+
+def test_a_webhook_that_does_not_answer_lets_runs_begin(installed, team, webhook):
+    webhook.process.pause()
+    try:
+        began = time.monotonic()
+        assert not is_held(installed.create(a_workflow(team), dryRun="All"))
+        assert time.monotonic() - began < MOST_SECONDS
+    finally:
+        webhook.process.resume()
+    wait_until(lambda: holds(installed, team), "new Workflows to be held again")
+
+
+def test_a_webhook_that_is_dead_lets_runs_begin(installed, team, webhook):
+    webhook.process.kill()
+    assert not is_held(installed.create(a_workflow(team), dryRun="All"))
+    webhook.process.start()
+    wait_until(lambda: holds(installed, team), "new Workflows to be held again", 60)
