@@ -19,13 +19,16 @@ from kfp_placement_controller.settings import (
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_engine.contract.keys import API_VERSION, PLAN_GATE
 from kfp_placement_kube.access import check_access
+from kfp_placement_kube.exceptions import AccessError
 from tests.controlplane import housekeeping, objects
 from tests.controlplane.api import Api
 from tests.controlplane.argo.crds import custom_resource_definitions
 from tests.controlplane.argo.small_workflows import step, workflow
 from tests.controlplane.exceptions import ApiError
+from tests.controlplane.waiting import wait_until
 from tests.support import manifests
 from tests.support.custom_resources import a_placement
+from tests.support.hold_webhook import WITH_WEBHOOK
 from tests.support.manifests import GROUP, NAMESPACE
 
 pytestmark = pytest.mark.cluster
@@ -241,6 +244,38 @@ def test_the_scheduler_may_do_what_every_scheduler_may_and_the_extender_reads(
     lease = rights({COORDINATION: {"leases": "update"}}, name="kfp-placement-scheduler")
     own = rules_of(account("scheduler"), NAMESPACE) - everyones
     assert own == (expected | rights(ANY_LEASE) | lease) - everyones
+
+
+@pytest.fixture
+def extender_rights(control_plane, installed: Api):
+    """Checks the rights that the extender looks for where its webhook holds runs."""
+    token = housekeeping.account_token(installed, NAMESPACE, "scheduler")
+    kubeconfig = control_plane.kubeconfig_for("rights-of-webhook", token)
+    client = connect(Settings(kubeconfig=kubeconfig))
+    return lambda: check_access(client, extend_process.needs(ExtendSettings(queues=True)))
+
+
+def test_the_extender_reads_queues_only_where_its_webhook_holds_runs(
+    installed, account, everyones, extender_rights
+):
+    before = rules_of(account("scheduler"), ELSEWHERE)
+    with pytest.raises(AccessError, match="runqueues"):
+        extender_rights()
+    brought = [
+        item
+        for item in manifests.rendered(*WITH_WEBHOOK)
+        if item["kind"] in ("ClusterRole", "ClusterRoleBinding")
+        and installed.find(item["apiVersion"], item["kind"], item["metadata"]["name"]) is None
+    ]
+    manifests.apply(installed, brought)
+    try:
+        wait_until(lambda: rules_of(account("scheduler"), ELSEWHERE) != before, "its rights")
+        more = rules_of(account("scheduler"), ELSEWHERE) - before
+        assert more == rights({GROUP: {"runqueues": READ}})
+        extender_rights()
+    finally:
+        for item in brought:
+            installed.delete(item)
 
 
 def test_the_last_resort_may_do_this_and_no_more(account, everyones):
