@@ -73,6 +73,11 @@ class Listeners:
 def _certificates(settings: ExtendSettings) -> CertificateFiles | None:
     certificate, key = settings.webhook_certificate, settings.webhook_key
     if certificate is None and key is None:
+        if settings.queues:
+            raise SettingsError(
+                "--queues holds runs by the webhook, which needs --webhook-certificate and"
+                " --webhook-key"
+            )
         return None
     if certificate is None or key is None:
         raise SettingsError(

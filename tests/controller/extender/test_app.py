@@ -22,6 +22,8 @@ from kfp_placement_controller.extender.app import (
     webhook_application,
 )
 from kfp_placement_controller.extender.knowledge import Knowledge
+from kfp_placement_controller.extender.listeners import Listeners
+from kfp_placement_controller.settings import ExtendSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES
 from tests.controller.extender.known import Cluster, pod_object
 from tests.controlplane.certificates import CertificateAuthority
@@ -184,3 +186,18 @@ def test_the_webhook_uses_renewed_certificates(tmp_path):
 def test_files_that_are_no_certificate_are_named(tmp_path):
     with pytest.raises(SettingsError, match=r"missing\.crt"):
         CertificateFiles(tmp_path / "missing.crt", tmp_path / "missing.key")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"webhook_key": "tls.key"}, "the webhook needs both"),
+        ({"webhook_certificate": "tls.crt"}, "the webhook needs both"),
+        ({"queues": True}, "--queues holds runs by the webhook, which needs --webhook-certificate"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_together_are_refused(given, message):
+    answers = Answers(lambda: Knowledge(DEFAULT_SOURCES), lambda *_: None)
+    with pytest.raises(SettingsError, match=message):
+        Listeners(ExtendSettings(**given), answers, lambda: True, str)
