@@ -14,11 +14,14 @@ from tests.controlplane.argo.program import ArgoProgram
 from tests.controlplane.build import binaries, kustomize
 from tests.controlplane.exceptions import ControlPlaneUnavailableError
 from tests.controlplane.housekeeping import temporary_namespace
+from tests.controlplane.kueue.program import KueueProgram
 
 if TYPE_CHECKING:
+    from tests.controlplane.kueue.running import Kueue
     from tests.controlplane.plane import ControlPlane
 
 _NOT_ASKED = "starts a control plane: run `make test-cluster`, or pytest with --cluster"
+_NO_KUEUE = "needs Kueue itself: name its folder with --kueue, see CONTRIBUTING.md"
 _RUNNING: pytest.StashKey["ControlPlane"] = pytest.StashKey()
 _LOG_LINES = 30
 
@@ -44,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         metavar="DIR",
         help="the definitions of its kinds: manifests/base/crds/minimal of its sources",
+    )
+    parser.addoption(
+        "--kueue",
+        type=Path,
+        metavar="DIR",
+        help="also run the tests with Kueue itself: its sources with the program `kueue` built",
     )
 
 
@@ -91,6 +100,28 @@ def argo_program(request: pytest.FixtureRequest) -> ArgoProgram | None:
     if controller is None or definitions is None:
         raise pytest.UsageError("--argo-controller and --argo-crds go together")
     return ArgoProgram(controller, definitions)
+
+
+@pytest.fixture(scope="session")
+def kueue_program(request: pytest.FixtureRequest) -> KueueProgram:
+    """Kueue, if it is named; else the test is skipped."""
+    folder = request.config.getoption("--kueue")
+    if folder is None:
+        pytest.skip(_NO_KUEUE)
+    return KueueProgram(folder)
+
+
+@pytest.fixture(scope="session")
+def kueue(control_plane_programs: None, kueue_program: KueueProgram) -> "Iterator[Kueue]":
+    """Kueue at work, on a control plane that nobody else uses; for tests marked `cluster`."""
+    from tests.controlplane.kueue.running import Kueue
+    from tests.controlplane.plane import ControlPlane, PlaneOptions
+
+    with (
+        ControlPlane(PlaneOptions(scheduler=None)) as plane,
+        Kueue(plane, kueue_program) as running,
+    ):
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,39 @@
+"""Kueue beside the project: it works on the control plane, and what it needs is looked for."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.exceptions import ApiError, ControlPlaneUnavailableError
+from tests.controlplane.kueue.program import KueueProgram
+from tests.controlplane.kueue.running import KUEUE_VERSION, Kueue
+
+
+@pytest.mark.cluster
+def test_it_checks_workloads_by_its_webhook(kueue: Kueue) -> None:
+    pod_set = {"name": "units", "count": 1, "template": {"spec": {"containers": []}}}
+    requests = {"pods": "1"}
+    container = {"name": "unit", "image": "none", "resources": {"requests": requests}}
+    pod_set["template"] = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    workload = {
+        "apiVersion": KUEUE_VERSION,
+        "kind": "Workload",
+        "metadata": {"name": "trial", "namespace": "default"},
+        "spec": {"queueName": "none", "podSets": [pod_set]},
+    }
+    with pytest.raises(ApiError, match="reserved for internal kueue use"):
+        kueue.plane.api.create(workload, dryRun="All")
+    requests.clear()
+    requests["cpu"] = "1"
+    kueue.plane.api.create(workload, dryRun="All")
+
+
+def test_a_folder_without_the_program_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ControlPlaneUnavailableError, match="is not a program"):
+        KueueProgram(tmp_path)
+
+
+def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kueue").touch(mode=0o755)
+    with pytest.raises(ControlPlaneUnavailableError, match="no kustomization"):
+        KueueProgram(tmp_path)
