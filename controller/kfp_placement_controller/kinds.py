@@ -1,4 +1,4 @@
-"""Our own kinds of objects, and where the API server keeps them."""
+"""Our own kinds of objects and those of Kueue, and where the API server keeps them."""
 
 from dataclasses import replace
 
@@ -17,3 +17,9 @@ POLICIES = Kind(*POLICY_NAMES)
 LOCATIONS = Kind(*LOCATION_NAMES)
 RUN_QUEUES = Kind(*QUEUE_NAMES)
 RUN_REQUESTS = Kind(*REQUEST_NAMES)
+
+KUEUE_API_VERSION = "kueue.x-k8s.io/v1beta2"
+WORKLOADS = Kind(KUEUE_API_VERSION, "workloads", "Workload")
+LOCAL_QUEUES = Kind(KUEUE_API_VERSION, "localqueues", "LocalQueue")
+RESOURCE_FLAVORS = Kind(KUEUE_API_VERSION, "resourceflavors", "ResourceFlavor", namespaced=False)
+ADMISSION_CHECKS = Kind(KUEUE_API_VERSION, "admissionchecks", "AdmissionCheck", namespaced=False)

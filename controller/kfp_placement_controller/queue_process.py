@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
+from kfp_placement_controller.actuators.kueue_following import KueueFollowing
+from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.connection import (
@@ -16,6 +18,7 @@ from kfp_placement_controller.connection import (
 )
 from kfp_placement_controller.handlers.operator import OperatorThread
 from kfp_placement_controller.handlers.own_kinds import follow_run_queues, follow_run_requests
+from kfp_placement_controller.handlers.workloads import follow_kueue
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_controller.loops.queue_loop import QueueLoop
@@ -113,7 +116,13 @@ class QueueProcess:
             clock=clock,
             changed=lambda _epoch: inbox.wake(),
         )
-        runner = QueueActionRunner(client, self._events, {each.kind: each for each in sources})
+        writer = KueueWriter(client, clock)
+        self._kueue = OperatorThread(
+            partial(configuration, settings), [partial(follow_kueue, inbox=inbox)]
+        )
+        kueue = KueueFollowing(writer.read, clock, began=self._kueue.start, ended=self._kueue.stop)
+        patches = {each.kind: each for each in sources}
+        runner = QueueActionRunner(client, self._events, patches, writer)
         leading = QueueLeading(
             self._election,
             runner,
@@ -121,7 +130,7 @@ class QueueProcess:
             began=self._operator.start,
             ended=self._operator.stop,
         )
-        self._loop = QueueLoop(coordinator, inbox, leading, runner, clock)
+        self._loop = QueueLoop(coordinator, inbox, leading, kueue, runner, clock)
         self._probes = ProbeServer(settings.address, settings.port, self.unhealthy, self.unready)
 
     def stop(self) -> None:
@@ -136,6 +145,7 @@ class QueueProcess:
                 self._loop.run(self._watches.is_synced, self._election.start)
             finally:
                 self._operator.stop()
+                self._kueue.stop()
                 self._election.stop()
         return 0
 
@@ -149,7 +159,7 @@ class QueueProcess:
         stuck = self._loop.stuck()
         if stuck:
             wrong.append(stuck)
-        if not self._operator.alive():
+        if not (self._operator.alive() and self._kueue.alive()):
             wrong.append("the operator's thread has ended")
         if self._loop.caught_up and not self._election.alive():
             wrong.append("the election thread has ended")

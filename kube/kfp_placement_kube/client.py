@@ -30,6 +30,9 @@ _PATCH_CONTENT: Mapping[PatchType, str] = {
     "strategic": "application/strategic-merge-patch+json",
 }
 
+_APPLY_CONTENT = "application/apply-patch+yaml"
+"""What the API server calls it; JSON is YAML."""
+
 
 class Listing(NamedTuple):
     """What there is of a kind.
@@ -221,6 +224,35 @@ class KubeClient:
         path = kind.path(namespace, name, subresource)
         return self._requests.write(
             "patch", kind, "PATCH", path, patch, _PATCH_CONTENT[how], dry_run=dry_run
+        )
+
+    def apply(
+        self,
+        kind: Kind,
+        body: Mapping[str, Any],
+        manager: str,
+        *,
+        subresource: str = "",
+    ) -> JsonObject:
+        """Set fields by server-side apply, also where others have set them.
+
+        Fields that the manager has set before and that are not in the body are removed.
+
+        Args:
+            kind: what it is.
+            body: kind, version, name and the fields; with a uid only that very object.
+            manager: owns these fields.
+            subresource: such as `status`.
+
+        Raises:
+            ConflictError: there is another object of that name.
+            KubernetesError: refused, or no answer.
+        """
+        metadata = body["metadata"]
+        path = kind.path(metadata.get("namespace", ""), metadata["name"], subresource)
+        query = {"fieldManager": manager, "force": "true"}
+        return self._requests.write(
+            "patch", kind, "PATCH", path, typed(kind, body), _APPLY_CONTENT, query=query
         )
 
     def delete(

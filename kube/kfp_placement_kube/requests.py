@@ -36,6 +36,7 @@ class Requests:
         body: object,
         content_type: str = JSON,
         *,
+        query: Mapping[str, str] | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
         """Change something; returns what the server says of it.
@@ -47,15 +48,16 @@ class Requests:
             path: where.
             body: what is sent.
             content_type: of the body.
+            query: parameters.
             dry_run: the server checks the write and keeps nothing.
 
         Raises:
             KubernetesError: refused, or no answer.
         """
         text = orjson.dumps(body)
-        query = {"dryRun": "All"} if dry_run else {}
+        asked = {**(query or {}), **({"dryRun": "All"} if dry_run else {})}
         written = self.ask(
-            verb, kind, method, path, query=query, body=text, content_type=content_type
+            verb, kind, method, path, query=asked, body=text, content_type=content_type
         )
         self._observer.wrote(kind.kind, verb)
         return written

@@ -35,6 +35,7 @@ VARIANTS = [
     ("prometheus",),
     ("queue",),
     ("queue", "prometheus"),
+    ("queue", "kueue"),
     ("gates", "queue", "opt-in"),
     ("gates", "queue", "webhook"),
     ("gates", "queue", "queue-webhook", "webhook"),

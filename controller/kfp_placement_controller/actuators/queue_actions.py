@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.metrics import RUN_WAIT_SECONDS, RUNS_PREEMPTED, RUNS_RELEASED
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
@@ -59,7 +60,11 @@ class QueueActionRunner:
     """Writes to the API server, in the coordinator's thread."""
 
     def __init__(
-        self, client: KubeClient, events: EventRecorder, sources: Mapping[Kind, QueueSource]
+        self,
+        client: KubeClient,
+        events: EventRecorder,
+        sources: Mapping[Kind, QueueSource],
+        kueue: KueueWriter,
     ) -> None:
         """Nothing is written yet.
 
@@ -67,7 +72,9 @@ class QueueActionRunner:
             client: the API server.
             events: where events go.
             sources: build the patches of runs, by the kind of their objects.
+            kueue: writes Kueue's objects.
         """
+        self._kueue = kueue
         self._client = client
         self._events = events
         self._sources = sources
@@ -116,6 +123,8 @@ class QueueActionRunner:
                     self._write_status(RUN_QUEUES, action)
                 case WriteRequestStatus():
                     self._write_status(RUN_REQUESTS, action)
+                case _:
+                    self._kueue.run(action)
         except (ConflictError, NotFoundError) as error:
             # Somebody has written in between; what there is now comes by a watch.
             _LOG.debug("%s: %s", type(action).__name__, error)

@@ -29,7 +29,7 @@ def follow_run_queues(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordin
         registry: of the operator.
         inbox: the coordinator's.
     """
-    _follow(
+    follow_kind(
         registry,
         inbox,
         RUN_QUEUES,
@@ -45,7 +45,7 @@ def follow_run_requests(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoord
         registry: of the operator.
         inbox: the coordinator's.
     """
-    _follow(
+    follow_kind(
         registry,
         inbox,
         RUN_REQUESTS,
@@ -54,13 +54,23 @@ def follow_run_requests(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoord
     )
 
 
-def _follow(
+def follow_kind(
     registry: kopf.OperatorRegistry,
     inbox: Inbox[QueueCoordinator],
     kind: Kind,
-    observe: Callable[[JsonObject], ObservedT],
+    observe: Callable[[JsonObject], ObservedT | None],
     tell: Tell[ObservedT],
 ) -> None:
+    """Pass every change of a kind on.
+
+    Args:
+        registry: of the operator.
+        inbox: the coordinator's.
+        kind: which.
+        observe: reads an object; None = it does not matter, as if it were gone.
+        tell: takes the coordinator, namespace ("" for kinds without), name, and what was read.
+    """
+
     @kopf.on.event(kind.api_version, kind.plural, registry=registry, id=kind.plural)
     def changed(
         event: kopf.RawEvent, namespace: str | None, name: str, logger: kopf.Logger, **_: Any

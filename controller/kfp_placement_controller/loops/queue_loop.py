@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
 from kfp_placement_controller.loops.decision_loop import DecisionLoop
@@ -28,6 +29,7 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         coordinator: QueueCoordinator,
         inbox: Inbox[QueueCoordinator],
         leading: QueueLeading,
+        kueue: KueueFollowing,
         runner: QueueActionRunner,
         clock: Callable[[], datetime],
     ) -> None:
@@ -37,17 +39,20 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
             coordinator: decides.
             inbox: the messages for it.
             leading: says when it leads.
+            kueue: says what Kueue has, where it is asked for.
             runner: carries out what it has decided.
             clock: the time.
         """
         super().__init__("queue", coordinator, inbox, clock)
         self._leading = leading
+        self._kueue = kueue
         self._runner = runner
         self._counted_at: datetime | None = None
 
     # `typing.override` came with Python 3.12.
     def _decide(self) -> None:  # type: ignore[explicit-override]
         self._leading.follow_election(self._decider)
+        self._kueue.follow(self._decider)
         for action in self._decider.tick(self._clock()):
             if self._stopping.is_set():
                 return

@@ -14,6 +14,7 @@ from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
+    NodeGroups,
     RunDemand,
     RunRequestSpec,
     run_demand,
@@ -56,19 +57,22 @@ class RunNeed:
         observed: the run.
         planned_for: the version of the cluster and the policy for which it was planned last; None =
             it has not been.
+        nodes: that its queue has assigned to it; () = any.
         problem: why it cannot be planned; "" = it can.
     """
 
     observed: ObservedRun
     planned_for: int | None = None
+    nodes: NodeGroups = ()
     problem: str = ""
     _reading: RunReading | None = None
     _planned: _Planned | None = None
+    _planned_nodes: NodeGroups = ()
     _outcome: RunOutcome = field(default_factory=RunOutcome)
 
     def evaluate(self, policy: PlacementPolicySpec) -> bool:
         """Work out what has happened; returns whether there is no plan of the run as it is now."""
-        if self.planned_for is None:
+        if self.planned_for is None or self.nodes != self._planned_nodes:
             return True
         if self._reading is None:
             return False
@@ -86,9 +90,10 @@ class RunNeed:
             version: of the cluster and the policy.
         """
         self.planned_for, self.problem = version, ""
+        self._planned_nodes = self.nodes
         try:
             widths = {} if self._reading is None else self._reading.widths
-            reading = read_run(self.observed, policy, widths)
+            reading = read_run(self.observed, policy, widths, self.nodes)
             self._reading = self._read_outcome(reading, policy)
             self._planned = _facts_of(plan_alone(self._reading.graph), self._reading.graph)
         except (InputError, PlanningError) as error:
@@ -125,6 +130,7 @@ class RunNeed:
             finishes_at=self._finishes_at(makespan_seconds),
             unschedulable="" if planned is None else planned.unschedulable,
             problem=problem,
+            planned_nodes=self._planned_nodes,
             notes=notes,
         )
 
@@ -175,7 +181,7 @@ class RunNeed:
             widths = new_widths(reading, self._outcome)
             if widths is None:
                 break
-            reading = read_run(self.observed, policy, widths)
+            reading = read_run(self.observed, policy, widths, self.nodes)
         return reading
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
+from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
@@ -39,7 +41,10 @@ class RunReading:
 
 
 def read_run(
-    run: ObservedRun, policy: PlacementPolicySpec, widths: Mapping[str, int] = _NO_WIDTHS
+    run: ObservedRun,
+    policy: PlacementPolicySpec,
+    widths: Mapping[str, int] = _NO_WIDTHS,
+    nodes: NodeGroups = (),
 ) -> RunReading:
     """Read a run.
 
@@ -47,6 +52,7 @@ def read_run(
         run: as observed.
         policy: says what is assumed of steps and of loops that nobody knows.
         widths: of loops, as far as they are known by now.
+        nodes: that its queue has assigned to it; () = any.
 
     Raises:
         InputError: malformed, or beyond a limit.
@@ -57,6 +63,7 @@ def read_run(
         max_steps=MAX_STEPS,
     )
     graph = with_type_defaults(_graph(run, options), planning_policy(policy))
+    graph = limited_to(graph, [each.node_selector for each in nodes])
     return RunReading(graph, run.content.index(graph), widths)
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.observed.pods import ObservedPod
+from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
 from kfp_placement_controller.planning.run_reading import RunReading, read_run
 from kfp_placement_controller.planning.run_variants import OpenRun, PlannedRun
 from kfp_placement_controller.planning.tracked_run import Refusal, TrackedRun
 from kfp_placement_controller.sources.source import ObservedRun, RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
@@ -62,6 +64,7 @@ class RunRegistry:
         enabled: what namespaces say of that by their label; "" = nothing.
         policy: says what is assumed of loops; asked whenever a run is read.
         attach_failures: volumes that could not be attached.
+        requests: RunRequests, which say what nodes queues have assigned to runs.
     """
 
     policy: Callable[[], PlacementPolicySpec]
@@ -72,6 +75,7 @@ class RunRegistry:
     open: OpenRuns = field(default_factory=OpenRuns)
     enabled: dict[str, str] = field(default_factory=dict)
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
+    requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     _pods: dict[RunKey, dict[str, ObservedPod]] = field(default_factory=dict)
 
     def run_changed(self, change: Change[ObservedRun], now: datetime) -> TrackedRun | None:
@@ -90,7 +94,7 @@ class RunRegistry:
         read = self._read(observed)
         if read is None:
             return None
-        run = TrackedRun(observed, read, self.attach_failures)
+        run = TrackedRun(observed, read, self.nodes_of(observed), self.attach_failures)
         for pod in self._pods.get(key, {}).values():
             if self._belongs(pod, observed):
                 run.observe_pod(None, pod, now)
@@ -108,6 +112,25 @@ class RunRegistry:
         if run is not None and self._belongs(last, run.observed):
             run.observe_pod(change.old, change.new, now)
             self.open.add(run)
+
+    def request_changed(self, change: Change[ObservedRequest]) -> None:
+        """A RunRequest is new, has changed or is gone."""
+        key = RunKey(*change.key)
+        if change.new is None:
+            self.requests.pop(key, None)
+        else:
+            self.requests[key] = change.new
+        run = self.runs.get(key)
+        if run is not None:
+            run.assign(self.nodes_of(run.observed), self.policy())
+            self.open.add(run)
+
+    def nodes_of(self, run: ObservedRun) -> NodeGroups:
+        """The nodes that its queue has assigned to a run; () = any."""
+        request = self.requests.get(run.key)
+        if request is None or run.uid not in request.owner_uids:
+            return ()
+        return request.status.assigned_nodes
 
     def run_of(self, pod: ObservedPod) -> TrackedRun | None:
         """The run whose name a pod says; None = we know none of that name."""
@@ -155,7 +178,7 @@ class RunRegistry:
     def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
         """A run's graph, or why there is none; None = it carries our mark on no step."""
         try:
-            reading = read_run(run, self.policy())
+            reading = read_run(run, self.policy(), nodes=self.nodes_of(run))
         except InputError as error:
             return Refusal(str(error))
         return reading if reading.is_marked else None

@@ -42,7 +42,6 @@ class RunRequests:
     planner: Planner
     retry_seconds: float
     _needs: dict[RunKey, RunNeed] = field(default_factory=dict)
-    _stored: dict[RunKey, ObservedRequest] = field(default_factory=dict)
     _namespaces: set[str] = field(default_factory=set)
     _changed: dict[RunKey, None] = field(default_factory=dict)
     _retries: dict[RunKey, datetime] = field(default_factory=dict)
@@ -61,7 +60,8 @@ class RunRequests:
         elif need is not None and need.observed.uid == observed.uid:
             need.observed = observed
         else:
-            self._needs[key] = RunNeed(observed)
+            nodes = self.planner.registry.nodes_of(observed)
+            self._needs[key] = RunNeed(observed, nodes=nodes)
         self._changed[key] = None
 
     def queue_changed(self, change: Change[ObservedQueue]) -> None:
@@ -78,10 +78,10 @@ class RunRequests:
     def request_changed(self, change: Change[ObservedRequest]) -> None:
         """A RunRequest is new, has changed or is gone."""
         key = RunKey(*change.key)
-        if change.new is None:
-            self._stored.pop(key, None)
-        else:
-            self._stored[key] = change.new
+        self.planner.registry.request_changed(change)
+        need = self._needs.get(key)
+        if need is not None:
+            need.nodes = self.planner.registry.nodes_of(need.observed)
         self._retries.pop(key, None)
         self._changed[key] = None
 
@@ -160,7 +160,7 @@ class RunRequests:
     def _action(self, need: RunNeed) -> WriteRequest | DeleteRequest | None:
         """What makes the RunRequest of a run say what it should; None = it does."""
         observed = need.observed
-        stored = self._stored.get(observed.key)
+        stored = self.planner.registry.requests.get(observed.key)
         if stored is not None and observed.uid not in stored.owner_uids:
             # Of an earlier run of this name, or of no run.
             return DeleteRequest(observed.key, stored.uid)

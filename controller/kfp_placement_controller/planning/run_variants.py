@@ -163,7 +163,7 @@ class PlannedRun(ReadRun):
     @property
     def needs_plan(self) -> bool:
         """Whether its plan cannot be followed."""
-        return not self.is_whole or self.run.goes_on
+        return not self.is_whole or self.run.outdated
 
     @property
     def planned_nodes(self) -> Mapping[str, str | None]:

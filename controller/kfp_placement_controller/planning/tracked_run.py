@@ -25,6 +25,7 @@ from kfp_placement_controller.planning.step_states import (
 from kfp_placement_controller.planning.triggers import DriftWatch, Trigger
 from kfp_placement_controller.sources.source import ObservedRun, RunState
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.run_outcomes import PodRole, RunOutcome
@@ -87,6 +88,7 @@ class TrackedRun:
     Attributes:
         observed: its object, as last seen.
         read: its graph, or why there is none.
+        nodes: that its queue has assigned to it; () = any.
         attach_failures: volumes that could not be attached, of all pods.
         pods: of the run.
         variant: what it is now: refused, without a plan yet, or planned.
@@ -95,12 +97,13 @@ class TrackedRun:
         pending: why it must be planned again.
         crashes: searches of it that ended a worker.
         changed: something has been observed since the last evaluation.
-        goes_on: it is no longer held back, and its plan is of a time before.
+        outdated: its plan is of a time when it was held back, or could use other nodes.
         hold: whether it is held back.
     """
 
     observed: ObservedRun
     read: InitVar[RunReading | Refusal]
+    nodes: NodeGroups = ()
     attach_failures: AttachFailures = field(default_factory=AttachFailures)
     pods: RunPods = field(init=False, default_factory=RunPods)
     variant: RunVariant = field(init=False)
@@ -109,7 +112,7 @@ class TrackedRun:
     pending: set[Trigger] = field(init=False, default_factory=set)
     crashes: int = field(init=False, default=0)
     changed: bool = field(init=False, default=True)
-    goes_on: bool = field(init=False, default=False)
+    outdated: bool = field(init=False, default=False)
     hold: HoldWatch = field(init=False, default_factory=HoldWatch)
     _content_changed: bool = field(init=False, default=True)
     _outcome: RunOutcome = field(init=False, default_factory=RunOutcome)
@@ -154,9 +157,15 @@ class TrackedRun:
         reading = self.variant.reading
         widths = {} if reading is None else reading.widths
         try:
-            self._use(read_run(self.observed, policy, widths))
+            self._use(read_run(self.observed, policy, widths, self.nodes))
         except InputError as error:
             self.refuse(str(error))
+
+    def assign(self, nodes: NodeGroups, policy: PlacementPolicySpec) -> None:
+        """It may use these nodes from now on; () = any."""
+        if nodes != self.nodes:
+            self.nodes, self.outdated, self.changed = nodes, True, True
+            self.reread(policy)
 
     def observe(self, observed: ObservedRun) -> None:
         """Its object has changed."""
@@ -181,7 +190,7 @@ class TrackedRun:
         if reading is None:
             return set()
         has_pods = any(True for _ in self.pods)
-        self.goes_on |= self.hold.evaluate(
+        self.outdated |= self.hold.evaluate(
             self.observed.state, now, has_pods=has_pods, begin_seconds=params.begin_seconds
         )
         triggers: set[Trigger] = set()
@@ -202,7 +211,7 @@ class TrackedRun:
     def put_into_force(self, plan: CurrentPlan) -> None:
         """This is the plan from now on; of the first one the makespan is kept."""
         self.variant = self.variant.with_plan(plan)
-        self.goes_on = False
+        self.outdated = False
         if self.first_makespan_seconds is None:
             self.first_makespan_seconds = plan.makespan_seconds
 
@@ -245,7 +254,7 @@ class TrackedRun:
             if widths is None:
                 break
             try:
-                reading = read_run(self.observed, policy, widths)
+                reading = read_run(self.observed, policy, widths, self.nodes)
             except InputError as error:
                 reading = replace(reading, widths=widths)
                 self.variant = self.variant.reread(reading).refused(str(error))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from kfp_placement_controller.queueing.kueue_actions import KueueAction
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
@@ -115,5 +116,11 @@ class WriteQueueStatus:
 
 
 QueueAction = (
-    ShowHeld | ReleaseHeld | SuspendRun | ResumeRun | WriteRequestStatus | WriteQueueStatus
+    ShowHeld
+    | ReleaseHeld
+    | SuspendRun
+    | ResumeRun
+    | WriteRequestStatus
+    | WriteQueueStatus
+    | KueueAction
 )

@@ -3,7 +3,7 @@
 One thread owns all of this. It calls no API, starts no thread and reads no clock.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,21 +19,17 @@ from kfp_placement_controller.queueing.actions import (
     ReleaseCause,
     ReleaseHeld,
     ResumeRun,
-    ShowHeld,
-    SuspendRun,
 )
+from kfp_placement_controller.queueing.builtin_backend import BuiltinBackend
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.decisions import (
-    BY_REQUEST,
-    Decisions,
-    Situation,
-    decisions,
-    situation_of,
-)
+from kfp_placement_controller.queueing.kueue_backend import KueueBackend
+from kfp_placement_controller.queueing.kueue_objects import KueueObjects
 from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, release_cause
 from kfp_placement_controller.queueing.run_queues import RunQueues
+from kfp_placement_controller.queueing.situation import situation_of
+from kfp_placement_controller.queueing.steering import Steering, SteeringAction
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -41,9 +37,6 @@ from kfp_placement_engine.contract.resources import PlacementPolicy
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NAMESPACES, NODES, PODS, Kind
-
-_Steering = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
-"""What is done with a run."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +86,6 @@ class QueueCoordinator:
     decided_at: datetime | None = None
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     _labels: dict[str, str] = field(default_factory=dict)
-    _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _led_at: datetime | None = None
     _is_changed: bool = True
     _waiting: int = 0
@@ -102,6 +93,9 @@ class QueueCoordinator:
     def __post_init__(self) -> None:
         """Make the parts."""
         self.room = ClusterRoom(Load(self.sources))
+        self.builtin = BuiltinBackend()
+        self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
+        self.steering = Steering(self.params.retry_seconds)
         self.publisher = QueuePublisher(
             self.params.count_seconds, self.params.position_seconds, self.params.retry_seconds
         )
@@ -132,6 +126,15 @@ class QueueCoordinator:
         self.runs.request_changed(key, request)
         self._is_changed = True
 
+    def kueue_changed(self, change: Callable[[KueueObjects], None]) -> None:
+        """One of Kueue's objects is new, has changed or is gone, or all were listed.
+
+        Args:
+            change: notes it.
+        """
+        change(self.kueue.objects)
+        self._is_changed = True
+
     def planner_lease(self, lease: HeldLease | None, now: datetime) -> None:
         """The planner's Lease has changed."""
         self.planner.observe(lease, now)
@@ -148,8 +151,7 @@ class QueueCoordinator:
         """
         self.epoch = epoch
         self.listed(queues, requests)
-        self._tried.clear()
-        self._let.clear()
+        self.steering.clear()
         self._led_at = None
 
     def listed(self, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]) -> None:
@@ -170,39 +172,49 @@ class QueueCoordinator:
         if self.epoch is None or (due_at is not None and now < due_at):
             return []
         self._is_changed, self.decided_at = False, now
-        self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
-        self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
+        self.steering.forget(now)
         planner = self._planner_state(now)
-        steering: list[_Steering] = []
+        wanted, waiting, released = self._released(planner, now)
+        taking_part = [each for each in self.runs if self._takes_part(each)]
+        admitted = [each for each in taking_part if each.is_admitted] + released
+        self._waiting = len(waiting)
+        situation = situation_of(
+            waiting, admitted, self.queues, self.room, self.runs.requests(), planner.problem
+        )
+        decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
+        wanted += self.steering.decided(waiting, situation, decided, now)
+        actions: list[QueueAction] = [*decided.writes]
+        for action in wanted:
+            if self.steering.may_try(action, now):
+                actions.append(action)
+                if isinstance(action, ReleaseHeld | ResumeRun):
+                    self.publisher.released(action.run.owner.uid, action.cause)
+        actions += self.publisher.requests(taking_part, situation, decided, now)
+        actions += self.publisher.queues(taking_part, situation, decided, self._policy, now)
+        return actions
+
+    def _released(
+        self, planner: PlannerState, now: datetime
+    ) -> tuple[list[SteeringAction], list[KnownRun], list[KnownRun]]:
+        """What to do with runs whatever queues say; runs that wait on, and those let run by now."""
+        wanted: list[SteeringAction] = []
         waiting: list[KnownRun] = []
         released: list[KnownRun] = []
         for known in self.runs:
             if known.is_waiting:
                 queue = self._queue_of_namespace(known.key.namespace)
                 cause = release_cause(known, queue, planner, now)
-                if cause is None:
-                    waiting.append(known)
-                else:
-                    steering.append(self._begun(known, cause, now))
+                if cause is not None:
+                    wanted.append(self.steering.let(known, cause, now))
                     released += [known] if cause is not ReleaseCause.TERMINATED else []
+                elif self.steering.is_let(known):
+                    released.append(known)
+                else:
+                    waiting.append(known)
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.
-                steering.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-        released += [each for each in waiting if self._is_let(each)]
-        waiting = [each for each in waiting if not self._is_let(each)]
-        taking_part = [each for each in self.runs if self._takes_part(each)]
-        admitted = [each for each in taking_part if each.is_admitted] + released
-        self._waiting = len(waiting)
-        situation = situation_of(waiting, admitted, self.queues, self.room)
-        decided = decisions(situation, now)
-        steering += self._decided(waiting, situation, decided, now)
-        actions: list[QueueAction] = [each for each in steering if self._may_try(each, now)]
-        problem = planner.problem
-        actions += self.publisher.requests(taking_part, situation, decided, now)
-        actions += self.publisher.queues(
-            taking_part, self.queues, decided, self._policy, problem, now
-        )
-        return actions
+                wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
+        return wanted, waiting, released
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""
@@ -229,46 +241,9 @@ class QueueCoordinator:
         if self._is_changed:
             at_least = self._waiting * self.params.decision_seconds_per_run
             pause_seconds = max(self.params.decision_seconds, at_least)
-        elif self._tried:
+        elif self.steering.has_tried:
             pause_seconds = self.params.retry_seconds
         return self.decided_at + timedelta(seconds=pause_seconds)
-
-    def _decided(
-        self,
-        waiting: Iterable[KnownRun],
-        situation: Situation,
-        decided: Decisions,
-        now: datetime,
-    ) -> Iterator[_Steering]:
-        """What to do with the runs that wait, and with those that must make room."""
-        for known in waiting:
-            verdict = decided.verdicts.get(known.key)
-            if verdict is not None and verdict.is_admitted:
-                yield self._begun(known, ReleaseCause.ADMITTED, now)
-            elif known.run.is_held and not known.run.held_message:
-                queue = self.queues.of_run(known.key.namespace, known.queue_name)
-                yield ShowHeld(known.run, f"waits in RunQueue {queue.name}")
-        for victim, preemptor in decided.preempted.items():
-            stopped, by = self.runs.get(victim), self.runs.get(preemptor)
-            if stopped is not None and by is not None and stopped.is_admitted:
-                note = f"suspended: run {by.key.name} of a higher priority needs the room"
-                yield SuspendRun(stopped.run, by.run.owner.uid, note)
-        for known in situation.admitted:
-            if known.is_admitted and known.is_to_be_preempted(now) and not known.run.is_suspended:
-                yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
-
-    def _begun(
-        self, known: KnownRun, cause: ReleaseCause, now: datetime
-    ) -> ReleaseHeld | ResumeRun:
-        """Let a run that waits begin, or go on; it counts as admitted from now on."""
-        self._let.setdefault((known.run.owner.uid, known.run.version), now)
-        action = ReleaseHeld if known.run.is_held else ResumeRun
-        waited = now - known.waiting_since(now)
-        return action(known.run, cause, max(0.0, waited.total_seconds()))
-
-    def _is_let(self, known: KnownRun) -> bool:
-        """Whether it was let run just now, and its object does not show it yet."""
-        return (known.run.owner.uid, known.run.version) in self._let
 
     def _takes_part(self, known: KnownRun) -> bool:
         return self._queue_of_namespace(known.key.namespace) is not None
@@ -286,19 +261,6 @@ class QueueCoordinator:
         return PlannerState(
             self.planner.age_seconds(now), self._policy.scheduler_stale_after_seconds, self._led_at
         )
-
-    def _may_try(self, action: _Steering, now: datetime) -> bool:
-        """Whether something was not tried just now; what it changes comes back by a watch."""
-        what = (type(action).__name__, action.run.owner.uid, action.run.version)
-        if what in self._tried:
-            return False
-        self._tried[what] = now
-        if isinstance(action, ReleaseHeld | ResumeRun):
-            self.publisher.released(action.run.owner.uid, action.cause)
-        return True
-
-    def _is_recent(self, at: datetime, now: datetime) -> bool:
-        return now - at < timedelta(seconds=self.params.retry_seconds)
 
     # What comes in, by kind.
 

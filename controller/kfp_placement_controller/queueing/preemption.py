@@ -39,7 +39,7 @@ def preempted(
         return rules.get(each.queue, NO_RULES).allowed_priority(each.priority)
 
     staying = [each for each in admitted if not each.suspended]
-    lower = [each for each in staying if priority(each) < priority(run)]
+    lower = [each for each in staying if each.may_be_suspended and priority(each) < priority(run)]
     lower.sort(key=lambda each: (-priority(each), each.admitted_at, each.key), reverse=True)
     reservations = Reservations(staying, rules, nodes, [run])
     released: list[AdmittedRun] = []

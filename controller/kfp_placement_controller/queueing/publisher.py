@@ -11,17 +11,20 @@ from kfp_placement_controller.queueing.actions import (
     WriteQueueStatus,
     WriteRequestStatus,
 )
-from kfp_placement_controller.queueing.decisions import Decisions, Situation
+from kfp_placement_controller.queueing.backend import Decisions
+from kfp_placement_controller.queueing.conditions import ConditionFinding
 from kfp_placement_controller.queueing.queue_status import (
+    BACKEND_READY,
     QueueCounts,
+    backing,
     readiness,
     status_patch,
     validity,
 )
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
-from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
+from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.contract.run_request import RequestReason
@@ -30,7 +33,7 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 MOST_POSITIONS = 20
 """Statuses written at a time of which only the position has changed."""
 
-_AT_ONCE = frozenset({"phase", "conditions", "queue"})
+_AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what was written and why they run; their objects say it, too."""
 
@@ -118,26 +121,25 @@ class QueuePublisher:
     def queues(
         self,
         runs: Iterable[KnownRun],
-        queues: RunQueues,
+        situation: Situation,
         decided: Decisions,
         policy: PlacementPolicySpec,
-        problem: str,
         now: datetime,
     ) -> Iterator[WriteQueueStatus]:
         """Statuses of RunQueues that do not say what they should.
 
         Args:
             runs: of namespaces that take part.
-            queues: all of them.
+            situation: on which the decision was made.
             decided: what was decided.
             policy: in force.
-            problem: why no planner says what runs need, or "".
             now: the time.
         """
+        queues = situation.queues
         waiting, admitted = Counter[QueueKey](), Counter[QueueKey]()
         for known in runs:
             count = waiting if known.is_waiting else admitted
-            count[queues.of_run(known.key.namespace, known.queue_name)] += known.run.end is None
+            count[situation.queue_of(known)] += known.run.end is None
         self.counts = {
             each.key: QueueCounts(waiting[each.key], admitted[each.key], _used(each, decided))
             for each in queues
@@ -145,13 +147,13 @@ class QueuePublisher:
         for queue in queues:
             ready = readiness(
                 is_paused=policy.paused,
-                planner_problem=problem,
+                planner_problem=situation.planner_problem,
                 holds_without_controller=queue.holds_without_controller,
             )
             patch = status_patch(
                 queue.status.model_dump(mode="json", by_alias=True),
                 {each.type: each for each in queue.status.conditions},
-                (ready, validity(queue.problem)),
+                (ready, validity(queue.problem), *self._backing(queue, decided)),
                 self.counts[queue.key],
                 queue.generation,
                 now,
@@ -169,7 +171,7 @@ class QueuePublisher:
         decided: Decisions,
         rules: Mapping[QueueKey, QueueRules],
     ) -> RunPlace:
-        queue = situation.queues.of_run(known.key.namespace, known.queue_name)
+        queue = situation.queue_of(known)
         priority = rules.get(queue, NO_RULES).allowed_priority(known.priority)
         notes = list(() if known.spec is None else known.spec.notes)
         if queue.name != known.queue_name:
@@ -186,7 +188,14 @@ class QueuePublisher:
             reason=reason,
             message=message,
             notes=tuple(notes),
+            nodes=decided.nodes.get(known.key, () if known.is_waiting else None),
         )
+
+    def _backing(self, queue: ObservedQueue, decided: Decisions) -> Iterator[ConditionFinding]:
+        """Whether the backend of a queue is there; nothing of one that always was."""
+        problem = decided.problems.get(queue.key)
+        if problem is not None or queue.status.condition(BACKEND_READY) is not None:
+            yield backing(queue.spec.backend, problem or "")
 
     def _may_write(
         self, what: tuple[str, ...], version: str, pause_seconds: float, now: datetime

@@ -12,6 +12,7 @@ from kfp_placement_engine.model.resources import Resources
 
 READY = "Ready"
 VALID = "Valid"
+BACKEND_READY = "BackendReady"
 """Conditions of a RunQueue."""
 
 
@@ -59,6 +60,18 @@ def validity(problem: str) -> ConditionFinding:
         return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
     message = f"the last valid version holds: {problem}"
     return ConditionFinding(VALID, False, "Misconfigured", message)
+
+
+def backing(backend: str, problem: str) -> ConditionFinding:
+    """Whether the backend of a queue can admit anybody; while it cannot, admitted runs go on.
+
+    Args:
+        backend: its name.
+        problem: why not; "" = it can.
+    """
+    if problem:
+        return ConditionFinding(BACKEND_READY, False, "NotReady", f"nobody new begins: {problem}")
+    return ConditionFinding(BACKEND_READY, True, "Ready", f"runs are admitted by {backend}")
 
 
 def status_patch(

@@ -115,6 +115,10 @@ class QueuedRuns:
         """The run of that name."""
         return self._runs.get(key)
 
+    def requests(self) -> Iterable[ObservedRequest]:
+        """All RunRequests."""
+        return self._requests.values()
+
     def run_changed(self, change: Change[QueuedRun]) -> None:
         """A run is new, has changed or is gone."""
         key, run = RunKey(*change.key), change.new

@@ -11,6 +11,7 @@ from kfp_placement_controller.queueing.verdicts import Rule, Verdict, lacks_text
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
     MAX_RESOURCES,
+    NodeGroups,
     RequestCondition,
     RequestPhase,
     RequestReason,
@@ -29,6 +30,7 @@ _REASONS = {
     Rule.CAPACITY: RequestReason.WAITING_FOR_ROOM,
     Rule.GANG_SIZE: RequestReason.NO_MATCHING_NODE,
     Rule.GANGS: RequestReason.WAITING_FOR_ROOM,
+    Rule.KUEUE: RequestReason.WAITING_FOR_QUOTA,
 }
 
 
@@ -43,6 +45,7 @@ class RunPlace:
         draining: it waits again, and steps of it still run.
         reason, message: why it is admitted, if it is.
         notes: what its author should know.
+        nodes: that its queue has assigned to it; None = those that it has.
     """
 
     queue: QueueKey
@@ -52,6 +55,7 @@ class RunPlace:
     reason: RequestReason = RequestReason.NOT_HELD
     message: str = ""
     notes: tuple[str, ...] = ()
+    nodes: NodeGroups | None = None
 
 
 def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any] | None:
@@ -94,9 +98,14 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         "missing": _missing(verdict) if is_decided and verdict else [],
         "message": _message(known, place),
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
+        "assignedNodes": _nodes(status.assigned_nodes if place.nodes is None else place.nodes),
         "waitingSince": None if since is None else time_text(since),
         "admittedAt": None if admitted_at is None else time_text(admitted_at),
     }
+
+
+def _nodes(groups: NodeGroups) -> list[Mapping[str, Any]]:
+    return [each.model_dump(mode="json", by_alias=True) for each in groups]
 
 
 def _missing(verdict: Verdict) -> list[Mapping[str, str]]:

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.runs import QueueRules
-from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, RunQueueSpec, resources_of
+from kfp_placement_engine.contract.run_queue import (
+    DEFAULT_QUEUE,
+    QueueBackend,
+    RunQueueSpec,
+    resources_of,
+)
 from kfp_placement_engine.model.keys import QueueKey
 
 
@@ -55,12 +60,22 @@ class RunQueues:
         """A queue; None = there is none of that name."""
         return self._queues.get(key)
 
+    def backend_of(self, key: QueueKey) -> QueueBackend:
+        """Who decides about the runs of a queue; the built-in one for a queue that is not there."""
+        queue = self._queues.get(key)
+        return QueueBackend.BUILTIN if queue is None else QueueBackend(queue.spec.backend)
+
+    @property
+    def ask_for_kueue(self) -> bool:
+        """Whether any queue names Kueue as its backend."""
+        return any(each.spec.backend == QueueBackend.KUEUE for each in self._queues.values())
+
     def rules(self) -> Mapping[QueueKey, QueueRules]:
         """What all of them allow."""
-        return {key: _rules_of(queue.spec) for key, queue in self._queues.items()}
+        return {key: rules_of(queue.spec) for key, queue in self._queues.items()}
 
 
-def _rules_of(spec: RunQueueSpec) -> QueueRules:
+def rules_of(spec: RunQueueSpec) -> QueueRules:
     """What a queue allows, as the decision takes it."""
     return QueueRules(
         quota=resources_of(spec.quota.resources),

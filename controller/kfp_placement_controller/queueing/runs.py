@@ -83,6 +83,7 @@ class AdmittedRun:
         admitted_at: when.
         demand: what is left of it needs.
         suspended: it was asked to stop; it takes room until its running steps have ended.
+        is_of_others: another backend has admitted it, which alone may stop it.
     """
 
     key: RunKey
@@ -91,6 +92,12 @@ class AdmittedRun:
     admitted_at: datetime
     demand: Demand
     suspended: bool = False
+    is_of_others: bool = False
+
+    @property
+    def may_be_suspended(self) -> bool:
+        """Whether it can be asked to stop."""
+        return not self.suspended and not self.is_of_others
 
 
 @dataclass(frozen=True, slots=True)

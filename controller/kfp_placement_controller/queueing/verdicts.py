@@ -14,7 +14,8 @@ class Rule(StrEnum):
     `STEP`: no node can take one of its steps. `QUOTA_SIZE`: it needs more than the whole quota.
     `QUOTA`: with the runs of its queue, more. `NO_NODE`: no node has the resource. `CAPACITY`: with
     all admitted runs it needs more than may be promised. `GANG_SIZE`: pods that must run together
-    do not fit the empty cluster. `GANGS`: they do not fit beside those of other runs.
+    do not fit the empty cluster. `GANGS`: they do not fit beside those of other runs. `KUEUE`:
+    Kueue has not admitted it.
     """
 
     STEP = "step"
@@ -24,6 +25,7 @@ class Rule(StrEnum):
     CAPACITY = "capacity"
     GANG_SIZE = "gang-size"
     GANGS = "gangs"
+    KUEUE = "kueue"
 
 
 RUNS = "runs"
@@ -38,7 +40,7 @@ class Lack:
         rule: which rule says so.
         resource: of which it needs more; `RUNS` for the number of runs, `pods` for gangs.
         amount: how much more, in canonical units.
-        reason: of the rule `STEP`, why, as the planner says it.
+        reason: why, in the words of the planner (`STEP`) or of Kueue.
     """
 
     rule: Rule
@@ -78,6 +80,7 @@ _TEXTS = {
     Rule.CAPACITY: "lacks {} of the cluster",
     Rule.GANG_SIZE: "has pods that must run together, and the empty cluster has no room for {}",
     Rule.GANGS: "has pods that must run together, and lacks room for {}",
+    Rule.KUEUE: "waits for Kueue",
 }
 
 

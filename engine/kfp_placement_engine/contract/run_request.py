@@ -4,6 +4,7 @@ Named like the object of its run, which owns it. The process `plan` writes the s
 status; what they know of each other's work they know from here.
 """
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -36,6 +37,12 @@ MAX_GANGS = 64
 
 MAX_MESSAGE_CHARACTERS = 1024
 """Of each text."""
+
+MAX_NODE_GROUPS = 16
+"""Groups of nodes that a run is limited to."""
+
+MAX_LABELS = 16
+"""Labels of each group."""
 
 
 class RequestPhase(StrEnum):
@@ -160,6 +167,53 @@ Message = Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)]
 """Text for people."""
 
 
+class NodeLabel(ResourceModel):
+    """A label of nodes."""
+
+    key: str = Field(min_length=1, max_length=317)
+    """Its key."""
+
+    value: str = Field(default="", max_length=63)
+    """Its value."""
+
+
+class NodeGroup(ResourceModel):
+    """Nodes that a run may use."""
+
+    labels: tuple[NodeLabel, ...] = Field(min_length=1, max_length=MAX_LABELS)
+    """A node must have all of these."""
+
+    @property
+    def node_selector(self) -> dict[str, str]:
+        """The same as pods say it."""
+        return {each.key: each.value for each in self.labels}
+
+
+NodeGroups = Annotated[tuple[NodeGroup, ...], Field(max_length=MAX_NODE_GROUPS)]
+"""Groups of nodes; a node of any of them may be used, and any node where there are none."""
+
+
+def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
+    """Groups of nodes as a RunRequest says them.
+
+    Args:
+        selectors: the labels of each, at least one.
+
+    Raises:
+        LimitError: more than a RunRequest can hold.
+    """
+    listed = [sorted(selector.items()) for selector in selectors]
+    if len(listed) > MAX_NODE_GROUPS or max(map(len, listed), default=0) > MAX_LABELS:
+        raise LimitError(
+            f"the run is limited to more than {MAX_NODE_GROUPS} groups of nodes, or to nodes by"
+            f" more than {MAX_LABELS} labels: too many for a RunRequest"
+        )
+    return tuple(
+        NodeGroup(labels=tuple(NodeLabel(key=key, value=value) for key, value in labels))
+        for labels in sorted(listed)
+    )
+
+
 class RunRequestSpec(ResourceModel):
     """What a run needs, as the planner sees it."""
 
@@ -192,6 +246,9 @@ class RunRequestSpec(ResourceModel):
 
     problem: Message = ""
     """Why it cannot be planned: then it does not wait."""
+
+    planned_nodes: NodeGroups = ()
+    """The nodes that this is planned for: those of `status.assignedNodes`, once it is."""
 
     notes: tuple[Message, ...] = Field(default=(), max_length=8)
     """What its author should know, such as that its steps name several queues."""
@@ -252,6 +309,9 @@ class RunRequestStatus(ResourceStatus):
 
     starts: StartRange | None = None
     """When it is likely to start."""
+
+    assigned_nodes: NodeGroups = ()
+    """The nodes that its queue has assigned to it; those of flavors, where Kueue admits runs."""
 
     waiting_since: AwareDatetime | None = None
     """When it was held, or suspended."""

@@ -17,6 +17,9 @@ from tests.support.taxi_cluster import taxi_nodes
 AtWork = Callable[..., AbstractContextManager[Installation]]
 """Given names of features, and by keyword what the policy is to have, an installation at work."""
 
+Beside = Callable[[ControlPlane], AbstractContextManager[object]]
+"""What else works on the control plane."""
+
 _RUNNING: pytest.StashKey[list[Installation]] = pytest.StashKey()
 
 POLICY = {
@@ -44,11 +47,13 @@ def at_work(
     """Starts the shipped installation, on a control plane of its own."""
 
     @contextlib.contextmanager
-    def start(*features: str, **policy: Any) -> Iterator[Installation]:
+    def start(
+        *features: str, beside: Beside = contextlib.nullcontext, **policy: Any
+    ) -> Iterator[Installation]:
         options = InstallationOptions(
             features=features, policy={**POLICY, **policy}, argo=argo_program
         )
-        with ControlPlane(PlaneOptions(play_pods=False)) as plane:
+        with ControlPlane(PlaneOptions(play_pods=False)) as plane, beside(plane):
             housekeeping.add_nodes(plane.api, *taxi_nodes())
             with Installation(plane, options) as running:
                 request.config.stash.setdefault(_RUNNING, []).append(running)

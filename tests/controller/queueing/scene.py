@@ -27,6 +27,7 @@ from kfp_placement_controller.sources.source import RunOwner
 from kfp_placement_engine.contract.run_queue import RunQueueStatus
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.model.times import time_text
 from kfp_placement_kube.change import Change
 from kfp_placement_kube.kinds import NODES, PODS
 from tests.controller.planning.builders import a_pod
@@ -134,7 +135,8 @@ class Played(Scene):
 
     def __init__(self, *queues: ObservedQueue, nodes: Iterable[Node] = ()) -> None:
         super().__init__(*queues)
-        self.place(*nodes)
+        self.nodes = [*nodes]
+        self.place(*self.nodes)
         self.known: dict[str, QueuedRun] = {}
         self.specs: dict[str, dict[str, Any]] = {}
         self.written: dict[str, dict[str, Any]] = {}
@@ -159,6 +161,27 @@ class Played(Scene):
     def show(self, name: str) -> None:
         status = self.written.get(name)
         self.request(self.known[name], status, str(next(self.versions)), **self.specs[name])
+
+    def forget(self, name: str) -> None:
+        """Somebody has deleted a run; its RunRequest goes with it."""
+        run = self.known.pop(name)
+        self.coordinator.handle(WORKFLOWS, Change((TEAM, name), run, None))
+        self.coordinator.request_changed(run.key, None)
+
+    def ask(self, name: str, annotation: str) -> None:
+        """Somebody asks by an annotation, now."""
+        self.say(name, annotations={annotation: time_text(self.now)})
+
+    def lead_again(self) -> None:
+        """Another process leads, which has read everything again."""
+        before = self.coordinator
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.place(*self.nodes)
+        for run in self.known.values():
+            key = (run.key.namespace, run.key.name)
+            self.coordinator.handle(WORKFLOWS, Change(key, None, run))
+        self.coordinator.lead(2, [*before.queues], [*before.runs.requests()])
+        self.renew()
 
     def pod(self, run: str, **amounts: int) -> ObservedPod:
         """A pod of a run that is on a node."""

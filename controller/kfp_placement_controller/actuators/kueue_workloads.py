@@ -1,0 +1,126 @@
+"""Reads and writes of Kueue's objects; only where a RunQueue asks for Kueue."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from kfp_placement_controller.kinds import (
+    ADMISSION_CHECKS,
+    LOCAL_QUEUES,
+    RESOURCE_FLAVORS,
+    WORKLOADS,
+)
+from kfp_placement_controller.observed.kueue_quotas import (
+    KueueListing,
+    observe_check,
+    observe_flavor,
+    observe_local_queue,
+)
+from kfp_placement_controller.observed.workloads import observe_workload
+from kfp_placement_controller.queueing.kueue_actions import (
+    ApplyStatus,
+    ClearAdmission,
+    CreateWorkload,
+    DeleteWorkload,
+    KueueAction,
+    PatchWorkload,
+)
+from kfp_placement_controller.queueing.kueue_workloads import without_admission
+from kfp_placement_engine.exceptions import InputError
+from kfp_placement_kube.access import WATCH_VERBS, Need
+from kfp_placement_kube.answers import JsonObject
+from kfp_placement_kube.client import KubeClient, modify
+from kfp_placement_kube.kinds import Kind
+
+ObservedT = TypeVar("ObservedT")
+
+_LOG = logging.getLogger(__name__)
+
+KUEUE_NEEDS = (
+    Need(WORKLOADS, ("get", *WATCH_VERBS, "create", "patch", "delete")),
+    Need(WORKLOADS, ("update", "patch"), subresource="status"),
+    Need(LOCAL_QUEUES),
+    Need(RESOURCE_FLAVORS),
+    Need(ADMISSION_CHECKS),
+    Need(ADMISSION_CHECKS, ("patch",), subresource="status"),
+)
+"""What is done with Kueue's objects."""
+
+
+class KueueWriter:
+    """Carries out what a Kueue backend wants written."""
+
+    def __init__(self, client: KubeClient, clock: Callable[[], datetime]) -> None:
+        """Nothing is written yet.
+
+        Args:
+            client: the API server.
+            clock: the time.
+        """
+        self._client = client
+        self._clock = clock
+
+    def run(self, action: KueueAction) -> None:
+        """Carry out one action.
+
+        Raises:
+            KubernetesError: refused, or no answer.
+        """
+        match action:
+            case CreateWorkload():
+                self._client.create(WORKLOADS, action.body)
+            case PatchWorkload():
+                self._client.patch(WORKLOADS, action.name, action.run.namespace, action.patch)
+            case ApplyStatus():
+                self._client.apply(action.kind, action.body, action.manager, subresource="status")
+            case ClearAdmission():
+                self._clear(action)
+            case DeleteWorkload():
+                namespace = action.run.namespace
+                self._client.delete(WORKLOADS, action.name, namespace, uid=action.uid)
+
+    def read(self) -> KueueListing:
+        """All objects as they are now.
+
+        Raises:
+            KubernetesError: refused, or no answer.
+        """
+        flavors = self._read(RESOURCE_FLAVORS, lambda raw: (_name(raw), observe_flavor(raw)))
+        return KueueListing(
+            self._read(WORKLOADS, observe_workload),
+            self._read(LOCAL_QUEUES, observe_local_queue),
+            dict(flavors),
+            self._read(ADMISSION_CHECKS, observe_check),
+        )
+
+    def _clear(self, action: ClearAdmission) -> None:
+        read = partial(self._client.get, WORKLOADS, action.name, action.run.namespace)
+
+        def write(now: JsonObject | None) -> None:
+            if now is None or now["metadata"].get("uid") != action.uid:
+                return
+            cleared = without_admission(now, self._clock())
+            if cleared is not None:
+                self._client.replace(WORKLOADS, cleared, subresource="status")
+
+        modify(read(), write, read)
+
+    def _read(
+        self, kind: Kind, observe: Callable[[JsonObject], ObservedT | None]
+    ) -> list[ObservedT]:
+        listed = []
+        for raw in self._client.list(kind).items:
+            try:
+                observed = observe(raw)
+            except InputError as error:
+                _LOG.warning("a %s is not read: %.300s", kind.kind, error)
+                continue
+            if observed is not None:
+                listed.append(observed)
+        return listed
+
+
+def _name(raw: JsonObject) -> str:
+    return str(raw["metadata"]["name"])

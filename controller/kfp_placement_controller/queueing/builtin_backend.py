@@ -1,0 +1,127 @@
+"""The built-in queue as a backend: quotas of RunQueues, and the room of the cluster."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
+from kfp_placement_controller.queueing.preemption import preempted
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.run_queues import RunQueues
+from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, NodeRoom, WaitingRun
+from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.verdicts import Rule
+from kfp_placement_engine.contract.run_queue import QueueBackend
+from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import Resources, add_to
+
+MOST_PREEMPTORS = 20
+"""Waiting runs for which others may be preempted that are looked at each time."""
+
+_PREEMPTING_RULES = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
+"""What a run lacks that others could give back."""
+
+_NOTHING = Demand()
+
+
+class BuiltinBackend:
+    """Decides alone: nobody has to write anything."""
+
+    def decide(self, situation: Situation, now: datetime) -> Decisions:
+        """Decide about all waiting runs, and about one for which others must stop."""
+        queues, nodes = situation.queues, situation.nodes
+        known_waiting = [*situation.waiting_in(QueueBackend.BUILTIN)]
+        draining = situation.draining.values()
+        preemptors = {known.run.preempted_for for known, _ in draining}
+        preemptors |= {known.run.preempted_for for known in situation.waiting}
+        waiting = [_as_waiting(known, queues, preemptors) for known in known_waiting]
+        admitted = [_as_admitted(known, queues) for known in situation.admitted]
+        admitted += [_as_draining(known, taken, queues) for known, taken in draining]
+        verdicts = decide(waiting, admitted, queues.rules(), nodes, now)
+        by_key = {run.key: run for run in waiting}
+        stuck = [
+            by_key[each.key]
+            for each in verdicts
+            if each.missing and each.missing[0].rule in _PREEMPTING_RULES
+        ]
+        used: dict[QueueKey, Counter[str]] = {}
+        for run in admitted:
+            add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
+        let = [by_key[each.key] for each in verdicts if each.is_admitted]
+        taking = [*admitted, *(_taking(run, now) for run in let)]
+        victims, preemptor = _preempted(stuck, taking, {run.key for run in let}, queues, nodes)
+        uids = {known.key: known.run.owner.uid for known in known_waiting}
+        return Decisions(
+            verdicts={each.key: each for each in verdicts},
+            stops={key: _stop_for(preemptor, uids) for key in victims if preemptor is not None},
+            used=used,
+        )
+
+
+def _stop_for(preemptor: RunKey, uids: Mapping[RunKey, str]) -> Stop:
+    note = f"suspended: run {preemptor.name} of a higher priority needs the room"
+    return Stop(uids[preemptor], note)
+
+
+def _preempted(
+    stuck: Sequence[WaitingRun],
+    taking: Sequence[AdmittedRun],
+    let: Collection[RunKey],
+    queues: RunQueues,
+    nodes: Sequence[NodeRoom],
+) -> tuple[Sequence[RunKey], RunKey | None]:
+    """Whom the first of the runs that wait, and can, makes stop; and which run that is."""
+    rules = queues.rules()
+
+    def priority(run: WaitingRun | AdmittedRun) -> int:
+        return rules.get(run.queue, NO_RULES).allowed_priority(run.priority)
+
+    lowest = min((priority(run) for run in taking if run.may_be_suspended), default=None)
+    if lowest is None:
+        return (), None
+    stuck = [run for run in stuck if priority(run) > lowest]
+    for run in stuck[:MOST_PREEMPTORS]:
+        victims = preempted(run, taking, rules, nodes)
+        # Those that are only being let run now have nothing to give back yet.
+        if victims and not set(victims) & set(let):
+            return victims, run.key
+    return (), None
+
+
+def _as_waiting(known: KnownRun, queues: RunQueues, preemptors: Collection[str]) -> WaitingRun:
+    return WaitingRun(
+        key=known.key,
+        queue=queues.of_run(known.key.namespace, known.queue_name),
+        priority=known.priority,
+        submitted_at=known.run.submitted_at,
+        demand=known.demand or _NOTHING,
+        unschedulable="" if known.spec is None else known.spec.unschedulable,
+        has_victims=known.run.owner.uid in preemptors,
+        stands_back=known.run.preempted_for == BY_REQUEST,
+    )
+
+
+def _as_admitted(known: KnownRun, queues: RunQueues) -> AdmittedRun:
+    queue = queues.of_run(known.key.namespace, known.queue_name)
+    return AdmittedRun(
+        key=known.key,
+        queue=queue,
+        priority=known.priority,
+        admitted_at=known.admitted_at,
+        demand=known.demand or _NOTHING,
+        is_of_others=queues.backend_of(queue) != QueueBackend.BUILTIN,
+    )
+
+
+def _as_draining(known: KnownRun, taken: Resources, queues: RunQueues) -> AdmittedRun:
+    """A preempted run whose pods end: its reservation is what these take."""
+    gangs = () if known.demand is None else known.demand.gangs
+    run = _as_admitted(known, queues)
+    return replace(run, demand=Demand(peak=taken, gangs=gangs), suspended=True)
+
+
+def _taking(run: WaitingRun, now: datetime) -> AdmittedRun:
+    return AdmittedRun(run.key, run.queue, run.priority, now, run.demand)

@@ -1,0 +1,137 @@
+"""Kueue's objects as they are now, and what they say of the RunQueues that name them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kfp_placement_controller.kinds import (
+    ADMISSION_CHECKS,
+    LOCAL_QUEUES,
+    RESOURCE_FLAVORS,
+    WORKLOADS,
+)
+from kfp_placement_controller.observed.kueue_quotas import (
+    KueueListing,
+    ObservedCheck,
+    ObservedLocalQueue,
+)
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.observed.workloads import ObservedWorkload
+from kfp_placement_kube.kinds import Kind
+
+_Key = tuple[str, str]
+"""Namespace and name of one of Kueue's objects."""
+
+NOT_READ = "Kueue's objects have not been read yet"
+
+
+@dataclass
+class KueueObjects:
+    """All that is followed, and whether it can be.
+
+    Attributes:
+        problem: why Kueue's objects are not known; "" = they are.
+        checks: that are answered by us, by name.
+    """
+
+    problem: str = NOT_READ
+    checks: dict[str, ObservedCheck] = field(default_factory=dict)
+    _workloads: dict[_Key, ObservedWorkload] = field(default_factory=dict)
+    _local_queues: dict[_Key, ObservedLocalQueue] = field(default_factory=dict)
+    _flavors: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def _stores(self) -> Mapping[Kind, dict[Any, Any]]:
+        return {
+            WORKLOADS: self._workloads,
+            LOCAL_QUEUES: self._local_queues,
+            RESOURCE_FLAVORS: self._flavors,
+            ADMISSION_CHECKS: self.checks,
+        }
+
+    # What comes in.
+
+    def listed(self, now: KueueListing) -> None:
+        """These are all there are now; of one that is gone no watch may have told."""
+        self.problem = ""
+        self._workloads = {(each.namespace, each.name): each for each in now.workloads}
+        self._local_queues = {(each.namespace, each.name): each for each in now.local_queues}
+        self._flavors = dict(now.flavors)
+        self.checks = {each.name: each for each in now.checks}
+
+    def not_listed(self, problem: str) -> None:
+        """They cannot be read.
+
+        Args:
+            problem: why.
+        """
+        self.problem = problem
+
+    def changed(self, kind: Kind, namespace: str, name: str, new: Any | None) -> None:
+        """An object is new, has changed or is gone.
+
+        Args:
+            kind: one of those that are followed.
+            namespace: where it is; "" for kinds without.
+            name: of the object.
+            new: what was read of it; None = it is gone, or does not matter any more.
+        """
+        key: Any = (namespace, name) if kind.namespaced else name
+        if new is None:
+            self._stores[kind].pop(key, None)
+        else:
+            self._stores[kind][key] = new
+
+    # What follows.
+
+    def workloads(self) -> Iterator[ObservedWorkload]:
+        """All that RunRequests own."""
+        return iter(self._workloads.values())
+
+    def workload(self, namespace: str, name: str, owner_uid: str) -> ObservedWorkload | None:
+        """A Workload; None = there is none of that name and owner.
+
+        Args:
+            namespace: where it is.
+            name: of the object.
+            owner_uid: of the RunRequest that owns it.
+        """
+        known = self._workloads.get((namespace, name))
+        return known if known is not None and known.owner_uid == owner_uid else None
+
+    def local_queue(self, queue: ObservedQueue) -> ObservedLocalQueue | None:
+        """The LocalQueue that a RunQueue names; None = there is none of that name."""
+        return self._local_queues.get((queue.key.namespace, queue.spec.local_queue or ""))
+
+    def misfit(self, queue: ObservedQueue) -> str:
+        """Why runs of a RunQueue get no Workload; "" = they do."""
+        if self.problem:
+            return self.problem
+        local = self.local_queue(queue)
+        if local is None:
+            name, namespace = queue.spec.local_queue, queue.key.namespace
+            return f"there is no LocalQueue {name} in namespace {namespace}"
+        if not local.resources:
+            return f"LocalQueue {local.name} covers no resource yet"
+        if "pods" in local.resources:
+            return (
+                f"the ClusterQueue of LocalQueue {local.name} has quota for pods: Kueue would count"
+                " units of what a run needs as pods. Take pods out of it"
+            )
+        return ""
+
+    def queue_problem(self, queue: ObservedQueue) -> str:
+        """Why a RunQueue can admit nobody; "" = it can, as far as we see."""
+        local = self.local_queue(queue)
+        if not self.problem and local is not None and local.problem:
+            return f"LocalQueue {local.name}: {local.problem}"
+        return self.misfit(queue)
+
+    def node_selectors(self, workload: ObservedWorkload) -> list[Mapping[str, str]]:
+        """Labels of the nodes of the flavors that were assigned; [] = any node.
+
+        A flavor without labels stands for any node.
+        """
+        labels = [self._flavors.get(name, {}) for name in workload.flavors]
+        distinct = {tuple(sorted(each.items())): each for each in labels}
+        return [*distinct.values()] if all(labels) else []

@@ -1,0 +1,121 @@
+"""A run that Kueue decides about, beside its RunQueue and its Workload."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.observed.workloads import ObservedWorkload
+from kfp_placement_controller.queueing.backend import BY_REQUEST
+from kfp_placement_controller.queueing.kueue_objects import KueueObjects
+from kfp_placement_controller.queueing.kueue_workloads import workload_name
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.run_queues import RunQueues, rules_of
+from kfp_placement_engine.contract.run_queue import QueueBackend
+from kfp_placement_engine.contract.run_request import NodeGroups, node_groups
+from kfp_placement_engine.exceptions import LimitError
+
+_SECONDS_PER_HOUR = 3600.0
+_LEAST, _MOST = -(2**31), 2**31 - 1
+"""Priorities that a Workload can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueRun:
+    """A run, its queue, and its Workload.
+
+    Attributes:
+        known: the run.
+        request: its RunRequest.
+        queue: that decides about it.
+        priority: as the queue allows it, grown since it was submitted.
+        waiting_since: when it began to wait; now, where that is not written yet.
+        workload: None = there is none.
+        nodes: of the flavors that it was assigned; None = no quota is reserved for it.
+    """
+
+    known: KnownRun
+    request: ObservedRequest
+    queue: ObservedQueue
+    priority: int
+    waiting_since: datetime
+    workload: ObservedWorkload | None
+    nodes: NodeGroups | None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether what the planner says is for the nodes that it may use by now."""
+        spec = self.request.spec
+        return spec is not None and spec.planned_nodes == (self.nodes or ())
+
+    @property
+    def unschedulable(self) -> str:
+        """Why no node that it may use can take one of its steps; "" = all fit, or not known yet."""
+        spec = self.request.spec
+        return spec.unschedulable if spec is not None and self.is_planned else ""
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether it runs on, and Kueue has evicted it."""
+        is_going = self.known.is_admitted and not self.known.run.is_suspended
+        return is_going and self.workload is not None and self.workload.is_evicted
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its Workload is from before somebody asked that it stops: a new one waits."""
+        if self.known.run.preempted_for != BY_REQUEST or self.workload is None:
+            return False
+        created_at = self.workload.created_at
+        return created_at is not None and created_at < self.waiting_since
+
+
+def kueue_runs(
+    runs: Iterable[KnownRun], queues: RunQueues, objects: KueueObjects, now: datetime
+) -> Iterator[KueueRun]:
+    """Those of some runs that Kueue decides about.
+
+    Args:
+        runs: any.
+        queues: all RunQueues.
+        objects: Kueue's.
+        now: the time.
+    """
+    for known in runs:
+        queue = queues.get(queues.of_run(known.key.namespace, known.queue_name))
+        request = known.request
+        if queue is None or request is None or queue.spec.backend != QueueBackend.KUEUE:
+            continue
+        name = workload_name(known.key, request.uid)
+        workload = objects.workload(known.key.namespace, name, request.uid)
+        is_reserved = workload is not None and workload.has_reservation
+        yield KueueRun(
+            known=known,
+            request=request,
+            queue=queue,
+            priority=_priority(known, queue, now),
+            waiting_since=known.waiting_since(now),
+            workload=workload,
+            nodes=_nodes(objects, workload) if workload is not None and is_reserved else None,
+        )
+
+
+def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
+    try:
+        return node_groups(objects.node_selectors(workload))
+    except LimitError:
+        # More flavors than a run can be limited to: then it is not.
+        return ()
+
+
+def _priority(known: KnownRun, queue: ObservedQueue, now: datetime) -> int:
+    """As the queue allows it, and grown since the run was submitted.
+
+    It grows while the run is admitted too: Kueue compares what it is, and runs of one priority
+    would preempt each other in turn.
+    """
+    rules = rules_of(queue.spec)
+    hours = max(0.0, (now - known.run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
+    grown = math.floor(rules.aging_per_hour * hours)
+    return max(_LEAST, min(rules.allowed_priority(known.priority) + grown, _MOST))

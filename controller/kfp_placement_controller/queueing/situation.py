@@ -1,0 +1,94 @@
+"""All runs at one moment, and the room they have: what a decision depends on."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kfp_placement_controller.observed.run_requests import ObservedRequest
+from kfp_placement_controller.queueing.cluster_room import ClusterRoom
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.run_queues import RunQueues
+from kfp_placement_controller.queueing.runs import NodeRoom
+from kfp_placement_engine.contract.run_queue import QueueBackend
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import Resources
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All that a decision depends on.
+
+    Attributes:
+        waiting: runs to decide about, of which it is known what they need.
+        undecided: runs that wait, and nobody has said yet what they need.
+        admitted: runs that may run.
+        draining: what the pods of runs take that were preempted and still have some.
+        queues: the RunQueues.
+        nodes: what the cluster has for runs.
+        requests: all RunRequests, also of runs that have ended or take no part.
+        planner_problem: why nobody says what runs need; "" = somebody does.
+    """
+
+    waiting: Sequence[KnownRun]
+    undecided: Sequence[KnownRun]
+    admitted: Sequence[KnownRun]
+    draining: Mapping[RunKey, tuple[KnownRun, Resources]]
+    queues: RunQueues
+    nodes: Sequence[NodeRoom]
+    requests: Sequence[ObservedRequest] = ()
+    planner_problem: str = ""
+
+    def queue_of(self, known: KnownRun) -> QueueKey:
+        """The RunQueue that decides about a run."""
+        return self.queues.of_run(known.key.namespace, known.queue_name)
+
+    def waiting_in(self, backend: QueueBackend) -> Iterator[KnownRun]:
+        """The runs that one backend decides about."""
+        return (each for each in self.waiting if self._is_of(each, backend))
+
+    def admitted_in(self, backend: QueueBackend) -> Iterator[KnownRun]:
+        """The runs that may run, and that one backend may stop."""
+        return (each for each in self.admitted if self._is_of(each, backend))
+
+    def _is_of(self, known: KnownRun, backend: QueueBackend) -> bool:
+        return self.queues.backend_of(self.queue_of(known)) == backend
+
+
+def situation_of(
+    waiting: Iterable[KnownRun],
+    admitted: Sequence[KnownRun],
+    queues: RunQueues,
+    room: ClusterRoom,
+    requests: Iterable[ObservedRequest] = (),
+    planner_problem: str = "",
+) -> Situation:
+    """Of all runs at one moment.
+
+    Args:
+        waiting: runs that wait, whether it is known what they need or not.
+        admitted: runs that may run, those that are just being let run included.
+        queues: the RunQueues.
+        room: the cluster.
+        requests: all RunRequests.
+        planner_problem: why nobody says what runs need; "" = somebody does.
+    """
+    draining = {}
+    deciding, undecided = [], []
+    for known in waiting:
+        taken = room.load.of_run(known.key) if known.run.is_preempted else {}
+        if taken.get("pods"):
+            draining[known.key] = (known, taken)
+        elif known.demand is not None or (known.spec and known.spec.unschedulable):
+            deciding.append(known)
+        else:
+            undecided.append(known)
+    counted = {each.key for each in (*admitted, *deciding) if each.demand is not None}
+    return Situation(
+        waiting=deciding,
+        undecided=undecided,
+        admitted=admitted,
+        draining=draining,
+        queues=queues,
+        nodes=room.rooms(counted | draining.keys()),
+        requests=tuple(requests),
+        planner_problem=planner_problem,
+    )

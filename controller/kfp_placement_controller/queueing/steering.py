@@ -1,0 +1,100 @@
+"""Letting runs begin, stop and go on: each such write once, until its object shows it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kfp_placement_controller.queueing.actions import (
+    ReleaseCause,
+    ReleaseHeld,
+    ResumeRun,
+    ShowHeld,
+    SuspendRun,
+)
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
+from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.situation import Situation
+
+SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
+"""What is done with a run."""
+
+
+@dataclass
+class Steering:
+    """What is done with runs, and what was tried a short time ago.
+
+    Attributes:
+        retry_seconds: between two tries of the same write.
+    """
+
+    retry_seconds: float
+    _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
+    _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
+
+    @property
+    def has_tried(self) -> bool:
+        """Whether anything was tried a short time ago, and may have to be tried again."""
+        return bool(self._tried)
+
+    def clear(self) -> None:
+        """Nothing was tried."""
+        self._tried.clear()
+        self._let.clear()
+
+    def forget(self, now: datetime) -> None:
+        """What was tried longer ago may be tried again."""
+        self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
+        self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
+
+    def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
+        """Let a run that waits begin, or go on; it counts as admitted from now on."""
+        self._let.setdefault((known.run.owner.uid, known.run.version), now)
+        action = ReleaseHeld if known.run.is_held else ResumeRun
+        waited = now - known.waiting_since(now)
+        return action(known.run, cause, max(0.0, waited.total_seconds()))
+
+    def is_let(self, known: KnownRun) -> bool:
+        """Whether it was let run just now, and its object does not show it yet."""
+        return (known.run.owner.uid, known.run.version) in self._let
+
+    def decided(
+        self,
+        waiting: Iterable[KnownRun],
+        situation: Situation,
+        decided: Decisions,
+        now: datetime,
+    ) -> Iterator[SteeringAction]:
+        """What to do with the runs that wait, and with those that must make room.
+
+        Args:
+            waiting: runs that wait.
+            situation: on which the decision was made.
+            decided: what was decided.
+            now: the time.
+        """
+        for known in waiting:
+            verdict = decided.verdicts.get(known.key)
+            if verdict is not None and verdict.is_admitted:
+                yield self.let(known, ReleaseCause.ADMITTED, now)
+            elif known.run.is_held and not known.run.held_message:
+                queue = situation.queue_of(known)
+                yield ShowHeld(known.run, f"waits in RunQueue {queue.name}")
+        for known in situation.admitted:
+            if not known.is_admitted or known.run.is_suspended:
+                continue
+            stop = decided.stops.get(known.key)
+            if stop is not None:
+                yield SuspendRun(known.run, stop.preempted_for, stop.note)
+            elif known.is_to_be_preempted(now):
+                yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
+
+    def may_try(self, action: SteeringAction, now: datetime) -> bool:
+        """Whether something was not tried just now; what it changes comes back by a watch."""
+        what = (type(action).__name__, action.run.owner.uid, action.run.version)
+        if what in self._tried:
+            return False
+        self._tried[what] = now
+        return True
+
+    def _is_recent(self, at: datetime, now: datetime) -> bool:
+        return now - at < timedelta(seconds=self.retry_seconds)

@@ -1,0 +1,262 @@
+"""Worlds in which queues are played, one for each backend: the same runs, another who admits them.
+
+With Kueue the runs are played too, but their RunRequests and Workloads are real objects of a
+control plane on which Kueue itself works.
+"""
+
+import contextlib
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
+from kfp_placement_controller.kinds import RUN_REQUESTS
+from kfp_placement_controller.queueing.actions import WriteRequestStatus
+from kfp_placement_controller.queueing.kueue_actions import KueueAction
+from kfp_placement_controller.sources.queue_source import QueuedRun
+from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.model.times import time_text
+from kfp_placement_kube.client import KubeClient
+from kfp_placement_kube.exceptions import ConflictError, NotFoundError
+from tests.controller.queueing.builders import GPU
+from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_request, a_run
+from tests.controlplane.api import Api
+from tests.controlplane.kueue.running import KUEUE_VERSION
+from tests.controlplane.waiting import wait_until
+
+CHECK = "kfp-placement"
+_QUIET_SECONDS = 1.5
+"""Nothing happens for so long: Kueue has decided."""
+
+_numbers = itertools.count(1)
+
+
+class World(Protocol):
+    """What cases of all backends need."""
+
+    def submit_run(self, name: str, *, priority: int = 0, **demand: str) -> None:
+        """A run is there, held; the planner has said what it needs."""
+        ...
+
+    def need(self, name: str, **demand: str) -> None:
+        """The run needs something else by now."""
+        ...
+
+    def end_run(self, name: str) -> None:
+        """The run has ended."""
+        ...
+
+    def delete_run(self, name: str) -> None:
+        """Somebody has deleted the run."""
+        ...
+
+    def cut_quota(self, **quota: str) -> None:
+        """The queue has this quota from now on."""
+        ...
+
+    def restart(self) -> None:
+        """Another process leads, which has read everything again."""
+        ...
+
+    def settle(self) -> list[str]:
+        """Let everything happen that does; returns what happened to runs, in words."""
+        ...
+
+
+def words(said: list[str]) -> list[str]:
+    """What happened to runs, without the reasons, which backends give in their own words."""
+    return [each.split(": ")[0].split(" for ")[0] for each in said]
+
+
+class BuiltinWorld(Played):
+    """The built-in queue, on a cluster that has room for everything."""
+
+    def __init__(self, **quota: str) -> None:
+        super().__init__(a_queue(quota=_quota(quota)), nodes=[_large_node()])
+
+    def submit_run(self, name: str, *, priority: int = 0, **demand: str) -> None:
+        run = a_run(name, next(_numbers) / 1e4)
+        self.submit(run, demand=_demand(demand), priority=priority)
+
+    def need(self, name: str, **demand: str) -> None:
+        self.say(name, demand=_demand(demand))
+
+    def end_run(self, name: str) -> None:
+        self.change(self.known[name], end=RunEnd.SUCCEEDED)
+        self.say(name, end="Succeeded", demand=_demand({}))
+
+    def delete_run(self, name: str) -> None:
+        self.forget(name)
+
+    def cut_quota(self, **quota: str) -> None:
+        version = str(next(self.versions))
+        self.coordinator.queue_changed(
+            QueueKey(TEAM, "default"), a_queue(version, quota=_quota(quota))
+        )
+
+    def restart(self) -> None:
+        self.lead_again()
+
+
+class KueueWorld(BuiltinWorld):
+    """Kueue, with a ClusterQueue, a LocalQueue and a flavor of its own."""
+
+    def __init__(self, api: Api, client: KubeClient, **quota: str) -> None:
+        self.name = f"team-{next(_numbers)}-{int(time.time())}"
+        self.api = api
+        self.writer = KueueWriter(client, lambda: self.now)
+        self.uids: dict[str, str] = {}
+        self.refused = ""
+        self.ahead = timedelta()
+        self.install(quota)
+        super(BuiltinWorld, self).__init__(
+            a_queue(backend="kueue", localQueue=self.name), nodes=[_large_node()]
+        )
+
+    def install(self, quota: Mapping[str, str]) -> None:
+        """What an administrator sets up."""
+        labels = {"pool": "large"}
+        flavor = _object("ResourceFlavor", self.name, {"nodeLabels": labels})
+        local = _object("LocalQueue", self.name, {"clusterQueue": self.name})
+        local["metadata"]["namespace"] = TEAM
+        for each in (flavor, self.cluster_queue(quota), local):
+            self.api.create(each)
+
+    def cluster_queue(self, quota: Mapping[str, str]) -> dict[str, Any]:
+        amounts = {"kfp-placement.dev/runs": "100", "memory": "1Ti", GPU: "0", **_named(quota)}
+        resources = [{"name": name, "nominalQuota": each} for name, each in amounts.items()]
+        spec = {
+            "namespaceSelector": {},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+            "admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]},
+            "resourceGroups": [
+                {
+                    "coveredResources": [*amounts],
+                    "flavors": [{"name": self.name, "resources": resources}],
+                }
+            ],
+        }
+        return _object("ClusterQueue", self.name, spec)
+
+    def cut_quota(self, **quota: str) -> None:
+        queue = self.cluster_queue(quota)
+        self.api.patch(queue, {"spec": queue["spec"]})
+
+    def restart(self) -> None:
+        super().restart()
+        self.read()
+
+    def submit_run(self, name: str, *, priority: int = 0, **demand: str) -> None:
+        body = {
+            "apiVersion": RUN_REQUESTS.api_version,
+            "kind": RUN_REQUESTS.kind,
+            "metadata": {"name": name, "namespace": TEAM},
+            "spec": {"workflowUID": f"uid-{name}", "submittedAt": time_text(self.now)},
+        }
+        self.uids[name] = self.api.create(body)["metadata"]["uid"]
+        super().submit_run(name, priority=priority, **demand)
+
+    def delete_run(self, name: str) -> None:
+        self.api.delete(self.request_object(name))
+        super().delete_run(name)
+
+    def request_object(self, name: str) -> dict[str, Any]:
+        return self.api.get(RUN_REQUESTS.api_version, RUN_REQUESTS.kind, name, TEAM)
+
+    def request(self, run: QueuedRun, status: Any = None, version: str = "1", **spec: Any) -> None:
+        request = a_request(run, status, version, **spec)
+        request = replace(request, uid=self.uids[run.key.name])
+        self.coordinator.request_changed(run.key, request)
+
+    def read(self) -> None:
+        """As lists and watches bring it."""
+        listing = self.writer.read()
+        self.coordinator.kueue_changed(lambda objects: objects.listed(listing))
+
+    def actions(self) -> list[Any]:
+        time.sleep(0.1)
+        self.now = datetime.now(UTC) + self.ahead
+        self.renew()
+        self.read()
+        return self.coordinator.tick(self.now)
+
+    def settle(self) -> list[str]:
+        said: list[str] = []
+        last = time.monotonic()
+        while time.monotonic() - last < _QUIET_SECONDS:
+            for action in self.actions():
+                last = time.monotonic()
+                said += self.carry_out(action)
+        return said
+
+    def carry_out(self, action: Any) -> list[str]:
+        if isinstance(action, KueueAction):
+            # Kueue has written in between: what is there now is read next.
+            with contextlib.suppress(ConflictError, NotFoundError):
+                self.writer.run(action)
+            return []
+        said = super().carry_out(action)
+        if isinstance(action, WriteRequestStatus) and "assignedNodes" in action.fields:
+            # The planner plans the run for these nodes.
+            name = action.key.name
+            refused = self.refused if action.fields["assignedNodes"] else ""
+            nodes = action.fields["assignedNodes"]
+            self.say(name, plannedNodes=nodes, unschedulable=refused)
+        return said
+
+    def workload(self, run: str) -> dict[str, Any] | None:
+        """The Workload of a run as it is now."""
+        owned = [
+            each
+            for each in self.api.list(KUEUE_VERSION, "Workload", TEAM)
+            if each["metadata"]["ownerReferences"][0]["uid"] == self.uids[run]
+        ]
+        return owned[0] if owned else None
+
+    def clean(self) -> None:
+        """Nothing is left."""
+        for name, uid in self.uids.items():
+            for each in self.api.list(RUN_REQUESTS.api_version, RUN_REQUESTS.kind, TEAM):
+                if (each["metadata"]["name"], each["metadata"]["uid"]) == (name, uid):
+                    self.api.delete(each)
+        gone = "Workloads to be gone with the RunRequests that own them"
+        wait_until(lambda: not any(map(self.workload, self.uids)), gone, 30)
+        for kind, namespace in (("LocalQueue", TEAM), ("ClusterQueue", ""), ("ResourceFlavor", "")):
+            self.api.delete(self.api.get(KUEUE_VERSION, kind, self.name, namespace))
+
+
+def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": KUEUE_VERSION,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {**spec},
+    }
+
+
+def _large_node() -> Node:
+    node = a_node(cpu=1000, gpu=100, labels={"pool": "large"})
+    return replace(node, allocatable={**node.allocatable, "memory": 2**40})
+
+
+def _named(amounts: Mapping[str, str]) -> dict[str, str]:
+    return {GPU if name == "gpu" else name: each for name, each in amounts.items()}
+
+
+def _quota(quota: Mapping[str, str]) -> dict[str, Any]:
+    return {"resources": [{"name": name, "amount": each} for name, each in _named(quota).items()]}
+
+
+def _demand(demand: Mapping[str, str]) -> dict[str, Any]:
+    shares = [
+        {"name": GPU, "amounts": [{"name": GPU, "amount": demand["gpu"]}]}
+        for _ in [None]
+        if "gpu" in demand
+    ]
+    peak = [{"name": name, "amount": each} for name, each in _named(demand).items()]
+    return {"peak": peak, "acceleratorShares": shares}

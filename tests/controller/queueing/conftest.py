@@ -1,0 +1,57 @@
+"""Kueue itself for the cases of backends, with what our feature installs for it."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kfp_placement_kube.client import KubeClient
+from tests.controller.queueing.backend_worlds import KueueWorld
+from tests.controller.queueing.scene import TEAM
+from tests.controlplane import housekeeping
+from tests.support.api_client import a_client
+from tests.support.custom_resources import installed_crds
+from tests.support.samples import ROOT
+from tests.support.structural_schemas import crds, documents
+
+if TYPE_CHECKING:
+    from tests.controlplane.kueue.running import Kueue
+
+_FEATURE = ROOT / "deploy" / "features" / "kueue"
+_OURS = "kfp-placement"
+
+
+@pytest.fixture(scope="session")
+def kueue_client(kueue: "Kueue") -> Iterator[KubeClient]:
+    """Our client with the rights that the feature gives to the queue for Kueue's kinds, no more."""
+    api = kueue.plane.api
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "queue", "namespace": _OURS},
+    }
+    with (
+        installed_crds(api, [crds()["RunRequest"]]),
+        housekeeping.temporary_namespace(api, TEAM),
+        housekeeping.temporary_namespace(api, _OURS),
+    ):
+        for each in (account, *documents(_FEATURE / "rights.yaml")):
+            api.create(each)
+        for each in documents(_FEATURE / "check.yaml"):
+            api.create(each)
+        token = housekeeping.account_token(api, _OURS, "queue")
+        yield a_client(kueue.plane.kubeconfig_for("queue", token))
+
+
+@pytest.fixture
+def on_kueue(kueue: "Kueue", kueue_client: KubeClient) -> Iterator[Callable[..., KueueWorld]]:
+    """Makes worlds in which Kueue admits runs."""
+    worlds: list[KueueWorld] = []
+
+    def make(**quota: str) -> KueueWorld:
+        worlds.append(KueueWorld(kueue.plane.api, kueue_client, **quota))
+        return worlds[-1]
+
+    yield make
+    for each in worlds:
+        each.clean()

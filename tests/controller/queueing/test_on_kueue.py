@@ -1,0 +1,133 @@
+"""What is particular to Kueue, on Kueue itself: checks, flavors, Workloads that others change."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.controller.queueing.backend_worlds import CHECK, words
+from tests.controlplane.kueue.running import KUEUE_VERSION
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+def conditions(item):
+    listed = item.get("status", {}).get("conditions", [])
+    return {each["type"]: each["status"] for each in listed}
+
+
+def test_a_workload_holds_units_of_the_peak_and_each_step_that_ends_gives_some_back(on_kueue):
+    world = on_kueue(cpu="40", gpu="2")
+    world.submit_run("run", cpu="6", memory="8Gi", gpu="2")
+    world.settle()
+    workload = world.workload("run")
+    units = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
+    assert units == {"run": 1, "nvidia-com-gpu": 2, "cpu": 120, "memory": 128}
+    world.need("run", cpu="3", memory="8Gi")
+    world.settle()
+    given = world.workload("run")["status"]["reclaimablePods"]
+    assert {each["name"]: each["count"] for each in given} == {"nvidia-com-gpu": 2, "cpu": 60}
+
+
+def test_a_run_is_planned_for_the_nodes_of_its_flavor_before_it_begins(on_kueue):
+    world = on_kueue(cpu="4")
+    world.submit_run("run", cpu="3")
+    assert words(world.settle()) == ["run begins"]
+    labels = [{"key": "pool", "value": "large"}]
+    assert world.written["run"]["assignedNodes"] == [{"labels": labels}]
+    (check,) = world.workload("run")["status"]["admissionChecks"]
+    assert (check["name"], check["state"]) == (CHECK, "Ready")
+
+
+def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(on_kueue):
+    world = on_kueue(cpu="4")
+    world.refused = "step a: no node of the pool has 3 cpu"
+    world.submit_run("large", cpu="3")
+    assert world.settle() == []
+    workload = world.workload("large")
+    assert workload["spec"]["active"] is False
+    assert conditions(workload)["QuotaReserved"] == "False"
+    assert "is not active" in world.message("large")
+    world.refused = ""
+    world.submit_run("other", cpu="4")
+    assert words(world.settle()) == ["other begins"]
+    world.end_run("other")
+    world.api.patch(world.workload("large"), {"spec": {"active": True}})
+    assert words(world.settle()) == ["large begins"]
+
+
+def test_a_workload_that_somebody_deletes_is_made_again_and_its_run_goes_on(on_kueue):
+    world = on_kueue(cpu="4")
+    world.submit_run("run", cpu="3")
+    world.settle()
+    before = world.workload("run")
+    world.api.delete(before)
+    assert world.settle() == []
+    after = world.workload("run")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert conditions(after)["Admitted"] == "True"
+
+
+def test_a_workload_that_somebody_changes_is_put_right(on_kueue):
+    world = on_kueue(cpu="4")
+    world.submit_run("first", cpu="4", priority=9)
+    world.settle()
+    world.submit_run("waits", cpu="3")
+    world.settle()
+    before = world.workload("waits")["spec"]
+    world.api.patch(world.workload("waits"), {"spec": {"priority": 100000, "queueName": "other"}})
+    assert world.settle() == []
+    assert world.workload("waits")["spec"] == before
+
+
+def test_nothing_is_left_of_a_run_that_is_deleted_and_of_one_that_ends_no_quota(on_kueue):
+    world = on_kueue(cpu="4")
+    world.submit_run("deleted", cpu="1")
+    world.submit_run("ended", cpu="1")
+    world.settle()
+    world.delete_run("deleted")
+    world.end_run("ended")
+    world.settle()
+    wait_until(lambda: world.workload("deleted") is None, "its Workload to be gone", 20)
+    assert conditions(world.workload("ended"))["Finished"] == "True"
+
+
+def test_while_no_planner_leads_the_check_is_not_active(on_kueue, monkeypatch):
+    world = on_kueue(cpu="4")
+    world.settle()
+
+    def check():
+        found = world.api.get(KUEUE_VERSION, "AdmissionCheck", CHECK)
+        return conditions(found)["Active"]
+
+    assert check() == "True"
+    with monkeypatch.context() as patching:
+        patching.setattr(world, "renew", lambda: None)
+        world.ahead = timedelta(minutes=1)
+        world.settle()
+    assert check() == "False"
+    world.settle()
+    assert check() == "True"
+
+
+def test_a_queue_without_its_local_queue_says_so_and_its_runs_wait(on_kueue):
+    world = on_kueue(cpu="4")
+    local = world.api.get(KUEUE_VERSION, "LocalQueue", world.name, "team")
+    world.api.delete(local)
+    world.submit_run("run", cpu="1")
+    assert world.settle() == []
+    problem = f"there is no LocalQueue {world.name} in namespace team"
+    assert world.message("run") == f"1st of 1, waits for Kueue: {problem}"
+    (queue,) = world.coordinator.queues
+    condition = queue.status.condition("BackendReady")
+    assert (condition.status, condition.message) == ("False", f"nobody new begins: {problem}")
+    world.api.create({**local, "metadata": {"name": world.name, "namespace": "team"}})
+    assert words(world.settle()) == ["run begins"]
+
+
+def test_a_queue_with_quota_for_pods_is_refused(on_kueue):
+    world = on_kueue(cpu="4", pods="100")
+    world.submit_run("run", cpu="1")
+    assert world.settle() == []
+    assert "Take pods out of it" in world.message("run")
+    assert world.workload("run") is None
