@@ -252,9 +252,6 @@ def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] |
     cleared = deepcopy({**raw})
     for field in ("admission", "reclaimablePods"):
         cleared["status"].pop(field, None)
-    for check in cleared["status"].get("admissionChecks") or ():
-        # Of the reservation that is given back.
-        check["state"] = "Pending"
     kept = {name: each for name, each in found.items() if name}
     cleared["status"]["conditions"] = [*{**kept, **{each["type"]: each for each in made}}.values()]
     return cleared

@@ -66,7 +66,8 @@ def test_runs_wait_in_kueue_and_run_on_the_nodes_of_their_flavor(queueing, team)
     first = queueing.submit(chain("first", 5.0, 5.0, cpu="1"), team)
     wait_until(lambda: phase(queueing.workflow(first, team)) == "Running", "the first to run", 60)
     second = queueing.submit(chain("second", 0.1, cpu="1"), team)
-    wait_until(lambda: "waits for Kueue" in said(queueing, team, second).get("message", ""), "it")
+    unused = "waits for Kueue: couldn't assign flavors"
+    wait_until(lambda: unused in said(queueing, team, second).get("message", ""), "it to wait", 30)
     assert "insufficient unused quota for cpu" in said(queueing, team, second)["message"]
     assert said(queueing, team, second)["position"] == 1
     (condition,) = [
@@ -75,7 +76,9 @@ def test_runs_wait_in_kueue_and_run_on_the_nodes_of_their_flavor(queueing, team)
     assert condition["status"] == "True"
     for name in (first, second):
         queueing.wait_for_success(name, team)
-    assert {pod["spec"]["nodeName"] for pod in queueing.pods(team)} == {node}
+    placed = [pod["spec"] for pod in queueing.pods(team)]
+    placed = [spec for spec in placed if spec["schedulerName"] == "kfp-placement"]
+    assert [spec["nodeName"] for spec in placed] == [node] * 3
     wait_until(lambda: said(queueing, team, second)["phase"] == "Finished", "it to be over")
     for name in (first, second):
         queueing.api.delete(queueing.workflow(name, team))

@@ -52,7 +52,7 @@ def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(on_kueue):
     world.submit_run("other", cpu="4")
     assert words(world.settle()) == ["other begins"]
     world.end_run("other")
-    world.api.patch(world.workload("large"), {"spec": {"active": True}})
+    world.api.delete(world.workload("large"))
     assert words(world.settle()) == ["large begins"]
 
 
