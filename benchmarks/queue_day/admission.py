@@ -5,7 +5,7 @@ durations; steps that have ended are taken out of it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +13,7 @@ from benchmarks.queue_day.nodes import NODES
 from benchmarks.queue_day.runs import Amounts, Run
 from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
 from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
     NodeRoom,
@@ -30,7 +31,9 @@ from kfp_placement_engine.model.resources import (
 )
 
 GPU = "nvidia.com/gpu"
-_QUEUE = QueueKey("team", "default")
+QUEUE = QueueKey("team", "default")
+"""The RunQueue of the day."""
+
 _MIDNIGHT = datetime(2026, 1, 5, tzinfo=UTC)
 _PODS_PER_NODE = 110
 
@@ -102,7 +105,7 @@ class Queue:
         self._plans: dict[int, list[PlannedStep]] = {}
         self._waiting: dict[int, WaitingRun] = {}
         self._admitted: dict[int, AdmittedRun] = {}
-        self._rules = {_QUEUE: QueueRules(overcommit=overcommit)}
+        self._rules = {QUEUE: QueueRules(overcommit=overcommit)}
         self._nodes = [
             NodeRoom(f"node-{number}", {**canonical(node), "pods": _PODS_PER_NODE})
             for number, node in enumerate(NODES)
@@ -112,13 +115,17 @@ class Queue:
         """It waits, and may go at once."""
         self._plans[run] = plan_of(self._runs[run])
         self._waiting[run] = WaitingRun(
-            key=RunKey("team", f"run-{run:04}"),
-            queue=_QUEUE,
+            key=RunKey(QUEUE.namespace, f"run-{run:04}"),
+            queue=QUEUE,
             priority=0,
-            submitted_at=_time(now),
+            submitted_at=moment(now),
             demand=self._demand(run),
+            makespan_seconds=max(step.end_seconds for step in self._plans[run]),
         )
         return self._decided(now)
+
+    def worked(self, work: StepWork, now: float) -> None:
+        """Its demand counted already."""
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
         """What is left of the run needs less."""
@@ -129,6 +136,32 @@ class Queue:
         else:
             del self._admitted[run]
         return self._decided(now)
+
+    def played(self, ends_seconds: Mapping[int, float]) -> PlayedQueues:
+        """What a forecast is made from.
+
+        Args:
+            ends_seconds: when admitted runs end by the plan in force.
+        """
+        return PlayedQueues(
+            waiting=list(self._waiting.values()),
+            admitted=[
+                replace(admitted, ends_at=moment(ends_seconds[run]))
+                for run, admitted in self._admitted.items()
+            ],
+            rules=self._rules,
+            nodes=self._nodes,
+        )
+
+    @property
+    def waiting(self) -> Mapping[int, WaitingRun]:
+        """The runs that wait."""
+        return self._waiting
+
+    @property
+    def admitted(self) -> Mapping[int, AdmittedRun]:
+        """The runs that were let run and have not ended."""
+        return self._admitted
 
     def _demand(self, run: int) -> Demand:
         demand = demand_of(self._plans[run])
@@ -141,16 +174,17 @@ class Queue:
             list(self._admitted.values()),
             self._rules,
             self._nodes,
-            _time(now),
+            moment(now),
         )
         admitted = [runs[each.key] for each in verdicts if each.is_admitted]
         for run in admitted:
             waiting = self._waiting.pop(run)
             self._admitted[run] = AdmittedRun(
-                waiting.key, waiting.queue, waiting.priority, _time(now), waiting.demand
+                waiting.key, waiting.queue, waiting.priority, moment(now), waiting.demand
             )
         return admitted
 
 
-def _time(seconds: float) -> datetime:
+def moment(seconds: float) -> datetime:
+    """A time of the day."""
     return _MIDNIGHT + timedelta(seconds=seconds)

@@ -25,6 +25,9 @@ class Gatekeeper(Protocol):
     def arrived(self, run: int, now: float) -> list[int]:
         """A run is there; returns which runs start now."""
 
+    def worked(self, work: "StepWork", now: float) -> None:
+        """A step has begun to work."""
+
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
         """A step of a run has ended; returns which runs start now."""
 
@@ -35,6 +38,9 @@ class AtOnce:
     def arrived(self, run: int, now: float) -> list[int]:
         """It starts."""
         return [run]
+
+    def worked(self, work: "StepWork", now: float) -> None:
+        """It changes nothing."""
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
         """Nobody waits."""
@@ -224,6 +230,7 @@ class _Simulation:
         """A pod of a step runs; returns the workers that this makes."""
         if len(work.placed) == len(work.requests):
             work.started = self._now
+            self._gatekeeper.worked(work, self._now)
             self._at(self._now + work.step.actual_seconds, lambda: self._end(work))
         elif len(work.placed) == 1:
             return [Pod(work, (requests,)) for requests in work.requests[1:]]

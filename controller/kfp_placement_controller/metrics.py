@@ -146,6 +146,12 @@ RUN_WAIT_SECONDS = Histogram(
     "Time that runs waited until their queue admitted them.",
     buckets=(1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400),
 )
+RUN_STARTS = Counter(
+    f"{PREFIX}_run_starts",
+    "Runs that their queue has let begin, by how that was beside the range that was first said of"
+    " their start: early, kept or late. Of five runs four should be kept.",
+    ["outcome"],
+)
 LONGEST_WAIT_SECONDS = Gauge(
     f"{PREFIX}_longest_wait_seconds",
     "Time that the run has waited which waits longest, by namespace.",

@@ -6,7 +6,12 @@ from typing import TypeVar
 
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
-from kfp_placement_controller.metrics import RUN_WAIT_SECONDS, RUNS_PREEMPTED, RUNS_RELEASED
+from kfp_placement_controller.metrics import (
+    RUN_STARTS,
+    RUN_WAIT_SECONDS,
+    RUNS_PREEMPTED,
+    RUNS_RELEASED,
+)
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.queueing.actions import (
@@ -165,3 +170,5 @@ def _count(action: ReleaseHeld | ResumeRun) -> None:
     RUNS_RELEASED.labels(str(action.cause)).inc()
     if action.cause is ReleaseCause.ADMITTED:
         RUN_WAIT_SECONDS.observe(action.waited_seconds)
+    if action.outcome is not None:
+        RUN_STARTS.labels(str(action.outcome)).inc()

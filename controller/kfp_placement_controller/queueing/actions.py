@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from kfp_placement_controller.queueing.kueue_actions import KueueAction
+from kfp_placement_controller.queueing.start_ranges import StartOutcome
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
@@ -54,11 +55,13 @@ class ReleaseHeld:
         run: it is held.
         cause: why.
         waited_seconds: how long it has waited.
+        outcome: whether it begins within the range that was first said; None = none was.
     """
 
     run: QueuedRun
     cause: ReleaseCause
     waited_seconds: float
+    outcome: StartOutcome | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class ResumeRun:
     run: QueuedRun
     cause: ReleaseCause
     waited_seconds: float
+    outcome: StartOutcome | None = None
 
 
 @dataclass(frozen=True)

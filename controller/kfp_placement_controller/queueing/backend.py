@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue_actions import KueueAction
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Verdict
@@ -45,6 +46,7 @@ class Decisions:
         used: what admitted runs demand, by queue.
         nodes: that runs were assigned, of backends that assign some.
         problems: why queues can admit nobody, or "", of backends that can be missing.
+        played: what starts are forecast from; queues that share room are together.
         writes: what a backend lets others write.
     """
 
@@ -53,6 +55,7 @@ class Decisions:
     used: Mapping[QueueKey, Resources] = field(default_factory=dict)
     nodes: Mapping[RunKey, NodeGroups] = field(default_factory=dict)
     problems: Mapping[QueueKey, str] = field(default_factory=dict)
+    played: Sequence[PlayedQueues] = ()
     writes: Sequence[KueueAction] = ()
 
     def and_of(self, other: "Decisions") -> "Decisions":
@@ -63,6 +66,7 @@ class Decisions:
             used={**self.used, **other.used},
             nodes={**self.nodes, **other.nodes},
             problems={**self.problems, **other.problems},
+            played=(*self.played, *other.played),
             writes=(*self.writes, *other.writes),
         )
 

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kfp_placement_controller.queueing.admission import decide
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
+from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.preemption import preempted
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
@@ -26,21 +27,24 @@ _PREEMPTING_RULES = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
 
 _NOTHING = Demand()
 
+_DRAINING_SHARE = 0.1
+"""Of a run's time, in which its running steps are taken to end when it is preempted."""
+
 
 class BuiltinBackend:
     """Decides alone: nobody has to write anything."""
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Decide about all waiting runs, and about one for which others must stop."""
-        queues, nodes = situation.queues, situation.nodes
+        queues, nodes, rules = situation.queues, situation.nodes, situation.queues.rules()
         known_waiting = [*situation.waiting_in(QueueBackend.BUILTIN)]
         draining = situation.draining.values()
         preemptors = {known.run.preempted_for for known, _ in draining}
         preemptors |= {known.run.preempted_for for known in situation.waiting}
         waiting = [_as_waiting(known, queues, preemptors) for known in known_waiting]
-        admitted = [_as_admitted(known, queues) for known in situation.admitted]
-        admitted += [_as_draining(known, taken, queues) for known, taken in draining]
-        verdicts = decide(waiting, admitted, queues.rules(), nodes, now)
+        admitted = [_as_admitted(known, queues, now) for known in situation.admitted]
+        admitted += [_as_draining(known, taken, queues, now) for known, taken in draining]
+        verdicts = decide(waiting, admitted, rules, nodes, now)
         by_key = {run.key: run for run in waiting}
         stuck = [
             by_key[each.key]
@@ -58,6 +62,11 @@ class BuiltinBackend:
             verdicts={each.key: each for each in verdicts},
             stops={key: _stop_for(preemptor, uids) for key in victims if preemptor is not None},
             used=used,
+            played=(
+                PlayedQueues(
+                    [by_key[each.key] for each in verdicts if each.missing], taking, rules, nodes
+                ),
+            ),
         )
 
 
@@ -101,10 +110,11 @@ def _as_waiting(known: KnownRun, queues: RunQueues, preemptors: Collection[str])
         unschedulable="" if known.spec is None else known.spec.unschedulable,
         has_victims=known.run.owner.uid in preemptors,
         stands_back=known.run.preempted_for == BY_REQUEST,
+        makespan_seconds=known.makespan_seconds,
     )
 
 
-def _as_admitted(known: KnownRun, queues: RunQueues) -> AdmittedRun:
+def _as_admitted(known: KnownRun, queues: RunQueues, now: datetime) -> AdmittedRun:
     queue = queues.of_run(known.key.namespace, known.queue_name)
     return AdmittedRun(
         key=known.key,
@@ -113,15 +123,28 @@ def _as_admitted(known: KnownRun, queues: RunQueues) -> AdmittedRun:
         admitted_at=known.admitted_at,
         demand=known.demand or _NOTHING,
         is_of_others=queues.backend_of(queue) != QueueBackend.BUILTIN,
+        ends_at=known.ends_at(now),
     )
 
 
-def _as_draining(known: KnownRun, taken: Resources, queues: RunQueues) -> AdmittedRun:
+def _as_draining(
+    known: KnownRun, taken: Resources, queues: RunQueues, now: datetime
+) -> AdmittedRun:
     """A preempted run whose pods end: its reservation is what these take."""
     gangs = () if known.demand is None else known.demand.gangs
-    run = _as_admitted(known, queues)
-    return replace(run, demand=Demand(peak=taken, gangs=gangs), suspended=True)
+    run = _as_admitted(known, queues, now)
+    ends_at = None if run.ends_at is None else now + (run.ends_at - now) * _DRAINING_SHARE
+    return replace(run, demand=Demand(peak=taken, gangs=gangs), suspended=True, ends_at=ends_at)
 
 
 def _taking(run: WaitingRun, now: datetime) -> AdmittedRun:
-    return AdmittedRun(run.key, run.queue, run.priority, now, run.demand)
+    return AdmittedRun(
+        run.key,
+        run.queue,
+        run.priority,
+        now,
+        run.demand,
+        ends_at=None
+        if run.makespan_seconds is None
+        else now + timedelta(seconds=run.makespan_seconds),
+    )

@@ -28,7 +28,8 @@ from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, release_cause
 from kfp_placement_controller.queueing.run_queues import RunQueues
-from kfp_placement_controller.queueing.situation import situation_of
+from kfp_placement_controller.queueing.situation import Situation, situation_of
+from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.steering import Steering, SteeringAction
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
@@ -96,8 +97,12 @@ class QueueCoordinator:
         self.builtin = BuiltinBackend()
         self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
         self.steering = Steering(self.params.retry_seconds)
+        self.ranges = StartRanges()
         self.publisher = QueuePublisher(
-            self.params.count_seconds, self.params.position_seconds, self.params.retry_seconds
+            self.params.count_seconds,
+            self.params.position_seconds,
+            self.params.retry_seconds,
+            self.ranges,
         )
         self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
             POLICIES: self._policy_changed,
@@ -152,6 +157,7 @@ class QueueCoordinator:
         self.epoch = epoch
         self.listed(queues, requests)
         self.steering.clear()
+        self.ranges.lead()
         self._led_at = None
 
     def listed(self, queues: Iterable[ObservedQueue], requests: Iterable[ObservedRequest]) -> None:
@@ -182,13 +188,15 @@ class QueueCoordinator:
             waiting, admitted, self.queues, self.room, self.runs.requests(), planner.problem
         )
         decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
+        self.ranges.observe_queues(self.queues)
+        self.ranges.play(decided.played, now)
         wanted += self.steering.decided(waiting, situation, decided, now)
         actions: list[QueueAction] = [*decided.writes]
         for action in wanted:
             if self.steering.may_try(action, now):
                 actions.append(action)
                 if isinstance(action, ReleaseHeld | ResumeRun):
-                    self.publisher.released(action.run.owner.uid, action.cause)
+                    self._released_by(action, situation, now)
         actions += self.publisher.requests(taking_part, situation, decided, now)
         actions += self.publisher.queues(taking_part, situation, decided, self._policy, now)
         return actions
@@ -215,6 +223,15 @@ class QueueCoordinator:
                 # Somebody else has let it go on: what it says of its preemption is over.
                 wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
         return wanted, waiting, released
+
+    def _released_by(
+        self, action: ReleaseHeld | ResumeRun, situation: Situation, now: datetime
+    ) -> None:
+        """A run is let run: remember why, and how that was beside what was said before."""
+        uid, known = action.run.owner.uid, self.runs.get(action.run.key)
+        self.publisher.released(uid, action.cause)
+        if known is not None and action.cause is ReleaseCause.ADMITTED:
+            self.ranges.begun(uid, situation.queue_of(known), known.first_starts(now), now)
 
     def next_at(self, now: datetime) -> datetime:
         """When to tick again if nothing changes before."""

@@ -1,6 +1,6 @@
 """Kueue as the backend of queues: a Workload for each run, followed and put right."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,16 +9,19 @@ from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing import kueue_workloads
 from kfp_placement_controller.queueing.backend import Decisions, Stop
+from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue_actions import KueueAction
 from kfp_placement_controller.queueing.kueue_objects import KueueObjects
 from kfp_placement_controller.queueing.kueue_runs import KueueRun, kueue_runs
 from kfp_placement_controller.queueing.queued_runs import KnownRun
+from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Lack, Rule, Verdict
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.contract.run_request import RequestedEnd
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
+from kfp_placement_engine.model.resources import add_to
 
 BY_KUEUE = "kueue"
 """What a run makes room for that Kueue has evicted."""
@@ -57,6 +60,7 @@ class KueueBackend:
                 if each.spec.backend == QueueBackend.KUEUE
             },
             writes=[each for each in wanted if self._may_try(each, now)],
+            played=[*_played(waiting, running, now)],
         )
 
     def _runs(
@@ -220,6 +224,29 @@ class KueueBackend:
         self._tried = {what: at for what, at in self._tried.items() if now - at < pause}
         self._tried[action.target] = now
         return True
+
+
+def _played(
+    waiting: Iterable[KueueRun], running: Iterable[KueueRun], now: datetime
+) -> Iterator[PlayedQueues]:
+    """What starts are forecast from: each RunQueue alone, with what its runs have got as its room.
+
+    What Kueue would give it beyond that, of its quota and of what others leave, is not known here;
+    what queues learn from their waits makes up for it.
+    """
+    waiting_in, running_in = defaultdict(list), defaultdict(list)
+    for each in waiting:
+        if each.workload is None or not each.workload.is_admitted:
+            waiting_in[each.queue.key].append(each.as_waiting())
+    for each in running:
+        running_in[each.queue.key].append(each.as_admitted(now))
+    for key, runs in waiting_in.items():
+        taken: dict[str, int] = {}
+        for run in running_in[key]:
+            add_to(taken, run.demand.peak)
+        yield PlayedQueues(
+            runs, running_in[key], {key: QueueRules(overcommit=1.0, capacity=taken)}, ()
+        )
 
 
 def _why_waiting(workload: ObservedWorkload | None) -> str:

@@ -13,11 +13,14 @@ from kfp_placement_controller.queueing.kueue_objects import KueueObjects
 from kfp_placement_controller.queueing.kueue_workloads import workload_name
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues, rules_of
+from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.contract.run_request import NodeGroups, node_groups
 from kfp_placement_engine.exceptions import LimitError
+from kfp_placement_engine.model.demand import Demand
 
 _SECONDS_PER_HOUR = 3600.0
+_NOTHING = Demand()
 _LEAST, _MOST = -(2**31), 2**31 - 1
 """Priorities that a Workload can have."""
 
@@ -55,6 +58,33 @@ class KueueRun:
         """Why no node that it may use can take one of its steps; "" = all fit, or not known yet."""
         spec = self.request.spec
         return spec.unschedulable if spec is not None and self.is_planned else ""
+
+    def as_waiting(self) -> WaitingRun:
+        """The run as a forecast takes it, while it waits."""
+        return WaitingRun(
+            key=self.known.key,
+            queue=self.queue.key,
+            priority=self.priority,
+            submitted_at=self.known.run.submitted_at,
+            demand=self.known.demand or _NOTHING,
+            unschedulable=self.unschedulable,
+            makespan_seconds=self.known.makespan_seconds,
+        )
+
+    def as_admitted(self, now: datetime) -> AdmittedRun:
+        """The same while it runs.
+
+        Args:
+            now: the time.
+        """
+        return AdmittedRun(
+            key=self.known.key,
+            queue=self.queue.key,
+            priority=self.priority,
+            admitted_at=self.known.admitted_at,
+            demand=self.known.demand or _NOTHING,
+            ends_at=self.known.ends_at(now),
+        )
 
     @property
     def must_stop(self) -> bool:

@@ -51,7 +51,7 @@ def preempted(
     victims = []
     # Some made room where it was not lacking: whoever can stay does, those released last first.
     for each in reversed(released):
-        reservations.take_back(each)
+        reservations.reserve(each)
         if reservations.lacks(run):
             reservations.release(each)
             victims.append(each.key)

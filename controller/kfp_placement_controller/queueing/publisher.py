@@ -25,9 +25,10 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
 from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
 from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
 from kfp_placement_engine.contract.run_queue import resources_of
-from kfp_placement_engine.contract.run_request import RequestReason
+from kfp_placement_engine.contract.run_request import RequestReason, StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 MOST_POSITIONS = 20
@@ -62,12 +63,14 @@ class QueuePublisher:
         count_seconds: between two writes of a queue's counts.
         position_seconds: between two writes of a run's position.
         retry_seconds: between two tries of the same write.
+        ranges: says when runs are likely to start.
         counts: of each queue, as last decided.
     """
 
     count_seconds: float
     position_seconds: float
     retry_seconds: float
+    ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _settled: dict[RunKey, tuple[KnownRun, RunPlace]] = field(default_factory=dict)
     _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
@@ -101,7 +104,7 @@ class QueuePublisher:
         for known in runs:
             if known.request is None:
                 continue
-            place = self._place(known, situation, decided, rules)
+            place = self._place(known, situation, decided, rules, now)
             seen = before.get(known.key)
             is_as_before = seen is not None and seen[0] is known and seen[1] == place
             fields = None if is_as_before else request_status_patch(known, place, now)
@@ -141,7 +144,12 @@ class QueuePublisher:
             count = waiting if known.is_waiting else admitted
             count[situation.queue_of(known)] += known.run.end is None
         self.counts = {
-            each.key: QueueCounts(waiting[each.key], admitted[each.key], _used(each, decided))
+            each.key: QueueCounts(
+                waiting[each.key],
+                admitted[each.key],
+                _used(each, decided),
+                self.ranges.ratios(each.key),
+            )
             for each in queues
         }
         for queue in queues:
@@ -170,6 +178,7 @@ class QueuePublisher:
         situation: Situation,
         decided: Decisions,
         rules: Mapping[QueueKey, QueueRules],
+        now: datetime,
     ) -> RunPlace:
         queue = situation.queue_of(known)
         priority = rules.get(queue, NO_RULES).allowed_priority(known.priority)
@@ -189,7 +198,16 @@ class QueuePublisher:
             message=message,
             notes=tuple(notes),
             nodes=decided.nodes.get(known.key, () if known.is_waiting else None),
+            starts=self._starts(known, queue, decided, now),
         )
+
+    def _starts(
+        self, known: KnownRun, queue: QueueKey, decided: Decisions, now: datetime
+    ) -> StartRange | None:
+        verdict = decided.verdicts.get(known.key)
+        if verdict is None or verdict.is_admitted:
+            return None
+        return self.ranges.starts(known.key, queue, known.status.starts, now)
 
     def _backing(self, queue: ObservedQueue, decided: Decisions) -> Iterator[ConditionFinding]:
         """Whether the backend of a queue is there; nothing of one that always was."""

@@ -24,11 +24,13 @@ class QueueCounts:
         waiting: runs that wait.
         admitted: runs that were admitted and have not ended.
         used: what these demand of the resources that have a quota.
+        wait_ratios: of the runs admitted last, how long they waited as shares of their forecasts.
     """
 
     waiting: int = 0
     admitted: int = 0
     used: Resources = field(default_factory=dict)
+    wait_ratios: tuple[float, ...] = ()
 
 
 def readiness(
@@ -96,6 +98,7 @@ def status_patch(
         "ready": next(each.holds for each in findings if each.condition == READY),
         "waiting": counts.waiting,
         "admitted": counts.admitted,
+        "waitRatios": [*counts.wait_ratios],
         "used": [each.model_dump(mode="json") for each in amounts_of(counts.used)],
     }
     changed = {name: value for name, value in fields.items() if stored.get(name) != value}

@@ -7,7 +7,12 @@ from datetime import datetime, timedelta
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
-from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestSpec, RunRequestStatus
+from kfp_placement_engine.contract.run_request import (
+    RequestPhase,
+    RunRequestSpec,
+    RunRequestStatus,
+    StartRange,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
@@ -61,6 +66,11 @@ class KnownRun:
         return 0 if self.spec is None else self.spec.priority
 
     @property
+    def makespan_seconds(self) -> float | None:
+        """How long it takes by a plan of it alone; None = not known."""
+        return None if self.spec is None else self.spec.makespan_seconds
+
+    @property
     def is_waiting(self) -> bool:
         """Whether it is not to run before its queue lets it."""
         return self.run.end is None and (self.run.is_held or self.run.is_preempted)
@@ -85,6 +95,31 @@ class KnownRun:
             return self.status.waiting_since
         is_new = self.status.phase is None and self.run.is_held and not self.run.has_begun
         return self.run.submitted_at if is_new else now
+
+    def first_starts(self, now: datetime) -> StartRange | None:
+        """What was first forecast of its start since it began to wait; None = nothing yet.
+
+        Args:
+            now: the time.
+        """
+        first = self.status.first_starts
+        if first is None or first.forecast is None or first.said_at is None:
+            return None
+        since = self.waiting_since(now).replace(microsecond=0)
+        return first if first.said_at >= since else None
+
+    def ends_at(self, now: datetime) -> datetime | None:
+        """When it ends by its plan, if it runs, or begins now; None = it has none.
+
+        Args:
+            now: the time.
+        """
+        if not self.is_waiting and self.spec is not None and self.spec.finishes_at is not None:
+            return self.spec.finishes_at
+        if self.makespan_seconds is None:
+            return None
+        began_at = now if self.is_waiting else self.admitted_at
+        return began_at + timedelta(seconds=self.makespan_seconds)
 
     def is_to_be_admitted(self, now: datetime) -> bool:
         """Whether somebody has asked, since it waits, that it begins."""

@@ -15,6 +15,7 @@ from kfp_placement_engine.contract.run_request import (
     RequestCondition,
     RequestPhase,
     RequestReason,
+    StartRange,
 )
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.quantities import format_resource
@@ -46,6 +47,7 @@ class RunPlace:
         reason, message: why it is admitted, if it is.
         notes: what its author should know.
         nodes: that its queue has assigned to it; None = those that it has.
+        starts: when it is likely to start; None = it does not wait, or nobody knows.
     """
 
     queue: QueueKey
@@ -56,6 +58,7 @@ class RunPlace:
     message: str = ""
     notes: tuple[str, ...] = ()
     nodes: NodeGroups | None = None
+    starts: StartRange | None = None
 
 
 def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any] | None:
@@ -98,10 +101,23 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         "missing": _missing(verdict) if is_decided and verdict else [],
         "message": _message(known, place),
         "notes": [each[:MAX_MESSAGE_CHARACTERS] for each in place.notes],
+        "starts": _starts(place.starts),
+        "firstStarts": _starts(_first_starts(known, place, now)),
         "assignedNodes": _nodes(status.assigned_nodes if place.nodes is None else place.nodes),
         "waitingSince": None if since is None else time_text(since),
         "admittedAt": None if admitted_at is None else time_text(admitted_at),
     }
+
+
+def _first_starts(known: KnownRun, place: RunPlace, now: datetime) -> StartRange | None:
+    """What was first said of its start; that stays when it has begun."""
+    if place.starts is None:
+        return known.status.first_starts
+    return known.first_starts(now) or place.starts
+
+
+def _starts(starts: StartRange | None) -> Mapping[str, Any] | None:
+    return None if starts is None else starts.model_dump(mode="json", by_alias=True)
 
 
 def _nodes(groups: NodeGroups) -> list[Mapping[str, Any]]:

@@ -113,8 +113,8 @@ class Reservations:
         for cluster in self._clusters.values():
             cluster.pack_more(run.demand.gangs)
 
-    def take_back(self, run: AdmittedRun) -> None:
-        """Reserve again what a run needs that was released."""
+    def reserve(self, run: AdmittedRun) -> None:
+        """Count a run as admitted: one that was released, or that is let run."""
         self._admitted[run.key] = run
         self._count(run, 1)
         self._is_packed &= not run.demand.gangs

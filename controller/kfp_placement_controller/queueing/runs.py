@@ -60,6 +60,7 @@ class WaitingRun:
         has_victims: runs were suspended for it. Those behind it do not get the room that this
             makes, even if it is not enough yet.
         stands_back: somebody has asked that it stops: all others go first.
+        makespan_seconds: how long it takes by a plan of it alone; None = not known.
     """
 
     key: RunKey
@@ -70,6 +71,7 @@ class WaitingRun:
     unschedulable: str = ""
     has_victims: bool = False
     stands_back: bool = False
+    makespan_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class AdmittedRun:
         demand: what is left of it needs.
         suspended: it was asked to stop; it takes room until its running steps have ended.
         is_of_others: another backend has admitted it, which alone may stop it.
+        ends_at: when it ends by the plan in force; None = not known.
     """
 
     key: RunKey
@@ -93,6 +96,7 @@ class AdmittedRun:
     demand: Demand
     suspended: bool = False
     is_of_others: bool = False
+    ends_at: datetime | None = None
 
     @property
     def may_be_suspended(self) -> bool:

@@ -14,6 +14,7 @@ from kfp_placement_controller.queueing.actions import (
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.start_ranges import start_outcome
 
 SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
 """What is done with a run."""
@@ -51,7 +52,9 @@ class Steering:
         self._let.setdefault((known.run.owner.uid, known.run.version), now)
         action = ReleaseHeld if known.run.is_held else ResumeRun
         waited = now - known.waiting_since(now)
-        return action(known.run, cause, max(0.0, waited.total_seconds()))
+        is_admitted = cause is ReleaseCause.ADMITTED
+        outcome = start_outcome(known.first_starts(now), now) if is_admitted else None
+        return action(known.run, cause, max(0.0, waited.total_seconds()), outcome)
 
     def is_let(self, known: KnownRun) -> bool:
         """Whether it was let run just now, and its object does not show it yet."""

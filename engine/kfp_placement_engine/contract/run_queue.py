@@ -152,6 +152,16 @@ class RunQueueSpec(ResourceModel):
         return self
 
 
+MAX_WAITS = 60
+"""Waits that a queue remembers."""
+
+MAX_WAIT_RATIO = 1_000_000.0
+"""A wait that was longer than its forecast by more counts as this."""
+
+WaitRatio = Annotated[float, Field(ge=0.0, le=MAX_WAIT_RATIO)]
+"""How long a run has waited, as a share of what was forecast."""
+
+
 class RunQueueStatus(ResourceStatus):
     """What the controller found."""
 
@@ -166,6 +176,9 @@ class RunQueueStatus(ResourceStatus):
 
     used: Amounts = ()
     """What the admitted runs demand of the resources that have a quota."""
+
+    wait_ratios: tuple[WaitRatio, ...] = Field(default=(), max_length=MAX_WAITS)
+    """Waits of the runs admitted last, as shares of what was first forecast; the latest last."""
 
 
 class RunQueue(Resource):

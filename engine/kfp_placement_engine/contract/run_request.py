@@ -279,6 +279,12 @@ class StartRange(ResourceModel):
     latest: AwareDatetime | None = None
     """Not after, for four of five runs; not there before the queue has seen enough waits."""
 
+    forecast: AwareDatetime | None = None
+    """By the plans in force alone; not there for runs that begin after all that was played."""
+
+    said_at: AwareDatetime | None = None
+    """When this was worked out."""
+
 
 class RunRequestStatus(ResourceStatus):
     """How the run waits, as its queue sees it."""
@@ -309,6 +315,9 @@ class RunRequestStatus(ResourceStatus):
 
     starts: StartRange | None = None
     """When it is likely to start."""
+
+    first_starts: StartRange | None = None
+    """What was first said of that; it stays, so that it can be compared with what happened."""
 
     assigned_nodes: NodeGroups = ()
     """The nodes that its queue has assigned to it; those of flavors, where Kueue admits runs."""

@@ -1,0 +1,216 @@
+"""When waiting runs are likely to start: forecasts, corrected by what became of earlier ones.
+
+A queue remembers how long its last runs have waited as shares of what was first forecast of them.
+A forecast times the tenth of these ratios from below, and from above, is the range: four of five
+runs start within it, if runs to come are like those before.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from statistics import quantiles
+
+from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.queueing.forecast import (
+    Forecast,
+    ForecastParams,
+    PlayedQueues,
+    forecast,
+)
+from kfp_placement_engine.contract.run_queue import MAX_WAIT_RATIO, MAX_WAITS
+from kfp_placement_engine.contract.run_request import StartRange
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+
+_MOST_KNOWN = 10_000
+"""Starts of which is remembered that they were counted."""
+
+
+class StartOutcome(StrEnum):
+    """How a run has begun beside the range that was first said."""
+
+    EARLY = "early"
+    KEPT = "kept"
+    LATE = "late"
+
+
+def start_outcome(first: StartRange | None, now: datetime) -> StartOutcome | None:
+    """How a run begins that its queue lets begin now.
+
+    Args:
+        first: what was first said of its start; without an end nothing was promised.
+        now: the time.
+    """
+    if first is None or first.latest is None:
+        return None
+    if now < first.earliest:
+        return StartOutcome.EARLY
+    # Times are kept in whole seconds.
+    is_late = now > first.latest + timedelta(seconds=1)
+    return StartOutcome.LATE if is_late else StartOutcome.KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class RangeParams:
+    """How ranges are made.
+
+    Attributes:
+        forecast: how queues are played.
+        forecast_seconds: between two forecasts: plans change with every step that ends.
+        first_forecast_seconds: the same while a run waits of which nothing was said yet.
+        least_waits: of a queue, before the end of a range is said.
+        untaught_share: of a forecast, before which a run is not expected to start, until then. The
+            tenth from below was 0.14 to 0.30 on made-up days (`benchmarks.queue`).
+        move_seconds, move_share: how much a bound must move to be said again: so long, and this
+            share of what is left of the wait.
+        shortest_seconds: a forecast of less counts as this: the ratios of waits of a moment say
+            nothing about long ones.
+    """
+
+    forecast: ForecastParams = field(default_factory=ForecastParams)
+    forecast_seconds: float = 10.0
+    first_forecast_seconds: float = 0.5
+    least_waits: int = 20
+    untaught_share: float = 0.2
+    move_seconds: float = 10.0
+    move_share: float = 0.1
+    shortest_seconds: float = 1.0
+
+
+@dataclass
+class StartRanges:
+    """What is forecast, and what was learned.
+
+    Attributes:
+        params: how ranges are made.
+    """
+
+    params: RangeParams = field(default_factory=RangeParams)
+    _ratios: dict[QueueKey, deque[float]] = field(default_factory=dict)
+    _counted: dict[tuple[str, datetime], None] = field(default_factory=dict)
+    _forecast: Forecast = field(default_factory=Forecast)
+    _played_at: datetime | None = None
+
+    # What comes in.
+
+    def lead(self) -> None:
+        """What queues have learned is read again from their statuses."""
+        self._ratios.clear()
+        self._forecast, self._played_at = Forecast(), None
+
+    def observe_queues(self, queues: Iterable[ObservedQueue]) -> None:
+        """These are the queues there are now.
+
+        Args:
+            queues: all; the status of one is read when it is first seen.
+        """
+        known, self._ratios = self._ratios, {}
+        for queue in queues:
+            learned = known.get(queue.key)
+            if learned is None:
+                learned = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
+            self._ratios[queue.key] = learned
+
+    def begun(self, uid: str, queue: QueueKey, first: StartRange | None, now: datetime) -> None:
+        """A queue has let a run begin, or go on; said again, it counts once.
+
+        Args:
+            uid: of the run.
+            queue: that has.
+            first: what was first said of its start.
+            now: when it begins.
+        """
+        if first is None or first.forecast is None or first.said_at is None:
+            return
+        learned, start = self._ratios.get(queue), (uid, first.said_at)
+        if learned is None or start in self._counted:
+            return
+        if len(self._counted) >= _MOST_KNOWN:
+            del self._counted[next(iter(self._counted))]
+        self._counted[start] = None
+        shortest = self.params.shortest_seconds
+        expected = max(shortest, (first.forecast - first.said_at).total_seconds())
+        seen = max(0.0, (now - first.said_at).total_seconds())
+        learned.append(round(min(seen / expected, MAX_WAIT_RATIO), 3))
+
+    def play(self, played: Sequence[PlayedQueues], now: datetime) -> None:
+        """Make forecasts, if that is due.
+
+        Args:
+            played: all queues, as they are after a decision.
+            now: the time.
+        """
+        if self._played_at is not None:
+            waiting = (run.key for queues in played for run in queues.waiting)
+            is_new = any(run not in self._forecast for run in waiting)
+            pause = self.params.first_forecast_seconds if is_new else self.params.forecast_seconds
+            if now - self._played_at < timedelta(seconds=pause):
+                return
+        self._played_at = now
+        self._forecast = Forecast()
+        for each in played:
+            self._forecast = self._forecast.and_of(forecast(each, now, self.params.forecast))
+
+    # What follows.
+
+    def ratios(self, queue: QueueKey) -> tuple[float, ...]:
+        """What a queue has learned, for its status."""
+        return tuple(self._ratios.get(queue, ()))
+
+    def starts(
+        self, run: RunKey, queue: QueueKey, said: StartRange | None, now: datetime
+    ) -> StartRange | None:
+        """When a waiting run is likely to start; None = it is not known whether it ever does.
+
+        Args:
+            run: that waits.
+            queue: that decides about it.
+            said: what was said last of it; it stays while it is about right.
+            now: the time.
+        """
+        found = self._range(run, queue, now)
+        if found is None or said is None or self._has_moved(said, found, now):
+            return found
+        return said
+
+    def _range(self, run: RunKey, queue: QueueKey, now: datetime) -> StartRange | None:
+        start, later = self._forecast.starts.get(run), self._forecast.later.get(run)
+        low, high = self._shares(queue)
+        if start is not None:
+            return StartRange(
+                earliest=_share_of(start, low, now),
+                latest=None if high is None else _share_of(start, high, now),
+                forecast=_whole(start),
+                said_at=_whole(now),
+            )
+        if later is None:
+            return None
+        return StartRange(earliest=_share_of(later, low, now), said_at=_whole(now))
+
+    def _shares(self, queue: QueueKey) -> tuple[float, float | None]:
+        learned = self._ratios.get(queue, ())
+        if len(learned) < self.params.least_waits:
+            return self.params.untaught_share, None
+        tenths = quantiles(learned, n=10)
+        return tenths[0], tenths[-1]
+
+    def _has_moved(self, said: StartRange, found: StartRange, now: datetime) -> bool:
+        if (said.latest is None) != (found.latest is None):
+            return True
+        pairs = [(said.earliest, found.earliest), (said.latest, found.latest)]
+        return any(
+            abs(new - old).total_seconds()
+            > max(self.params.move_seconds, self.params.move_share * (new - now).total_seconds())
+            for old, new in pairs
+            if old is not None and new is not None
+        )
+
+
+def _share_of(start: datetime, share: float, now: datetime) -> datetime:
+    return _whole(now + max(timedelta(0), start - now) * share)
+
+
+def _whole(time: datetime) -> datetime:
+    """As the API server keeps it."""
+    return time.replace(microsecond=0)
