@@ -128,7 +128,7 @@ bench-what-if: setup ## what-if: how long the best single changes take, beside a
 bench-demand: setup ## what whole runs need at once: peaks of plans beside coarser measures (10 seconds)
 	@$(BIN)/python -m benchmarks.demand --output benchmarks/results/demand.md
 
-bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (4 minutes)
+bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (7 minutes)
 	@$(BIN)/python -m benchmarks.queue --output benchmarks/results/queue.md
 
 bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler

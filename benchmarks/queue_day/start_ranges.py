@@ -102,11 +102,12 @@ class RangedQueue(Queue):
         """What it has learned by now."""
         return self._ranges.ratios(QUEUE)
 
-    def worked(self, work: StepWork, now: float) -> None:
+    # `typing.override` came with Python 3.12.
+    def worked(self, work: StepWork, now: float) -> None:  # type: ignore[explicit-override]
         """Plans in force count from then."""
         self._worked[work.run, work.stage, work.index] = now
 
-    def arrived(self, run: int, now: float) -> list[int]:
+    def arrived(self, run: int, now: float) -> list[int]:  # type: ignore[explicit-override]
         """It is told when it starts, unless it does at once."""
         begun = super().arrived(run, now)
         self._begun(begun, now)
@@ -114,7 +115,7 @@ class RangedQueue(Queue):
             self._say(now)
         return begun
 
-    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:
+    def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:  # type: ignore[explicit-override]
         """Those that wait are told again."""
         self._ended.add((run, stage, index))
         begun = super().ended(run, stage, index, now)
@@ -149,7 +150,7 @@ class RangedQueue(Queue):
         return {run: now + completion[number] for number, run in enumerate(self.admitted)}
 
     def _left(self, run: int, now: float) -> Iterator[tuple[Step, ...]]:
-        """The stages of a run without what has ended; steps that run come first, with what is left."""
+        """The stages of a run without what has ended; steps that run come first."""
         for stage, steps in enumerate(self._runs[run].as_planned().stages):
             left: list[tuple[bool, Step]] = []
             for index, step in enumerate(steps):

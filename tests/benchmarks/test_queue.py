@@ -1,27 +1,30 @@
 """The day of runs: what is drawn, what must hold at every moment of it, and the page."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from benchmarks.queue import (
+from benchmarks.queue import command
+from benchmarks.queue_day.admission import GPU, Queue, demand_of, moment, plan_of
+from benchmarks.queue_day.nodes import NODES, Cluster
+from benchmarks.queue_day.runs import DAY_SECONDS, WORKER, Amounts, Run, Step, draw_day
+from benchmarks.queue_day.simulation import DRIVER_SECONDS, AtOnce, PodOrder, simulate
+from benchmarks.queue_day.start_ranges import RangedQueue
+from benchmarks.queue_report import parts_of, targets_of
+from benchmarks.queue_series import (
     ALONE,
     QUEUED,
     STRICT,
     WHOLE,
     WITH_GANGS,
     Day,
+    Ranges,
     Series,
-    command,
     measure,
-    parts_of,
-    targets_of,
+    measure_ranges,
 )
-from benchmarks.queue_day.admission import GPU, Queue, demand_of, plan_of
-from benchmarks.queue_day.nodes import NODES, Cluster
-from benchmarks.queue_day.runs import DAY_SECONDS, WORKER, Amounts, Run, Step, draw_day
-from benchmarks.queue_day.simulation import DRIVER_SECONDS, AtOnce, PodOrder, simulate
 from benchmarks.tables import Table
 from kfp_placement_engine.model.demand import PodGroup
 
@@ -175,16 +178,61 @@ def all_series(**of_queued):
     ]
 
 
+def a_range(kept=0.8):
+    return Ranges(
+        True, 4, QUEUED, waits=30, ranged=10, kept=kept, early=0.1, width=2.5, later_kept=0.75
+    )
+
+
 def test_every_target_is_met_or_missed_by_its_figure():
-    assert [each.is_met for each in targets_of(all_series(seconds=111.0))] == 4 * [True]
-    assert [each.is_met for each in targets_of(all_series(seconds=113.0))] == [
+    assert [each.is_met for each in targets_of(all_series(seconds=111.0), [])] == 4 * [True]
+    assert [each.is_met for each in targets_of(all_series(seconds=113.0), [])] == [
         True, False, True, True
     ]  # fmt: skip
-    assert not targets_of(all_series(unfinished=1))[0].is_met
+    assert not targets_of(all_series(unfinished=1), [])[0].is_met
+    kept = [0.69, 0.7, 0.9, 0.91, math.nan]
+    met = [targets_of([], [a_range(share)])[0].is_met for share in kept]
+    assert met == [False, True, True, False, False]
+
+
+def test_the_figures_of_a_target_name_its_limits():
+    (target,) = targets_of([], [a_range()])
+    assert target.figures() == {
+        "text": "with gangs, 4 runs/h: runs that began within the range that was said first",
+        "reached": 0.8,
+        "atMost": 0.9,
+        "atLeast": 0.7,
+        "met": True,
+    }
+
+
+def test_runs_that_wait_are_told_when_they_start():
+    """On a short busy afternoon; what a queue says changes as it learns."""
+    runs = [run for run in draw_day(6, 1, gangs=False) if run.submitted_seconds < 15 * 3600]
+    queue = RangedQueue(runs, 1.0, ())
+    plain = simulate(runs, Queue(runs, 1.0))
+    outcome = simulate(runs, queue)
+    assert outcome.completion_seconds == plain.completion_seconds
+    starts = [*queue.starts.values()]
+    assert len(starts) > 20
+    assert [each.has_range for each in starts[:2]] == [False, False]
+    assert any(each.has_range for each in starts)
+    assert 1 < len(queue.ratios) <= 60
+    for each in starts:
+        assert each.first.said_at is not None
+        assert moment(each.began_seconds) >= each.first.said_at
+        assert each.is_early + each.is_kept <= 1
+
+
+def test_what_is_said_of_starts_is_measured_over_days():
+    found = measure_ranges(4, STRICT, gangs=False, days=2)
+    assert found.waits > found.ranged > 0
+    assert 0 < found.kept < 1
+    assert found.width > 0
 
 
 def test_the_page_compares_with_the_reference_and_says_which_targets_are_missed():
-    about, gangs, plain, targets = parts_of(all_series(seconds=113.0))
+    about, gangs, plain, _, ranges, targets = parts_of(all_series(seconds=113.0), [a_range()])
     assert isinstance(gangs, Table)
     assert isinstance(plain, Table)
     assert not isinstance(about, Table)
@@ -193,14 +241,18 @@ def test_the_page_compares_with_the_reference_and_says_which_targets_are_missed(
     assert longer[QUEUED.name] == "13.0 ± 0.0"
     assert longer[WHOLE.name] == ""
     assert plain.rows[-1][5] == "2.0 ± 0.0"
+    assert isinstance(ranges, Table)
+    told = ["4", "yes", QUEUED.name, "30", "10", "80.0", "10.0", "10.0", "75.0", "2.5"]
+    assert ranges.rows == [told]
     assert "seeds 0 to 1" in about[0]
     assert targets[1].startswith("- MISSED: with gangs, 4 runs/h")
     assert targets[3].endswith("50.0% (at most 60.0%).")
+    assert targets[4].endswith("said first: 80.0% (70.0% to 90.0%).")
 
 
 def test_stuck_days_have_no_completion_to_compare():
     series = [a_series(WHOLE), a_series(ALONE, unfinished=3), *all_series()[1:]]
-    _, gangs, *_ = parts_of(series)
+    _, gangs, *_ = parts_of(series, [])
     assert isinstance(gangs, Table)
     (row,) = [row for row in gangs.rows if row[3] != "0"]
     assert (row[1], row[4], row[5]) == (ALONE.name, "", "")
@@ -214,6 +266,7 @@ def test_the_command_writes_the_page_and_says_what_it_does(tmp_path, capsys, mon
     printed = capsys.readouterr()
     assert code == (1 if "MISSED" in printed.out else 0)
     assert "with gangs, 3 runs/h, queued, overcommit 2" in printed.err
+    assert "with gangs, 3 runs/h, start ranges" in printed.err
     assert path.read_text("utf-8").startswith("# Queues of whole runs")
 
 

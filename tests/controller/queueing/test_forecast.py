@@ -1,0 +1,202 @@
+"""When waiting runs would begin if all went as planned."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.forecast import (
+    Forecast,
+    ForecastParams,
+    PlayedQueues,
+    forecast,
+)
+from kfp_placement_controller.queueing.runs import AdmittedRun
+from kfp_placement_engine.model.keys import QueueKey, RunKey
+from tests.controller.queueing.builders import (
+    QUEUE,
+    START,
+    a_demand,
+    admitted,
+    after,
+    nodes,
+    rules,
+    waiting,
+)
+
+ONE_RUN = rules(max_runs=1)
+HOUR = 3600.0
+
+
+def starts(queues, now=START, **params):
+    """Hours after `START` at which runs begin, by name."""
+    found = forecast(queues, now, ForecastParams(**params))
+    return {key.name: (at - START) / timedelta(hours=1) for key, at in found.starts.items()}
+
+
+def queues_of(waits, running, its_rules=ONE_RUN, cluster=None):
+    return PlayedQueues(waits, running, its_rules, nodes(cpu=8) if cluster is None else cluster)
+
+
+def test_runs_begin_one_after_the_other_as_those_before_them_end():
+    waits = [waiting(name, makespan_seconds=HOUR) for name in ("a", "b")]
+    running = [admitted("old", ends_at=after(0.5))]
+    assert starts(queues_of(waits, running)) == {"a": 0.5, "b": 1.5}
+
+
+def test_a_higher_priority_is_played_first():
+    waits = [
+        waiting("low", makespan_seconds=HOUR),
+        waiting("high", priority=5, makespan_seconds=2 * HOUR),
+    ]
+    running = [admitted("old", ends_at=after(1))]
+    assert starts(queues_of(waits, running)) == {"high": 1.0, "low": 3.0}
+
+
+def test_a_small_run_goes_before_a_large_one_that_does_not_fit_yet():
+    waits = [
+        waiting("large", a_demand(cpu=8), makespan_seconds=HOUR),
+        waiting("small", a_demand(cpu=2), makespan_seconds=HOUR),
+    ]
+    running = [
+        admitted("short", a_demand(cpu=4), ends_at=after(1)),
+        admitted("long", a_demand(cpu=4), ends_at=after(3)),
+    ]
+    found = starts(queues_of(waits, running, rules(overcommit=1.0)))
+    assert found == {"small": 1.0, "large": 3.0}
+
+
+def test_pods_that_run_together_wait_for_room_on_nodes():
+    gang = a_demand(cpu=8, gang=(2, {"cpu": 4}))
+    waits = [waiting("gang", gang, makespan_seconds=HOUR)]
+    running = [admitted("other", gang, ends_at=after(2))]
+    assert starts(queues_of(waits, running, rules(), nodes(cpu=8))) == {"gang": 2.0}
+
+
+def test_a_run_that_is_overdue_lasts_a_little_longer():
+    """It was to end after one hour and has run for ten."""
+    waits = [waiting("next", makespan_seconds=HOUR)]
+    running = [admitted("old", ends_at=after(1))]
+    found = starts(queues_of(waits, running), now=after(10), overdue_share=0.1)
+    assert found == pytest.approx({"next": 11.0})
+
+
+def test_a_run_of_which_nothing_is_known_lasts_as_long_as_is_assumed():
+    waits = [waiting("a"), waiting("b")]
+    running = [admitted("old")]
+    assert starts(queues_of(waits, running), unknown_seconds=HOUR) == {"a": 1.0, "b": 2.0}
+
+
+def test_runs_that_no_end_helps_never_begin():
+    waits = [
+        waiting("unschedulable", unschedulable="step train: no node has a GPU"),
+        waiting("too-large", a_demand(gpu=1)),
+        waiting("next"),
+    ]
+    running = [admitted("old", ends_at=after(1))]
+    found = forecast(queues_of(waits, running, rules()), START, ForecastParams())
+    assert {key.name for key in found.never} == {"unschedulable", "too-large"}
+    assert {key.name for key in found.starts} == {"next"}
+
+
+def test_where_nothing_runs_nothing_can_be_said():
+    found = forecast(queues_of([waiting("a")], [], rules(max_runs=0)), START, ForecastParams())
+    assert found == Forecast(never=frozenset({RunKey("team", "a")}))
+
+
+def test_work_is_bounded_and_the_rest_begins_later():
+    cluster = nodes(cpu=8)
+    waits = [waiting(f"run-{n:03}", a_demand(cpu=8), makespan_seconds=HOUR) for n in range(100)]
+    running = [admitted("old", a_demand(cpu=8), ends_at=after(1))]
+    queues = queues_of(waits, running, rules(overcommit=1.0), cluster)
+    found = forecast(queues, START, ForecastParams(most_tries=1_000))
+    begun = len(found.starts)
+    assert 5 < begun < 20
+    assert len(found.later) == 100 - begun
+    assert set(found.later.values()) == {after(begun)}
+    assert all(run.key in found for run in waits)
+
+
+def test_a_queue_that_is_full_is_not_tried_for_each_run():
+    waits = [waiting(f"run-{n:03}", makespan_seconds=HOUR) for n in range(400)]
+    running = [admitted("old", ends_at=after(1))]
+    found = forecast(queues_of(waits, running), START, ForecastParams(most_tries=1_000))
+    assert len(found.starts) == 400
+
+
+MADE = st.lists(
+    st.tuples(
+        st.integers(1, 6),
+        st.integers(0, 2),
+        st.integers(1, 50),
+        st.integers(0, 3),
+        st.sampled_from([QUEUE, QueueKey("team", "gpu")]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(runs=MADE, split=st.integers(0, 8), max_runs=st.none() | st.integers(1, 3))
+def test_the_play_equals_decisions_made_at_every_end(runs, split, max_runs):
+    """Whoever calls `decide` at every end of a run gets the same starts."""
+    its_rules = rules(max_runs=max_runs, overcommit=1.5)
+    cluster = nodes(2, cpu=4, gpu=2)
+    running = [
+        admitted(f"r{n}", a_demand(cpu=cpu, gpu=gpu), queue=queue, ends_at=after(hours))
+        for n, (cpu, gpu, hours, _, queue) in enumerate(runs[:split])
+    ]
+    waits = [
+        waiting(
+            f"w{n}",
+            a_demand(cpu=cpu, gpu=gpu),
+            queue=queue,
+            priority=priority,
+            makespan_seconds=hours * HOUR,
+        )
+        for n, (cpu, gpu, hours, priority, queue) in enumerate(runs[split:])
+    ]
+    # What fits now is let run first, as after every decision.
+    waits, running = decided(waits, running, its_rules, cluster, START)
+    expected: dict[RunKey, datetime] = {}
+    left, going = waits, running
+    while going:
+        at = min(run.ends_at for run in going)
+        going = [run for run in going if run.ends_at > at]
+        before = {run.key for run in left}
+        left, going = decided(left, going, its_rules, cluster, at)
+        expected |= dict.fromkeys(before - {run.key for run in left}, at)
+    queues = PlayedQueues(waits, running, its_rules, cluster)
+    assert forecast(queues, START, ForecastParams()).starts == expected
+
+
+def decided(waits, running, its_rules, cluster, now):
+    verdicts = decide(waits, running, its_rules, cluster, now)
+    let = {each.key for each in verdicts if each.is_admitted}
+    begun = [
+        AdmittedRun(
+            run.key,
+            run.queue,
+            run.priority,
+            now,
+            run.demand,
+            ends_at=now + timedelta(seconds=run.makespan_seconds),
+        )
+        for run in waits
+        if run.key in let
+    ]
+    return [run for run in waits if run.key not in let], [*running, *begun]
+
+
+def test_forecasts_of_several_sets_of_queues_are_put_together():
+    first = forecast(
+        queues_of([waiting("a")], [admitted("old", ends_at=after(1))]), START, ForecastParams()
+    )
+    other = Forecast(later={RunKey("team", "b"): after(2)}, never=frozenset({RunKey("team", "c")}))
+    both = first.and_of(other)
+    assert both.starts == first.starts
+    assert (both.later, both.never) == (other.later, other.never)
+    assert replace(both, starts={}) == other
