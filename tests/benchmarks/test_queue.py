@@ -208,7 +208,7 @@ def test_the_figures_of_a_target_name_its_limits():
 
 def test_runs_that_wait_are_told_when_they_start():
     """On a short busy afternoon; what a queue says changes as it learns."""
-    runs = [run for run in draw_day(6, 1, gangs=False) if run.submitted_seconds < 15 * 3600]
+    runs = [run for run in draw_day(6, 1, gangs=False) if run.submitted_seconds < 18 * 3600]
     queue = RangedQueue(runs, 1.0, ())
     plain = simulate(runs, Queue(runs, 1.0))
     outcome = simulate(runs, queue)
