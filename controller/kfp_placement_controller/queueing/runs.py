@@ -85,7 +85,8 @@ class AdmittedRun:
         admitted_at: when.
         demand: what is left of it needs.
         suspended: it was asked to stop; it takes room until its running steps have ended.
-        is_of_others: another backend has admitted it, which alone may stop it.
+        is_of_others: another backend has admitted it, or somebody else has suspended it: we cannot
+            make it stop.
         ends_at: when it ends by the plan in force; None = not known.
     """
 

@@ -28,6 +28,9 @@ class Rule(StrEnum):
     KUEUE = "kueue"
 
 
+GIVEN_BACK = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
+"""What a run lacks that others could give back."""
+
 RUNS = "runs"
 """How a quota names the number of its runs."""
 

@@ -235,8 +235,9 @@ class TestGangs:
         """On nodes of 3 and 4 GPUs, a pod of 2 on each would leave no room for one of 3."""
         cluster = [*nodes(1, cpu=32, gpu=3), *nodes(1, cpu=32, gpu=4)]
         running = [admitted("small", self.gang(2, gpu=2)), admitted("large", self.gang(1, gpu=3))]
-        run = waiting("a", a_demand(cpu=1, gang=(1, {"cpu": 1})))
-        assert going([run], running, self.RULES, cluster) == ["a"]
+        run = waiting("a", self.gang(1))
+        assert lacks([run], running, self.RULES, cluster) == (Lack(Rule.GANGS, "pods", 1),)
+        assert going([run], running[:1], self.RULES, cluster) == ["a"]
 
     def test_pods_without_gpus_leave_nodes_with_gpus_alone(self):
         cluster = [*self.NODES, NodeRoom("plain", {"cpu": 16000, "pods": 110})]
@@ -256,12 +257,18 @@ class TestGangs:
             Lack(Rule.GANG_SIZE, "pods", 1),
         )
 
-    def test_where_admitted_gangs_lost_their_nodes_no_gang_follows(self):
+    def test_where_an_admitted_gang_lost_nodes_it_has_what_is_left_of_their_kind(self):
         running = [admitted("r", self.gang(6))]
-        runs = [waiting("a", self.gang(1)), waiting("b", a_demand(gpu=1))]
+        gang_of_cpus = a_demand(cpu=2, gang=(2, {"cpu": 1}))
+        runs = [
+            waiting("a", self.gang(1)),
+            waiting("b", a_demand(gpu=1)),
+            waiting("c", gang_of_cpus),
+        ]
         verdicts = decided(runs, running, self.RULES, self.NODES[:1])
-        assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 3),)
+        assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 1),)
         assert verdicts["b"].is_admitted
+        assert verdicts["c"].is_admitted
 
     def test_nodes_that_a_pool_may_add_have_room_for_gangs(self):
         grows = rules(overcommit=1.0, capacity={"cpu": 64000, GPU: 8})
