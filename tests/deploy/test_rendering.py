@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kfp_placement_controller.observed.namespaces import takes_part
 from kfp_placement_controller.settings import VARIABLE_PREFIX, Settings
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
@@ -244,6 +245,24 @@ def test_all_processes_are_told_alike_which_namespaces_take_part(features):
         assert own == "metadata.namespace", kind.process
         if "opt_in" in kind.model_fields:
             assert variables.get("opt_in", {}).get("value", "false") == told, kind.process
+
+
+def is_selected(selector, name, label):
+    """Whether a namespace selector matches a namespace, as the API server decides."""
+    labels = {"kubernetes.io/metadata.name": name, **({ENABLED_LABEL: label} if label else {})}
+    return all(
+        (labels.get(each["key"]) in each["values"]) == (each["operator"] == "In")
+        for each in selector["matchExpressions"]
+    )
+
+
+@variants
+def test_admission_and_processes_agree_on_namespaces(features):
+    for selector in namespace_selectors(rendered(*features)):
+        for name in ("kube-system", NAMESPACE, "team"):
+            for label in ("", "true", "false", "True"):
+                expected = takes_part(name, label, NAMESPACE, opt_in="opt-in" in features)
+                assert is_selected(selector, name, label) == expected, (name, label)
 
 
 def without_order(items):

@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -124,6 +124,7 @@ class QueuePublisher:
         situation: Situation,
         decided: Decisions,
         policy: PlacementPolicySpec,
+        excluded: Callable[[str], bool],
         now: datetime,
     ) -> Iterator[WriteQueueStatus]:
         """Statuses of RunQueues that do not say what they should.
@@ -133,6 +134,7 @@ class QueuePublisher:
             situation: on which the decision was made.
             decided: what was decided.
             policy: in force.
+            excluded: whether a namespace takes no part.
             now: the time.
         """
         queues = situation.queues
@@ -146,6 +148,7 @@ class QueuePublisher:
         }
         for queue in queues:
             ready = readiness(
+                is_excluded=excluded(queue.key.namespace),
                 is_paused=policy.paused,
                 planner_problem=situation.planner_problem,
                 holds_without_controller=queue.holds_without_controller,
