@@ -192,7 +192,9 @@ class QueueCoordinator:
                 actions.append(action)
                 if isinstance(action, ReleaseHeld | ResumeRun):
                     self.publisher.released(action.run.owner.uid, action.cause)
-        actions += self.publisher.requests(taking_part, situation, decided, now)
+        # A RunRequest must not say forever that its run waits, once the namespace takes no part.
+        left = [each for each in self.runs if not each.is_waiting and not self._takes_part(each)]
+        actions += self.publisher.requests([*taking_part, *left], situation, decided, now)
         actions += self.publisher.queues(
             taking_part, situation, decided, self._policy, self._excluded, now
         )

@@ -42,6 +42,7 @@ _REASONS = {
     ReleaseCause.REQUESTED: (RequestReason.BY_REQUEST, "somebody who may has let it begin"),
     ReleaseCause.UNPLANNABLE: (RequestReason.UNPLANNABLE, "nobody can say what it needs"),
     ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
+    ReleaseCause.NO_QUEUE: (RequestReason.NOT_HELD, "its namespace takes no part any more"),
 }
 _NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
 
@@ -90,7 +91,7 @@ class QueuePublisher:
         """Statuses of RunRequests that do not say what they should.
 
         Args:
-            runs: of namespaces that take part.
+            runs: of namespaces that take part, and those of others that do not wait.
             situation: on which the decision was made.
             decided: what was decided.
             now: the time.

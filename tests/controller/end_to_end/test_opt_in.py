@@ -11,6 +11,7 @@ from tests.controller.end_to_end.queues import (
     is_held,
     queue_of,
     request,
+    said,
     set_queue,
     status,
 )
@@ -125,6 +126,12 @@ def test_held_runs_begin_when_their_namespace_asks_no_longer(choosy_installation
         set_queue(installation, team, quota={"runs": 0}, onControllerDown="hold")
         run = installation.submit(SHORT, team)
         assert is_held(installation.workflow(run, team))
+        wait_until(
+            lambda: said(installation, team, run).get("phase") == "Waiting", "the run to say so"
+        )
         label(installation, team, None)
         installation.wait_for_success(run, team)
+        wait_until(
+            lambda: said(installation, team, run)["phase"] == "Finished", "its end to be said"
+        )
         assert readiness(installation, team) == (False, "NamespaceExcluded")
