@@ -97,7 +97,9 @@ class QueueProcess:
     ) -> None:
         """Nothing is started yet."""
         self._settings = settings
-        coordinator = QueueCoordinator(pods_of, opt_in=settings.opt_in)
+        coordinator = QueueCoordinator(
+            pods_of, own_namespace=settings.own_namespace, opt_in=settings.opt_in
+        )
         inbox: Inbox[QueueCoordinator] = Inbox()
         self._watches = queue_watches(client, settings, sources, pods_of, inbox)
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
+from kfp_placement_controller.observed.namespaces import takes_part
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -73,6 +74,7 @@ class QueueCoordinator:
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
         planner: the planner's Lease.
+        own_namespace: the controller's, which takes no part.
         opt_in: whether only namespaces that ask for it take part.
         decided_at: when it has decided last.
     """
@@ -83,6 +85,7 @@ class QueueCoordinator:
     queues: RunQueues = field(default_factory=RunQueues)
     runs: QueuedRuns = field(default_factory=QueuedRuns)
     planner: LeaseWatch = field(default_factory=LeaseWatch)
+    own_namespace: str = ""
     opt_in: bool = False
     decided_at: datetime | None = None
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
@@ -197,8 +200,12 @@ class QueueCoordinator:
                 actions.append(action)
                 if isinstance(action, ReleaseHeld | ResumeRun):
                     self._released_by(action, situation, now)
-        actions += self.publisher.requests(taking_part, situation, decided, now)
-        actions += self.publisher.queues(taking_part, situation, decided, self._policy, now)
+        # A RunRequest must not say forever that its run waits, once the namespace takes no part.
+        left = [each for each in self.runs if not each.is_waiting and not self._takes_part(each)]
+        actions += self.publisher.requests([*taking_part, *left], situation, decided, now)
+        actions += self.publisher.queues(
+            taking_part, situation, decided, self._policy, self._excluded, now
+        )
         return actions
 
     def _released(
@@ -267,10 +274,12 @@ class QueueCoordinator:
 
     def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""
-        label = self._labels.get(namespace, "")
-        if label == "false" or (self.opt_in and label != "true"):
-            return None
-        return self.queues.of_namespace(namespace)
+        return None if self._excluded(namespace) else self.queues.of_namespace(namespace)
+
+    def _excluded(self, namespace: str) -> bool:
+        """Whether a namespace takes no part, whatever RunQueues it has."""
+        label = self._labels.get(namespace)
+        return not takes_part(namespace, label, self.own_namespace, opt_in=self.opt_in)
 
     def _planner_state(self, now: datetime) -> PlannerState:
         if self._led_at is None:
@@ -286,7 +295,11 @@ class QueueCoordinator:
         self._is_changed = True
 
     def _namespace_changed(self, change: Change[str]) -> None:
-        self._labels[change.key[1]] = change.new or ""
+        name, label = change.key[1], change.new
+        if label is None:
+            self._labels.pop(name, None)
+        else:
+            self._labels[name] = label
         self._is_changed = True
 
     def _node_changed(self, change: Change[ObservedNode]) -> None:

@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -43,6 +43,7 @@ _REASONS = {
     ReleaseCause.REQUESTED: (RequestReason.BY_REQUEST, "somebody who may has let it begin"),
     ReleaseCause.UNPLANNABLE: (RequestReason.UNPLANNABLE, "nobody can say what it needs"),
     ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
+    ReleaseCause.NO_QUEUE: (RequestReason.NOT_HELD, "its namespace takes no part any more"),
 }
 _NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
 
@@ -93,7 +94,7 @@ class QueuePublisher:
         """Statuses of RunRequests that do not say what they should.
 
         Args:
-            runs: of namespaces that take part.
+            runs: of namespaces that take part, and those of others that do not wait.
             situation: on which the decision was made.
             decided: what was decided.
             now: the time.
@@ -127,6 +128,7 @@ class QueuePublisher:
         situation: Situation,
         decided: Decisions,
         policy: PlacementPolicySpec,
+        excluded: Callable[[str], bool],
         now: datetime,
     ) -> Iterator[WriteQueueStatus]:
         """Statuses of RunQueues that do not say what they should.
@@ -136,6 +138,7 @@ class QueuePublisher:
             situation: on which the decision was made.
             decided: what was decided.
             policy: in force.
+            excluded: whether a namespace takes no part.
             now: the time.
         """
         queues = situation.queues
@@ -154,6 +157,7 @@ class QueuePublisher:
         }
         for queue in queues:
             ready = readiness(
+                is_excluded=excluded(queue.key.namespace),
                 is_paused=policy.paused,
                 planner_problem=situation.planner_problem,
                 holds_without_controller=queue.holds_without_controller,
