@@ -183,12 +183,18 @@ class QueueCoordinator:
         self._is_changed, self.decided_at = False, now
         self.steering.forget(now)
         planner = self._planner_state(now)
-        wanted, waiting, released = self._released(planner, now)
+        wanted, waiting, refused, released = self._released(planner, now)
         taking_part = [each for each in self.runs if self._takes_part(each)]
         admitted = [each for each in taking_part if each.is_admitted] + released
         self._waiting = len(waiting)
         situation = situation_of(
-            waiting, admitted, self.queues, self.room, self.runs.requests(), planner.problem
+            waiting,
+            refused,
+            admitted,
+            self.queues,
+            self.room,
+            self.runs.requests(),
+            planner.problem,
         )
         decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
         self.ranges.observe_queues(self.queues)
@@ -203,23 +209,33 @@ class QueueCoordinator:
         # A RunRequest must not say forever that its run waits, once the namespace takes no part.
         left = [each for each in self.runs if not each.is_waiting and not self._takes_part(each)]
         actions += self.publisher.requests([*taking_part, *left], situation, decided, now)
-        actions += self.publisher.queues(
-            taking_part, situation, decided, self._policy, self._excluded, now
-        )
+        if planner.is_known:
+            actions += self.publisher.queues(
+                taking_part, situation, decided, self._policy, self._excluded, now
+            )
         return actions
 
     def _released(
         self, planner: PlannerState, now: datetime
-    ) -> tuple[list[SteeringAction], list[KnownRun], list[KnownRun]]:
-        """What to do with runs whatever queues say; runs that wait on, and those let run by now."""
+    ) -> tuple[list[SteeringAction], list[KnownRun], list[KnownRun], list[KnownRun]]:
+        """What to do with runs whatever queues say, and which runs wait on.
+
+        Returns:
+            What to do; runs that wait, those of these that cannot be let go on, and those that were
+            let go on just now.
+        """
         wanted: list[SteeringAction] = []
         waiting: list[KnownRun] = []
+        refused: list[KnownRun] = []
         released: list[KnownRun] = []
         for known in self.runs:
             if known.is_waiting:
                 queue = self._queue_of_namespace(known.key.namespace)
-                cause = release_cause(known, queue, planner, now)
-                if cause is not None:
+                has_pods = known.run.has_begun and bool(self.room.load.of_run(known.key))
+                cause = release_cause(known, queue, planner, now, has_pods=has_pods)
+                if self.steering.is_refused(known, now):
+                    refused.append(known)
+                elif cause is not None:
                     wanted.append(self.steering.let(known, cause, now))
                     released += [known] if cause is not ReleaseCause.TERMINATED else []
                 elif self.steering.is_let(known):
@@ -229,7 +245,7 @@ class QueueCoordinator:
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.
                 wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-        return wanted, waiting, released
+        return wanted, waiting, refused, released
 
     def _released_by(
         self, action: ReleaseHeld | ResumeRun, situation: Situation, now: datetime
@@ -284,9 +300,11 @@ class QueueCoordinator:
     def _planner_state(self, now: datetime) -> PlannerState:
         if self._led_at is None:
             self._led_at = now
-        return PlannerState(
-            self.planner.age_seconds(now), self._policy.scheduler_stale_after_seconds, self._led_at
-        )
+        age_seconds = self.planner.age_seconds(now)
+        stale_after_seconds = self._policy.scheduler_stale_after_seconds
+        # A Lease that was not seen to be renewed may be that of a planner that is long dead.
+        is_known = self.planner.has_renewed or age_seconds > stale_after_seconds
+        return PlannerState(age_seconds, stale_after_seconds, self._led_at, is_known)
 
     # What comes in, by kind.
 

@@ -118,7 +118,8 @@ class KueueBackend:
                 demand = Demand(peak=taken[each.known.key])
                 yield from kueue_workloads.reclaim(each.workload, demand)
         kept = {each.request.uid for each in (*waiting, *running, *draining)}
-        kept |= {each.request.uid for each in situation.undecided if each.request is not None}
+        undecided = (known.request for known, _ in situation.undecided.values())
+        kept |= {request.uid for request in undecided if request is not None}
         yield from self._for_others(situation.requests, kept, now)
 
     def _for_waiting(self, run: KueueRun, now: datetime) -> Iterator[KueueAction]:

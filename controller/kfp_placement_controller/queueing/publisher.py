@@ -24,11 +24,11 @@ from kfp_placement_controller.queueing.queue_status import (
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
 from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
-from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.run_queue import resources_of
-from kfp_placement_engine.contract.run_request import RequestReason, StartRange
+from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
+from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason, StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 MOST_POSITIONS = 20
@@ -102,8 +102,14 @@ class QueuePublisher:
         positions = 0
         rules = situation.queues.rules()
         before, self._settled = self._settled, {}
+        # What is said of a run that is being let go on is said when its object shows it; but that it
+        # has waited again must be said, else it would count as admitted since the first time.
+        let = {each.key for each in situation.admitted if each.is_waiting}
+        let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
         for known in runs:
             if known.request is None:
+                continue
+            if known.key in let and known.status.phase != RequestPhase.ADMITTED:
                 continue
             place = self._place(known, situation, decided, rules, now)
             seen = before.get(known.key)
@@ -192,16 +198,19 @@ class QueuePublisher:
         if priority != known.priority:
             notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(known.run.owner.uid)
+        is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
         reason, message = _NOT_HELD if cause is None else _REASONS.get(cause, _NOT_HELD)
         return RunPlace(
             queue=queue,
             priority=priority,
             verdict=decided.verdicts.get(known.key),
+            undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
             draining=known.key in situation.draining,
             reason=reason,
             message=message,
+            is_remembered=cause is not None,
             notes=tuple(notes),
-            nodes=decided.nodes.get(known.key, () if known.is_waiting else None),
+            nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
             starts=self._starts(known, queue, decided, now),
         )
 

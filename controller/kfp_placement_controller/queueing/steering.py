@@ -20,17 +20,31 @@ SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
 """What is done with a run."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Tries:
+    """How often it was tried to let a run go on, and when last."""
+
+    count: int
+    last: datetime
+
+
 @dataclass
 class Steering:
     """What is done with runs, and what was tried a short time ago.
 
     Attributes:
         retry_seconds: between two tries of the same write.
+        most_tries: to let a run go on, one after the other. A run of which others refuse any change
+            would take its place in the queue forever.
+        refused_seconds: how long such a run is left alone then.
     """
 
     retry_seconds: float
+    most_tries: int = 5
+    refused_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    _tries: dict[str, _Tries] = field(default_factory=dict)
 
     @property
     def has_tried(self) -> bool:
@@ -41,11 +55,16 @@ class Steering:
         """Nothing was tried."""
         self._tried.clear()
         self._let.clear()
+        self._tries.clear()
 
     def forget(self, now: datetime) -> None:
         """What was tried longer ago may be tried again."""
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
         self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
+        forgotten = timedelta(seconds=2 * self.refused_seconds)
+        self._tries = {
+            uid: each for uid, each in self._tries.items() if now - each.last < forgotten
+        }
 
     def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
@@ -59,6 +78,13 @@ class Steering:
     def is_let(self, known: KnownRun) -> bool:
         """Whether it was let run just now, and its object does not show it yet."""
         return (known.run.owner.uid, known.run.version) in self._let
+
+    def is_refused(self, known: KnownRun, now: datetime) -> bool:
+        """Whether it was tried in vain to let it go on, so that it is left alone for a while."""
+        tries = self._tries.get(known.run.owner.uid)
+        if tries is None or tries.count < self.most_tries:
+            return False
+        return now - tries.last < timedelta(seconds=self.refused_seconds)
 
     def decided(
         self,
@@ -97,6 +123,10 @@ class Steering:
         if what in self._tried:
             return False
         self._tried[what] = now
+        if isinstance(action, ReleaseHeld | ResumeRun):
+            before = self._tries.get(action.run.owner.uid)
+            count = 0 if before is None else before.count % self.most_tries
+            self._tries[action.run.owner.uid] = _Tries(count + 1, now)
         return True
 
     def _is_recent(self, at: datetime, now: datetime) -> bool:

@@ -195,6 +195,8 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     assert scene.settle() == []
     scene.end_pod(running)
     assert scene.settle() == ["high begins: admitted", "small begins: admitted"]
+    scene.pass_time(10)
+    scene.settle()
     assert scene.message("low") == "1st of 1, lacks 6 cpu of the cluster"
     scene.change(scene.known["high"], end=RunEnd.SUCCEEDED)
     assert scene.settle() == ["low goes on: admitted"]
@@ -249,6 +251,7 @@ def test_a_run_that_is_stopped_by_request_lets_all_others_go_first_and_stops_onc
     scene.submit(a_run("first", 0.1))
     scene.submit(a_run("second", 0.2))
     assert scene.settle() == ["first begins: admitted"]
+    scene.pass_time(2)
     asked(scene, "first", "preempt")
     assert scene.settle() == ["first stops for request", "second begins: admitted"]
     scene.pass_time(60)
