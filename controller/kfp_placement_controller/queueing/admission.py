@@ -12,7 +12,7 @@ from kfp_placement_controller.queueing.runs import (
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_controller.queueing.verdicts import Lack, Verdict
+from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Verdict
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
@@ -46,8 +46,10 @@ def decide(
     taking: list[WaitingRun] = []
     for run in runs:
         lacks[run.key] = reservations.lacks(run)
-        if not lacks[run.key] or (
-            run.has_victims and _fits_later(run, taking, admitted, rules, nodes)
+        if (
+            not lacks[run.key]
+            or (run.has_victims and _fits_later(run, taking, admitted, rules, nodes))
+            or (_has_waited_long(run, rules, now) and lacks[run.key][0].rule in GIVEN_BACK)
         ):
             reservations.take(run)
             taking.append(run)
@@ -61,6 +63,12 @@ def decide(
         positions[run.queue] += 1
         verdicts.append(Verdict(run.key, lacks[run.key], positions[run.queue], left[run.queue]))
     return verdicts
+
+
+def _has_waited_long(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
+    """Whether a run has waited for so long that room is kept for it."""
+    limit = rules.get(run.queue, NO_RULES).reserve_after_seconds
+    return not run.stands_back and (now - run.submitted_at).total_seconds() >= limit
 
 
 def _fits_later(

@@ -102,8 +102,8 @@ class QueuePublisher:
         positions = 0
         rules = situation.queues.rules()
         before, self._settled = self._settled, {}
-        # What is said of a run that is being let go on is said when its object shows it; but that it
-        # has waited again must be said, else it would count as admitted since the first time.
+        # What is said of a run that is being let go on is said when its object shows it; but that
+        # it has waited again must be said, else it counts as admitted since the first time.
         let = {each.key for each in situation.admitted if each.is_waiting}
         let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
         for known in runs:

@@ -90,4 +90,5 @@ def rules_of(spec: RunQueueSpec) -> QueueRules:
         least_priority=spec.priorities.min,
         most_priority=spec.priorities.max,
         aging_per_hour=spec.aging_per_hour,
+        reserve_after_seconds=spec.reserve_after_seconds,
     )

@@ -103,6 +103,15 @@ Deadline = Annotated[
 ]
 """A duration from a second to an hour; a CEL rule checks the range."""
 
+LongWait = Annotated[
+    float,
+    _parsed(parse_duration),
+    Field(ge=60, le=8760 * 3600),
+    PlainSerializer(duration_text, return_type=str),
+    _text_schema(_CEL_DURATION),
+]
+"""A duration from a minute to a year; a CEL rule checks the range."""
+
 Milliseconds = Annotated[
     float,
     _parsed(parse_latency_ms),

@@ -324,3 +324,36 @@ def test_ten_times_as_many_runs_cost_little_more_than_ten_times_as_much():
 
 def test_nothing_waits_and_nothing_is_decided():
     assert decide([], [admitted("r")], {}, [], START) == []
+
+
+class TestReservation:
+    """Small runs keep coming while a large one waits."""
+
+    RULES = rules(overcommit=1.0, reserve_after_seconds=12 * 3600.0)
+    LARGE = waiting("large", a_demand(gpu=4))
+    SMALL = waiting("small", a_demand(gpu=1), submitted_at=after(1))
+
+    def tried(self, run, hours, its_rules=RULES):
+        running = [admitted("r", a_demand(gpu=3))]
+        cluster = nodes(cpu=8, gpu=4)
+        found = decide([run, self.SMALL], running, its_rules, cluster, after(hours))
+        return [each.key.name for each in found if each.is_admitted]
+
+    def test_room_is_kept_for_a_run_that_has_waited_long(self):
+        assert self.tried(self.LARGE, 11.9) == ["small"]
+        assert self.tried(self.LARGE, 12.0) == []
+
+    def test_but_not_for_one_that_never_fits_or_that_somebody_has_asked_to_stop(self):
+        for run in (
+            replace(self.LARGE, demand=a_demand(gpu=1, other=1)),
+            replace(self.LARGE, unschedulable="no node"),
+            replace(self.LARGE, stands_back=True),
+        ):
+            assert self.tried(run, 1000) == ["small"]
+        too_much = rules(overcommit=1.0, reserve_after_seconds=0.0, quota={GPU: 3})
+        assert self.tried(self.LARGE, 1000, too_much) == []
+
+    def test_a_run_gets_what_was_kept_for_it(self):
+        cluster = nodes(cpu=8, gpu=4)
+        found = decide([self.LARGE, self.SMALL], [], self.RULES, cluster, after(13))
+        assert [each.key.name for each in found if each.is_admitted] == ["large"]
