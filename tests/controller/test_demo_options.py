@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from kfp_placement.cli.app import cli
-from tests.controller.demo_cluster import SHORTER, TO_TRY, read_options
+from tests.controller.demo_cluster import TO_TRY, read_options
+from tests.controller.demonstration import SHORTER
 
 ROOT = Path(__file__).parents[2]
 
