@@ -38,8 +38,8 @@ LONGER_TO_TRY = 10
 STORY = """
 {node} has one GPU. RunQueue default of namespace {namespace}: a quota of 1 {gpu}.
 Each run: prepare {prepare:g} s, train {train:g} s on the GPU, evaluate {evaluate:g} s.
-{high} comes last and overtakes {low}, whose priority is lower. It does not stop {first}, whose priority
-is the same. It is {now:%H:%M:%S} UTC now.
+{high} comes last and overtakes {low}, whose priority is lower. It does not stop {first}, whose
+priority is the same. It is {now:%H:%M:%S} UTC now.
 
 What comes after "queued" is what `kubectl placement queue` says of a run. A change of nothing but
 its position is written within 10 s.
