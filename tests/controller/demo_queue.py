@@ -41,8 +41,8 @@ Each run: prepare {prepare:g} s, train {train:g} s on the GPU, evaluate {evaluat
 {high} comes last and overtakes {low}, whose priority is lower. It does not stop {first}, whose
 priority is the same. It is {now:%H:%M:%S} UTC now.
 
-What comes after "queued" is what `kubectl placement queue` says of a run. A change of nothing but
-its position is written within 10 s.
+What comes after "queued" is what `kubectl placement queue` says of a run, and in brackets how long
+that is from now. Where only its position and its start change, this is written within 15 s.
 """
 
 TRUE = """

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 
-from kfp_placement.live.queues import QueueView, queue_text, queue_view
+from kfp_placement.live.queues import QueueView, queue_text, queue_view, starts_text
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.contract.run_request import RequestPhase
+from kfp_placement_engine.contract.resources import RunRequest, read_resource
+from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus, StartRange
 from tests.controller.cluster_bench.recorder import SeenRun
 from tests.controller.demo_queue_runs import (
     RUNS,
@@ -56,7 +57,7 @@ class QueueStory:
         self._queued: set[str] = set()
         self._not_before: dict[str, float] = {}
         self._told: set[tuple[str, str]] = set()
-        self._texts: dict[str, str] = {}
+        self._last_told: dict[str, tuple[str, StartRange | None]] = {}
 
     def submit(self, run: DemoRun) -> None:
         """Submit a run, and say so."""
@@ -109,18 +110,20 @@ class QueueStory:
         for seconds, name, text in sorted(news):
             self._line(name, text, seconds)
         for item in self._installation.api.list(API_VERSION, "RunRequest", self._namespace):
-            self._tell_queue(queue_view(item))
+            self._tell_queue(queue_view(item), read_resource(RunRequest, item).status)
 
-    def _tell_queue(self, view: QueueView) -> None:
-        name, text = view.key.name, queue_text(view)
+    def _tell_queue(self, view: QueueView, status: RunRequestStatus | None) -> None:
+        name = view.key.name
         self._views[name] = view
         if view.is_waiting and view.missing:
             self._queued.add(name)
         if view.is_waiting and view.earliest is not None:
             self._not_before[name] = self._clock.seconds_to(view.earliest)
-        if self._texts.get(name) != text:
-            self._texts[name] = text
-            self._line(name, text + _left_text(view, datetime.now(UTC)))
+        starts = None if status is None else status.starts
+        # Texts have minutes, and runs here take seconds.
+        if self._last_told.get(name) != (queue_text(view), starts):
+            self._last_told[name] = queue_text(view), starts
+            self._line(name, _two_lines(view) + _left_text(starts, datetime.now(UTC)))
 
     def _news(self, run: DemoRun) -> Iterator[tuple[float, str, str]]:
         """When which run has done what since the last look."""
@@ -174,11 +177,21 @@ class QueueStory:
         self._clock.line(f"{name:8}{text}", seconds)
 
 
-def _left_text(view: QueueView, now: datetime) -> str:
-    """How long it is until a run may start: texts have minutes, and runs here take seconds."""
-    if not view.is_waiting or view.earliest is None:
+def _two_lines(view: QueueView) -> str:
+    """How a run waits; on a line of its own when it is likely to start."""
+    text, starts = queue_text(view), starts_text(view)
+    return text.replace(f", {starts}", f",\n{' ' * 20}{starts}") if starts else text
+
+
+def _left_text(starts: StartRange | None, now: datetime) -> str:
+    """How long it is until a run may start, and until it does if all goes as planned."""
+    if starts is None:
         return ""
-    return f" (in {max(0.0, (view.earliest - now).total_seconds()):.0f} s)"
+    earliest = f"in {max(0.0, (starts.earliest - now).total_seconds()):.0f} s"
+    if starts.forecast is None:
+        return f" ({earliest})"
+    planned = max(0.0, (starts.forecast - now).total_seconds())
+    return f" ({earliest}; as planned in {planned:.0f} s)"
 
 
 def played(story: QueueStory) -> list[RunRecord]:
