@@ -32,6 +32,9 @@ from tests.controlplane.plane import PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation, InstallationOptions
 
+MOST_SHORTER = 120
+"""With shorter steps the first run would be over before the others are submitted."""
+
 LONGER_TO_TRY = 10
 """So much longer the steps are of runs that people are to try commands on."""
 
@@ -74,7 +77,13 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
     """What was asked for; ends the program where that makes no sense."""
     parser = argparse.ArgumentParser(prog="make demo-queue", description=__doc__)
     add_options(parser)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.shorter > MOST_SHORTER:
+        parser.error(
+            f"--shorter {options.shorter} is more than {MOST_SHORTER}: the first run would end"
+            " before the others are submitted"
+        )
+    return options
 
 
 def _show(shorter: int, *, keep: bool) -> int:
@@ -88,7 +97,7 @@ def _show(shorter: int, *, keep: bool) -> int:
         set_queue(installation, namespace, quota=QUOTA)
         say(_introduction(namespace, shorter))
         records = played(QueueStory(installation, recorder, namespace, shorter))
-        code = _verdict(records)
+        code = verdict(records)
         if keep:
             say(_more_runs(installation, namespace, shorter))
             stay()
@@ -102,7 +111,8 @@ def _introduction(namespace: str, shorter: int) -> str:
     return STORY.format(node=NODE, namespace=namespace, gpu=GPU, now=now, **seconds, **names)
 
 
-def _verdict(records: Sequence[RunRecord]) -> int:
+def verdict(records: Sequence[RunRecord]) -> int:
+    """Show the table, and what was so or not; returns the exit code."""
     say("")
     for line in summary(records):
         say(line)

@@ -11,6 +11,7 @@ from kfp_placement_engine.contract.resources import RunRequest, read_resource
 from kfp_placement_engine.contract.run_request import RequestPhase, RunRequestStatus, StartRange
 from tests.controller.cluster_bench.recorder import SeenRun
 from tests.controller.demo_queue_runs import (
+    MINUTES,
     RUNS,
     DemoRun,
     QueueRecorder,
@@ -25,7 +26,8 @@ from tests.support.installation import Installation
 LOOK_SECONDS = 0.1
 PAUSE_SECONDS = 2.0
 """Between two submissions, so that people can follow."""
-TIMEOUT_SECONDS = 600.0
+TIMEOUT_SECONDS = 300.0
+"""For what the steps of all runs do not take."""
 
 
 class QueueStory:
@@ -50,6 +52,7 @@ class QueueStory:
         self._installation = installation
         self._recorder = recorder
         self._namespace = namespace
+        self._timeout_seconds = TIMEOUT_SECONDS + len(RUNS) * sum(MINUTES.values()) * 60 / shorter
         self._workflows = {run: run.workflow(shorter) for run in RUNS}
         self._clock = Clock(say)
         self._submitted: dict[DemoRun, float] = {}
@@ -75,12 +78,12 @@ class QueueStory:
         Raises:
             ControlPlaneError: it takes too long.
         """
-        deadline = time.monotonic() + TIMEOUT_SECONDS
+        deadline = time.monotonic() + self._timeout_seconds
         is_over = False
         while not is_over:
             if time.monotonic() > deadline:
                 logs = self._installation.logs()
-                raise ControlPlaneError(f"waited {TIMEOUT_SECONDS:g} s for {what}: {logs}")
+                raise ControlPlaneError(f"waited {self._timeout_seconds:.0f} s for {what}: {logs}")
             time.sleep(LOOK_SECONDS)
             # First the question: what has happened before it is then seen below.
             is_over = until()

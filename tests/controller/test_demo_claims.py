@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.controller.demo_queue import verdict
 from tests.controller.demo_queue_runs import FIRST, HIGH, LOW, RunRecord, summary, untrue
 
 FIRST_RECORD = RunRecord(FIRST, "Succeeded", False, 0.0, 0.5, 23.0, gpu=((3.0, 21.0),))
@@ -30,6 +31,17 @@ def test_a_demo_as_it_should_be():
 )
 def test_what_was_not_so_is_said(changes, message):
     assert untrue([FIRST_RECORD, replace(LOW_RECORD, **changes), HIGH_RECORD]) == [message]
+
+
+def test_only_a_demo_as_it_should_be_succeeds(capsys):
+    assert verdict([FIRST_RECORD, LOW_RECORD, HIGH_RECORD]) == 0
+    shown = capsys.readouterr()
+    assert "urgent was submitted after trial and began before it." in shown.out
+    assert shown.err == ""
+    assert verdict([FIRST_RECORD, replace(LOW_RECORD, early_pods=1), HIGH_RECORD]) == 1
+    shown = capsys.readouterr()
+    assert "urgent was submitted" not in shown.out
+    assert shown.err == "Error: run trial had 1 pods before it began\n"
 
 
 def test_the_table_has_the_runs_as_they_began():

@@ -39,6 +39,13 @@ def test_what_is_asked_of_the_queue():
     assert (options.shorter, options.keep) == (30, True)
 
 
+def test_runs_that_would_be_over_too_early_are_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        demo_queue.read_options(["--shorter", "121"])
+    assert ended.value.code == 2
+    assert "--shorter 121 is more than 120" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("sample", ["04_unequal_steps", "06_taxi"])
 def test_every_live_command_is_there_to_try(sample):
     text = TO_TRY.format(kubeconfig="k", namespace="team-a", run="taxi", sample=sample)
