@@ -60,7 +60,7 @@ export KUBECONFIG={kubeconfig}
 export PATH=$PWD/.venv/bin:$PATH
 kfp-placement queue -n {namespace}
 kfp-placement explain -n {namespace} {low}
-kfp-placement admit -n {namespace} {low}
+kfp-placement admit -n {namespace} {high}
 kfp-placement preempt -n {namespace} {first}
 kfp-placement list -n {namespace}
 kubectl get runqueues,runrequests -A
@@ -141,6 +141,7 @@ def _more_runs(installation: Installation, namespace: str, shorter: int) -> str:
         namespace=namespace,
         first=first.name,
         low=low.name,
+        high=high.name,
     )
 
 
