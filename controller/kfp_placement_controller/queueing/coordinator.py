@@ -25,7 +25,7 @@ from kfp_placement_controller.queueing.builtin_backend import BuiltinBackend
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.kueue_backend import KueueBackend
 from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.publisher import QueuePublisher
+from kfp_placement_controller.queueing.publisher import PublishingParams, QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, release_cause
 from kfp_placement_controller.queueing.run_queues import RunQueues
@@ -51,16 +51,14 @@ class QueueParams:
         decision_seconds_per_run: the same for each run that waits: a decision about a thousand of
             them takes some 50 ms.
         retry_seconds: between two tries of the same write.
-        count_seconds: between two writes of a queue's counts, which change with every run.
-        position_seconds: between two writes of a run's position, which changes with every run.
+        publishing: how often statuses are written.
     """
 
     idle_seconds: float = 5.0
     decision_seconds: float = 0.1
     decision_seconds_per_run: float = 0.0005
     retry_seconds: float = 2.0
-    count_seconds: float = 1.0
-    position_seconds: float = 10.0
+    publishing: PublishingParams = field(default_factory=PublishingParams)
 
 
 @dataclass
@@ -101,12 +99,7 @@ class QueueCoordinator:
         self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
         self.steering = Steering(self.params.retry_seconds)
         self.ranges = StartRanges()
-        self.publisher = QueuePublisher(
-            self.params.count_seconds,
-            self.params.position_seconds,
-            self.params.retry_seconds,
-            self.ranges,
-        )
+        self.publisher = QueuePublisher(self.params.publishing, self.ranges)
         self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
             POLICIES: self._policy_changed,
             NAMESPACES: self._namespace_changed,

@@ -31,9 +31,6 @@ from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
 from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason, StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
-MOST_POSITIONS = 20
-"""Statuses written at a time of which only the position has changed."""
-
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what was written and why they run; their objects say it, too."""
@@ -56,21 +53,38 @@ class _Written:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class PublishingParams:
+    """How often statuses are written.
+
+    Attributes:
+        retry_seconds: between two tries of the same write.
+        count_seconds: between two writes of a queue's counts, which change with every run.
+        position_seconds: between two writes of what changes with every run for all that wait, such
+            as their positions, at most.
+        position_seconds_per_run: the same for each run that waits: where few do, all is written
+            soon, and where a thousand do they are not written all the time.
+        most_positions: such writes at a time.
+    """
+
+    retry_seconds: float = 2.0
+    count_seconds: float = 1.0
+    position_seconds: float = 10.0
+    position_seconds_per_run: float = 0.05
+    most_positions: int = 20
+
+
 @dataclass
 class QueuePublisher:
     """Writes what is new: phases and conditions at once, counts and positions now and then.
 
     Attributes:
-        count_seconds: between two writes of a queue's counts.
-        position_seconds: between two writes of a run's position.
-        retry_seconds: between two tries of the same write.
+        params: how often.
         ranges: says when runs are likely to start.
         counts: of each queue, as last decided.
     """
 
-    count_seconds: float
-    position_seconds: float
-    retry_seconds: float
+    params: PublishingParams
     ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _settled: dict[RunKey, tuple[KnownRun, RunPlace]] = field(default_factory=dict)
@@ -100,6 +114,8 @@ class QueuePublisher:
             now: the time.
         """
         positions = 0
+        per_run = self.params.position_seconds_per_run * len(situation.waiting)
+        position_seconds = min(self.params.position_seconds, per_run)
         rules = situation.queues.rules()
         before, self._settled = self._settled, {}
         # What is said of a run that is being let go on is said when its object shows it; but that
@@ -122,9 +138,9 @@ class QueuePublisher:
             is_urgent = not _AT_ONCE.isdisjoint(fields)
             positions += not is_urgent
             key, version = known.key, known.request.version
-            if not is_urgent and positions > MOST_POSITIONS:
+            if not is_urgent and positions > self.params.most_positions:
                 continue
-            pause = 0.0 if is_urgent else self.position_seconds
+            pause = 0.0 if is_urgent else position_seconds
             if self._may_write(("request", *key), version, pause, now):
                 yield WriteRequestStatus(key, version, fields)
 
@@ -178,7 +194,7 @@ class QueuePublisher:
             )
             if patch is None:
                 continue
-            pause = self.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
+            pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
@@ -235,7 +251,7 @@ class QueuePublisher:
         last = self._written.pop(what, None)
         if last is not None:
             is_retry = last.version == version
-            pause_seconds = max(pause_seconds, self.retry_seconds if is_retry else 0.0)
+            pause_seconds = max(pause_seconds, self.params.retry_seconds if is_retry else 0.0)
             if now - last.at < timedelta(seconds=pause_seconds):
                 self._written[what] = last
                 return False
