@@ -66,7 +66,7 @@ def decide(
 
 
 def _has_waited_long(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
-    """Whether a run has waited for so long that room is kept for it."""
+    """Whether a run has waited long enough for room to be kept for it."""
     limit = rules.get(run.queue, NO_RULES).reserve_after_seconds
     return not run.stands_back and (now - run.submitted_at).total_seconds() >= limit
 

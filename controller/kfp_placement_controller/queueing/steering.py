@@ -34,7 +34,7 @@ class Steering:
 
     Attributes:
         retry_seconds: between two tries of the same write.
-        most_tries: to let a run go on, one after the other. A run of which others refuse any change
+        most_tries: to let a run go on, one after another. A run of which others refuse any change
             would take its place in the queue forever.
         refused_seconds: how long such a run is left alone then.
     """
@@ -80,7 +80,7 @@ class Steering:
         return (known.run.owner.uid, known.run.version) in self._let
 
     def is_refused(self, known: KnownRun, now: datetime) -> bool:
-        """Whether it was tried in vain to let it go on, so that it is left alone for a while."""
+        """Whether it could not be let go on several times, so that it is left alone for a while."""
         tries = self._tries.get(known.run.owner.uid)
         if tries is None or tries.count < self.most_tries:
             return False

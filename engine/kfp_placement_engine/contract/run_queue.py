@@ -143,7 +143,7 @@ class RunQueueSpec(ResourceModel):
     reserve_after_seconds: LongWait = Field(default=12 * 3600.0, alias="reserveAfter")
     """How long after its submission room is kept for a run that waits.
 
-    Until then runs behind it may go before it, as long as they fit; forever, if they kept coming.
+    Until then runs behind it may begin first, if they fit; forever, if they kept coming.
     """
 
     on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
