@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from kfp_placement.live.exceptions import (
     ClusterError,
@@ -170,8 +170,7 @@ def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
     if view.phase != RequestPhase.ADMITTED:
         state = view.phase.lower() or "not known to its queue yet"
         raise ClusterError(f"run {_named(view)} does not run: it is {state}")
-    after = now if view.admitted_at is None else view.admitted_at + timedelta(seconds=1)
-    _ask(api, view, PREEMPT_ANNOTATION, max(now, after))
+    _ask(api, view, PREEMPT_ANNOTATION, max(now, view.admitted_at or now))
 
 
 def _ask(api: Api, view: QueueView, annotation: str, at: datetime) -> None:

@@ -128,13 +128,12 @@ class KnownRun:
     def is_to_be_preempted(self, now: datetime) -> bool:
         """Whether somebody has asked, since it was admitted, that it stops and waits again.
 
-        It counts from the time that is named, and that must be after the admission, so that it
-        counts once; times are written in whole seconds.
+        It counts from the time that is named, not before; times are written in whole seconds.
         """
         asked_at = None if self.request is None else self.request.preempt_at
         if asked_at is None or self.status.phase != RequestPhase.ADMITTED:
             return False
-        return self.admitted_at.replace(microsecond=0) < asked_at <= now
+        return self.admitted_at.replace(microsecond=0) <= asked_at <= now
 
 
 @dataclass

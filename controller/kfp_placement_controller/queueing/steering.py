@@ -16,6 +16,9 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
+_MOST_KNOWN = 10_000
+"""Runs of which is remembered what they were asked for."""
+
 SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
 """What is done with a run."""
 
@@ -45,6 +48,7 @@ class Steering:
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
     _tries: dict[str, _Tries] = field(default_factory=dict)
+    _obeyed: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def has_tried(self) -> bool:
@@ -102,6 +106,8 @@ class Steering:
             now: the time.
         """
         for known in waiting:
+            if known.run.preempted_for == BY_REQUEST and known.request is not None:
+                self._obey(known.run.owner.uid, known.request.preempt_at)
             verdict = decided.verdicts.get(known.key)
             if verdict is not None and verdict.is_admitted:
                 yield self.let(known, ReleaseCause.ADMITTED, now)
@@ -114,7 +120,7 @@ class Steering:
             stop = decided.stops.get(known.key)
             if stop is not None:
                 yield SuspendRun(known.run, stop.preempted_for, stop.note)
-            elif known.is_to_be_preempted(now):
+            elif known.is_to_be_preempted(now) and not self._is_obeyed(known):
                 yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
     def may_try(self, action: SteeringAction, now: datetime) -> bool:
@@ -128,6 +134,18 @@ class Steering:
             count = 0 if before is None else before.count % self.most_tries
             self._tries[action.run.owner.uid] = _Tries(count + 1, now)
         return True
+
+    def _obey(self, uid: str, asked_at: datetime | None) -> None:
+        """A run has stopped by request; let go on within the same second it must not stop again."""
+        self._obeyed.pop(uid, None)
+        if asked_at is not None:
+            self._obeyed[uid] = asked_at
+        if len(self._obeyed) > _MOST_KNOWN:
+            del self._obeyed[next(iter(self._obeyed))]
+
+    def _is_obeyed(self, known: KnownRun) -> bool:
+        request = known.request
+        return request is not None and self._obeyed.get(known.run.owner.uid) == request.preempt_at
 
     def _is_recent(self, at: datetime, now: datetime) -> bool:
         return now - at < timedelta(seconds=self.retry_seconds)
