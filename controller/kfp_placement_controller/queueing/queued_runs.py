@@ -135,15 +135,22 @@ class QueuedRuns:
             went_on = before.went_on or (before.run.is_active and before.run.has_begun)
         self._keep(KnownRun(run, went_on=went_on))
 
-    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
-        """A RunRequest is new, has changed or is gone."""
+    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> bool:
+        """A RunRequest is new, has changed or is gone.
+
+        Returns:
+            Whether it is not as it was: lists show all of them, and kopf repeats what was listed.
+        """
+        if request == self._requests.get(key):
+            return False
         if request is None:
-            self._requests.pop(key, None)
+            del self._requests[key]
         else:
             self._requests[key] = request
         known = self._runs.pop(key, None)
         if known is not None:
             self._keep(known)
+        return True
 
     def requests_listed(self, requests: Iterable[ObservedRequest]) -> None:
         """These are all RunRequests there are now."""
