@@ -124,8 +124,7 @@ class QueueCoordinator:
 
     def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
         """A RunRequest is new, has changed or is gone."""
-        self.runs.request_changed(key, request)
-        self._is_changed = True
+        self._is_changed |= self.runs.request_changed(key, request)
 
     def kueue_changed(self, change: Callable[[KueueObjects], None]) -> None:
         """One of Kueue's objects is new, has changed or is gone, or all were listed.

@@ -45,6 +45,8 @@ class KueueBackend:
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
+        if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
+            return Decisions()
         waiting = self._runs(situation.waiting_in(QueueBackend.KUEUE), situation, now)
         running = self._runs(situation.admitted_in(QueueBackend.KUEUE), situation, now)
         wanted = self._writes(situation, waiting, running, now)

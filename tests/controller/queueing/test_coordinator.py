@@ -44,6 +44,20 @@ def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
     assert scene.runs() == [("run", WAITS)]
 
 
+def test_a_run_request_that_is_as_it_was_is_no_reason_to_decide_again():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    run = a_run("run", held_message="waits")
+    scene.tell(run)
+    scene.actions()
+    decided_at = scene.coordinator.decided_at
+    scene.request(run)
+    scene.actions()
+    assert scene.coordinator.decided_at == decided_at
+    scene.request(run, version="2")
+    scene.actions()
+    assert scene.coordinator.decided_at == scene.now
+
+
 def test_a_run_that_says_that_it_waits_is_left_alone():
     scene = Scene(a_queue(quota={"runs": 0}))
     scene.tell(a_run("run", held_message="waits"))
