@@ -38,11 +38,14 @@ from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PENDING,
+    PREEMPTED_SELECTOR,
     held_message,
     hold_operations,
     holding_patch,
     is_held,
     releasing_patch,
+    resuming_patch,
+    suspending_patch,
 )
 from kfp_placement_engine.readers.argo.keys import (
     NODE_NAME_ANNOTATION,
@@ -130,14 +133,14 @@ class ArgoSource:
     Attributes:
         kind: of their objects.
         pod_marks: what is read in their pods.
-        held_selector: selects those that are held by a queue.
+        waiting_selectors: select those that a queue holds, and those that it has suspended.
     """
 
     kind = WORKFLOWS
     pod_marks = PodMarks(
         labels=(WORKFLOW_LABEL,), annotations=(NODE_NAME_ANNOTATION,), containers=(MAIN_CONTAINER,)
     )
-    held_selector = HELD_SELECTOR
+    waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
         """Slim a Workflow; None = it does not carry our mark.
@@ -202,11 +205,11 @@ class ArgoSource:
 
     def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
         """Let Argo make no new pods for a Workflow; it still reads the existing ones."""
-        return _suspension(run, preempted_for, suspend=True)
+        return suspending_patch(run.version, preempted_for)
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:
         """Let Argo go on with it."""
-        return _suspension(run, None, suspend=None)
+        return resuming_patch(run.version)
 
 
 def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
@@ -233,12 +236,6 @@ def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
         end=_ENDS.get(_text(status.get("phase"))),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
     )
-
-
-def _suspension(run: QueuedRun, preempted_for: str | None, *, suspend: bool | None) -> JsonPatch:
-    annotations = {PREEMPTED_ANNOTATION: preempted_for}
-    metadata = {"resourceVersion": run.version, "annotations": annotations}
-    return {"metadata": metadata, "spec": {"suspend": suspend}}
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:

@@ -3,7 +3,7 @@
 All runs of a source, with or without our mark: a queue knows nothing of their steps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -72,8 +72,8 @@ class QueueSource(Protocol):
         ...
 
     @property
-    def held_selector(self) -> str:
-        """Selects the objects of runs that are held, by their labels."""
+    def waiting_selectors(self) -> Sequence[str]:
+        """Select the objects of runs that are held or preempted, by their labels."""
         ...
 
     def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:

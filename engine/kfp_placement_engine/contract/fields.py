@@ -15,6 +15,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationError,
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
@@ -170,6 +171,29 @@ def unknown_fields(
         elif isinstance(part, ResourceModel) and isinstance(value, Mapping):
             for place, known in unknown_fields(part, value):
                 yield f"{key}.{place}", known
+
+
+def readable_fields(model: type[ResourceModel], given: object) -> dict[str, Any]:
+    """Of what a part of a resource was given, the fields that are valid, each for itself.
+
+    Args:
+        model: of the part.
+        given: as it is stored; of what is not a mapping, nothing is.
+    """
+    if not isinstance(given, dict):
+        return {}
+    names = (field.alias or name for name, field in model.model_fields.items())
+    return {name: given[name] for name in names if _is_readable(model, name, given.get(name))}
+
+
+def _is_readable(model: type[ResourceModel], name: str, value: object) -> bool:
+    if value is None:
+        return False
+    try:
+        model.model_validate({name: value})
+    except ValidationError:
+        return False
+    return True
 
 
 class OwnerReference(ResourceModel):

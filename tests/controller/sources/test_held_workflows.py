@@ -6,7 +6,7 @@ import pytest
 
 from kfp_placement_controller.sources.argo import ArgoSource
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, QUEUE_INSTANCE
+from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
 
@@ -110,10 +110,12 @@ def test_patches_name_the_version_and_change_nothing_else():
     assert SOURCE.release_patch(silent) == {"metadata": release}
     nothing = {"phase": None, "message": None}
     assert SOURCE.release_patch(speaking) == {"metadata": release, "status": nothing}
-    noted = {**VERSION, "annotations": {PREEMPTED_ANNOTATION: "other"}}
+    marks = {"annotations": {PREEMPTED_ANNOTATION: "other"}, "labels": {PREEMPTED_LABEL: "true"}}
+    noted = VERSION | marks
     suspend = {"metadata": noted, "spec": {"suspend": True}}
     assert SOURCE.suspend_patch(silent, "other") == suspend
-    clean = {**VERSION, "annotations": {PREEMPTED_ANNOTATION: None}}
+    unmarked = {"annotations": {PREEMPTED_ANNOTATION: None}, "labels": {PREEMPTED_LABEL: None}}
+    clean = VERSION | unmarked
     assert SOURCE.resume_patch(silent) == {"metadata": clean, "spec": {"suspend": None}}
 
 
