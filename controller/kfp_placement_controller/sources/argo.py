@@ -39,9 +39,11 @@ from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PENDING,
     PREEMPTED_SELECTOR,
+    has_ended,
     held_message,
     hold_operations,
     holding_patch,
+    is_for_others,
     is_held,
     releasing_patch,
     resuming_patch,
@@ -232,10 +234,15 @@ def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
         is_suspended=spec.get("suspend") is True,
         preempted_for=_text(annotations.get(PREEMPTED_ANNOTATION))[:MAX_PREEMPTED_CHARACTERS],
         is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
-        has_begun=any(status.get(each) for each in _OF_A_BEGINNING),
-        end=_ENDS.get(_text(status.get("phase"))),
+        has_begun=not is_for_others(raw) and any(status.get(each) for each in _OF_A_BEGINNING),
+        end=_end(raw, _text(status.get("phase"))),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
     )
+
+
+def _end(raw: Mapping[str, Any], phase: str) -> RunEnd | None:
+    """How a Workflow has ended; Argo does not look at one that says so by its label alone."""
+    return _ENDS.get(phase, RunEnd.FAILED if has_ended(raw) else None)
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:

@@ -35,6 +35,7 @@ class QueuedRun:
             word; "" = its queue has not.
         is_terminated: somebody has asked for its end.
         has_begun: the engine has worked on it; with `is_held`, it is tried again after its end.
+            What another engine has done does not count.
         end: how it has ended; None = it goes on.
         display_name: what people call it; "" = by its key.
     """

@@ -43,10 +43,16 @@ def is_preempted(workflow: Mapping[str, Any]) -> bool:
     return is_suspended and bool(annotations.get(PREEMPTED_ANNOTATION))
 
 
+def is_for_others(workflow: Mapping[str, Any]) -> bool:
+    """Whether a Workflow asks for another workflow controller, so that Argo does not look at it."""
+    labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
+    return bool(labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE)
+
+
 def has_ended(workflow: Mapping[str, Any]) -> bool:
     """Whether Argo is done with a Workflow."""
     labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
-    return labels.get(COMPLETED_LABEL) == "true"
+    return bool(labels.get(COMPLETED_LABEL) == "true")
 
 
 def held_message(workflow: Mapping[str, Any]) -> str:
@@ -96,9 +102,10 @@ def hold_operations(
 ) -> list[dict[str, Any]]:
     """The JSON patch that lets a Workflow wait while it is admitted; empty = it begins, or goes on.
 
-    Only a run that is new, or tried again after its end, may wait: Argo does not see the steps of
-    a run end that gets the label while it goes on. One that asks for a workflow controller is left
-    alone.
+    Only a run that is new to Argo, or tried again after its end, may wait: Argo does not see the
+    steps of a run end that gets the label while it goes on. One that asks for another workflow
+    controller is left alone until it does so no longer. What the status of a new Workflow says
+    does not count: its creator may write there what he likes.
 
     Args:
         workflow: as it would be stored.
@@ -114,14 +121,17 @@ def hold_operations(
     labels = metadata.text_mapping("labels")
     if INSTANCE_LABEL in labels or _is_completed(labels):
         return []
-    if before is None:
-        if created.fields("status").get("startedAt") is not None:
-            return []
-    elif not _is_completed(Fields(before, UNNAMED).fields("metadata").text_mapping("labels")):
+    if before is not None and not _is_as_good_as_new(before):
         return []
     if metadata.get("labels") is None:
         return [_adding("/metadata/labels", {INSTANCE_LABEL: QUEUE_INSTANCE})]
     return [_adding(f"/metadata/labels/{_escaped(INSTANCE_LABEL)}", QUEUE_INSTANCE)]
+
+
+def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
+    """Whether a Workflow, as it was until now, has ended, or was not for this cluster's Argo."""
+    labels = Fields(before, UNNAMED).fields("metadata").text_mapping("labels")
+    return _is_completed(labels) or labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE
 
 
 def _is_completed(labels: Mapping[str, str]) -> bool:
