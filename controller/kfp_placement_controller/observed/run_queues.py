@@ -6,15 +6,21 @@ from typing import Any
 
 from kfp_placement_engine.contract.fields import readable_fields
 from kfp_placement_engine.contract.resources import RunQueue, read_resource
-from kfp_placement_engine.contract.run_queue import ControllerDown, RunQueueSpec, RunQueueStatus
+from kfp_placement_engine.contract.run_queue import (
+    ControllerDown,
+    QueueBackend,
+    RunQueueSpec,
+    RunQueueStatus,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import Place
 
 _DOWN = "onControllerDown"
-_WHILE_DEAD = (_DOWN, "holdDeadline")
-"""Fields of a spec that say what happens to runs while nobody admits them."""
+_KEPT = (_DOWN, "holdDeadline", "localQueue")
+"""Fields of a malformed spec that count: what happens to runs while nobody admits them, and who
+decided about those that run."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +31,8 @@ class ObservedQueue:
         key: namespace and name.
         version: of the object; a write names it.
         generation: of the spec.
-        spec: what admins decided. Where it cannot be read, only what it says of dead controllers
-            is kept; the rest are the defaults, and nobody should be admitted by these.
+        spec: what admins decided. Where it cannot be read, only its backend and what it says of
+            dead controllers; the rest are the defaults, and nobody should be admitted by these.
         status: what it says; of a damaged one what can be read.
         problem: why its spec cannot be read; "" = it can.
     """
@@ -69,16 +75,18 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
 
 
 def _of_malformed(raw: object) -> RunQueueSpec:
-    """What a spec that cannot be read says of dead controllers.
+    """What a spec that cannot be read says of its backend, and of dead controllers.
 
-    If that cannot be read either, its runs wait: it is easier to let runs begin that wait than to
-    stop runs that have begun.
+    If the latter cannot be read either, its runs wait: it is easier to let runs begin that wait
+    than to stop runs that have begun.
     """
     readable = readable_fields(RunQueueSpec, raw)
-    kept = {name: readable[name] for name in _WHILE_DEAD if name in readable}
-    says = raw.get(_DOWN) if isinstance(raw, dict) else raw
-    if _DOWN not in kept and says is not None:
+    kept = {name: readable[name] for name in _KEPT if name in readable}
+    given = raw if isinstance(raw, dict) else {_DOWN: raw}
+    if _DOWN not in kept and given.get(_DOWN) is not None:
         kept[_DOWN] = ControllerDown.HOLD.value
+    if "localQueue" in kept and given.get("backend") == QueueBackend.KUEUE:
+        kept["backend"] = QueueBackend.KUEUE.value
     return RunQueueSpec.model_validate(kept)
 
 

@@ -26,11 +26,12 @@ from kfp_placement_controller.queueing.kueue_backend import KueueBackend
 from kfp_placement_controller.queueing.kueue_objects import KueueObjects
 from kfp_placement_controller.queueing.publisher import QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
-from kfp_placement_controller.queueing.releases import PlannerState, release_cause
+from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation, situation_of
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_controller.queueing.steering import Steering, SteeringAction
+from kfp_placement_controller.queueing.unread_queues import UnreadQueues
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -96,6 +97,8 @@ class QueueCoordinator:
         self.room = ClusterRoom(Load(self.sources))
         self.builtin = BuiltinBackend()
         self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
+        self.unread = UnreadQueues()
+        self.releases = Releases()
         self.steering = Steering(self.params.retry_seconds)
         self.ranges = StartRanges()
         self.publisher = QueuePublisher(
@@ -188,6 +191,7 @@ class QueueCoordinator:
             waiting, admitted, self.queues, self.room, self.runs.requests(), planner.problem
         )
         decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
+        decided = decided.and_of(self.unread.decide(situation, now))
         self.ranges.observe_queues(self.queues)
         self.ranges.play(decided.played, now)
         wanted += self.steering.decided(waiting, situation, decided, now)
@@ -211,13 +215,13 @@ class QueueCoordinator:
         for known in self.runs:
             if known.is_waiting:
                 queue = self._queue_of_namespace(known.key.namespace)
-                cause = release_cause(known, queue, planner, now)
+                cause = self.releases.cause(known, queue, planner, now)
                 if cause is not None:
                     wanted.append(self.steering.let(known, cause, now))
                     released += [known] if cause is not ReleaseCause.TERMINATED else []
                 elif self.steering.is_let(known):
                     released.append(known)
-                else:
+                elif queue is not None:
                     waiting.append(known)
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.

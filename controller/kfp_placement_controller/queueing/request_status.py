@@ -32,6 +32,7 @@ _REASONS = {
     Rule.GANG_SIZE: RequestReason.NO_MATCHING_NODE,
     Rule.GANGS: RequestReason.WAITING_FOR_ROOM,
     Rule.KUEUE: RequestReason.WAITING_FOR_QUOTA,
+    Rule.QUEUE: RequestReason.WAITING_FOR_QUOTA,
 }
 
 

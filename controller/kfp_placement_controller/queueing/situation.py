@@ -19,7 +19,8 @@ class Situation:
 
     Attributes:
         waiting: runs to decide about, of which it is known what they need.
-        undecided: runs that wait, and nobody has said yet what they need.
+        undecided: runs that wait, and nobody has said yet what they need, or what their queue
+            allows.
         admitted: runs that may run.
         draining: what the pods of runs take that were preempted and still have some.
         queues: the RunQueues.
@@ -40,6 +41,11 @@ class Situation:
     def queue_of(self, known: KnownRun) -> QueueKey:
         """The RunQueue that decides about a run."""
         return self.queues.of_run(known.key.namespace, known.queue_name)
+
+    @property
+    def in_unread_queues(self) -> Iterator[KnownRun]:
+        """The runs that wait for a queue of which nobody knows what it allows."""
+        return (each for each in self.undecided if not self.queues.has_rules(self.queue_of(each)))
 
     def waiting_in(self, backend: QueueBackend) -> Iterator[KnownRun]:
         """The runs that one backend decides about."""
@@ -77,6 +83,8 @@ def situation_of(
         taken = room.load.of_run(known.key) if known.run.is_preempted else {}
         if taken.get("pods"):
             draining[known.key] = (known, taken)
+        elif not queues.has_rules(queues.of_run(known.key.namespace, known.queue_name)):
+            undecided.append(known)
         elif known.demand is not None or (known.spec and known.spec.unschedulable):
             deciding.append(known)
         else:

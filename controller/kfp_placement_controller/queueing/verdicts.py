@@ -15,7 +15,7 @@ class Rule(StrEnum):
     `QUOTA`: with the runs of its queue, more. `NO_NODE`: no node has the resource. `CAPACITY`: with
     all admitted runs it needs more than may be promised. `GANG_SIZE`: pods that must run together
     do not fit the empty cluster. `GANGS`: they do not fit beside those of other runs. `KUEUE`:
-    Kueue has not admitted it.
+    Kueue has not admitted it. `QUEUE`: its RunQueue cannot be read.
     """
 
     STEP = "step"
@@ -26,6 +26,7 @@ class Rule(StrEnum):
     GANG_SIZE = "gang-size"
     GANGS = "gangs"
     KUEUE = "kueue"
+    QUEUE = "queue"
 
 
 RUNS = "runs"
@@ -81,6 +82,7 @@ _TEXTS = {
     Rule.GANG_SIZE: "has pods that must run together, and the empty cluster has no room for {}",
     Rule.GANGS: "has pods that must run together, and lacks room for {}",
     Rule.KUEUE: "waits for Kueue",
+    Rule.QUEUE: "waits until its RunQueue is corrected",
 }
 
 
