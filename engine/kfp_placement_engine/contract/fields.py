@@ -82,9 +82,15 @@ Seconds = Annotated[
 Makespan = Annotated[Seconds, PlainSerializer(_makespan_text, return_type=str)]
 """The same, written to a tenth of a second, as the rows are; `kubectl get` prints it as it is."""
 
+
+def _rounded_duration(value: object) -> float:
+    """A duration of which CEL checks the range: it leaves out what is less than a nanosecond."""
+    return round(parse_duration(value), 6)
+
+
 Budget = Annotated[
     float,
-    _parsed(parse_duration),
+    _parsed(_rounded_duration),
     Field(le=600),
     PlainSerializer(duration_text, return_type=str),
     _text_schema(_CEL_DURATION),
@@ -93,7 +99,7 @@ Budget = Annotated[
 
 Deadline = Annotated[
     float,
-    _parsed(parse_duration),
+    _parsed(_rounded_duration),
     Field(ge=1, le=3600),
     PlainSerializer(duration_text, return_type=str),
     _text_schema(_CEL_DURATION),
