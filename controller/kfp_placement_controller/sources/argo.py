@@ -8,7 +8,7 @@ import binascii
 import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -97,11 +97,13 @@ class WorkflowContent:
         name: of the object.
         document: JSON that the run graph is read from; it does not change while the run goes on.
         nodes: what Argo knows of its steps.
+        problem: why it cannot be read at all; "" = it may be read.
     """
 
     name: str
     document: bytes
     nodes: tuple[ArgoNode, ...] = ()
+    problem: str = ""
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """The steps of the run.
@@ -110,6 +112,8 @@ class WorkflowContent:
             UnknownLoopError: the options give the width of a loop that the run does not have.
             InputError: malformed, or beyond a limit.
         """
+        if self.problem:
+            raise InputError(self.problem)
         return read_workflow(orjson.loads(self.document), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
@@ -153,10 +157,10 @@ class ArgoSource:
         return observe_workflow(raw)
 
     def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
-        """Slim a Workflow, with or without our mark.
+        """Slim a Workflow, with or without our mark; one that cannot be read cannot be planned.
 
         Raises:
-            InputError: it has no name, no uid, no time of creation, or is too large.
+            InputError: it has no name, no uid or no time of creation.
         """
         return observe_any_workflow(raw)
 
@@ -258,11 +262,20 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
 def observe_any_workflow(raw: Mapping[str, Any]) -> ObservedRun:
     """Slim a Workflow, with or without our mark; of one without that has ended no step is kept.
 
+    One that cannot be read says so when it is planned: it waits in a queue until somebody says
+    what it needs, or that nobody can.
+
     Raises:
-        InputError: it has no name, no uid, no time of creation, or is too large.
+        InputError: it has no name, no uid or no time of creation.
     """
-    document = _dumped(raw)
-    return _observed(raw, document, is_marked=_is_marked(document))
+    try:
+        document = _dumped(raw)
+        return _observed(raw, document, is_marked=_is_marked(document))
+    except InputError as error:
+        unread = {**raw, "spec": {}, "status": {"phase": _mapping(raw.get("status")).get("phase")}}
+        observed = _observed(unread, b"", is_marked=False)
+        content = WorkflowContent(observed.key.name, b"", problem=str(error))
+        return replace(observed, content=content)
 
 
 def _is_marked(document: bytes) -> bool:

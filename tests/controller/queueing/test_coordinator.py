@@ -154,6 +154,13 @@ def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
     assert scene.runs() == [("run", "planner-down")]
 
 
+@pytest.mark.parametrize("says", ["run", "hold"])
+def test_a_run_that_cannot_be_planned_begins_whatever_its_queue_holds(says):
+    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown=says))
+    scene.tell(a_run("run"), demand=None, problem="it cannot be read")
+    assert scene.runs() == [("run", "unplannable")]
+
+
 def test_a_queue_that_holds_without_a_planner_holds_for_ever():
     scene = Scene(a_queue(quota={"runs": 0}, onControllerDown="hold"))
     scene.tell(a_run("run", held_message="waits"))
