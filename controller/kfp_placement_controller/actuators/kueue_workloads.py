@@ -27,7 +27,7 @@ from kfp_placement_controller.queueing.kueue_actions import (
     KueueAction,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue_workloads import without_admission
+from kfp_placement_controller.queueing.kueue_statuses import without_admission
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.access import WATCH_VERBS, Need
 from kfp_placement_kube.answers import JsonObject
