@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
+from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.queueing import kueue_statuses, kueue_writes
 from kfp_placement_controller.queueing.backend import Decisions
 from kfp_placement_controller.queueing.defects import Defects
@@ -23,7 +24,7 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Verdict
-from kfp_placement_engine.contract.run_queue import QueueBackend
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
 
@@ -133,7 +134,7 @@ class KueueBackend:
         for workload in others:
             request = by_uid.get(workload.owner_uid)
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
-            if request is not None:
+            if request is not None and not _is_ending(request, situation):
                 write = partial(kueue_writes.for_other, workload, request, now)
                 action = self._defects.attempt(request.key, write, lambda _: None)
                 if action is not None:
@@ -163,6 +164,14 @@ class KueueBackend:
 def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
     writes = tuple(kueue_writes.for_draining(run, taken[run.known.key]))
     return KueueDecision(run.known, run.queue.key, writes=writes)
+
+
+def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
+    """Whether a run of Kueue has ended by its object, and the planner does not say yet how."""
+    name = DEFAULT_QUEUE if request.spec is None else request.spec.queue
+    queue = situation.queues.of_run(request.key.namespace, name)
+    is_said = request.spec is not None and request.spec.end is not None
+    return not is_said and situation.queues.backend_of(queue) == QueueBackend.KUEUE
 
 
 def _verdicts(runs: Iterable[KueueDecision]) -> dict[RunKey, Verdict]:

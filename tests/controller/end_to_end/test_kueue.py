@@ -176,11 +176,15 @@ def test_a_run_that_kueue_preempts_stops_softly_and_goes_on_later(queueing, team
 
 
 def test_runs_outlive_the_queue_and_kueue(queueing, team, kueue):
-    """Runs that go on go on, nobody new begins meanwhile, and who waits begins later."""
+    """A step that runs ends, nobody new begins meanwhile, and who waits begins later.
+
+    While Kueue is away its webhook refuses new pods everywhere, so the first run has one step.
+    """
     add_quota(queueing, team, "1500m")
     set_queue(queueing, team, backend="kueue", localQueue=team, onControllerDown="hold")
-    first = queueing.submit(chain("first", 6.0, 0.1, cpu="1"), team)
-    wait_until(lambda: phase(queueing.workflow(first, team)) == "Running", "the first to run", 60)
+    first = queueing.submit(chain("first", 10.0, cpu="1"), team)
+    running = partial(steps_in, queueing, team, first)
+    wait_until(lambda: running() == {"Running": 1}, "the first to run", 60)
     second = queueing.submit(chain("second", 0.1, cpu="1"), team)
     wait_for(queueing, team, second, "insufficient unused quota for cpu")
     workload = partial(workload_of, queueing, team)

@@ -85,6 +85,8 @@ def test_steps_that_have_ended_give_units_back(scene):
 def test_a_run_that_has_ended_is_finished(scene, end, reason):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.change(scene.known["run"], end=RunEnd(end))
+    scene.settle()
+    assert scene.asked == []
     scene.say("run", end=end, demand={})
     scene.settle()
     (asked,) = scene.statuses_asked()
