@@ -1,4 +1,4 @@
-"""One try for each run: a defect of ours in deciding about one must not keep all others waiting."""
+"""One try for each run: a defect in deciding about one must not keep all others waiting."""
 
 import logging
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue_actions import KueueAction
 from kfp_placement_controller.queueing.kueue_decisions import (
     KueueDecision,
-    lack_of,
+    missing_of,
     stop_of,
     unread,
 )
@@ -103,7 +103,7 @@ class KueueBackend:
             known=run.known,
             queue=run.queue.key,
             priority=run.priority,
-            lack=lack_of(run, self.objects),
+            missing=missing_of(run, self.objects),
             nodes=run.nodes or (),
             waiting=None if is_admitted else run.as_waiting(),
             writes=tuple(kueue_writes.for_waiting(run, self.objects, now)),
@@ -178,17 +178,17 @@ def _verdicts(runs: Iterable[KueueDecision]) -> dict[RunKey, Verdict]:
     """Of runs that wait: those that Kueue has admitted, and the others in their order."""
     verdicts, waiting = {}, []
     for each in runs:
-        if each.lack is None:
+        if each.missing is None:
             verdicts[each.known.key] = Verdict(each.known.key)
         else:
-            waiting.append((each, each.lack))
+            waiting.append((each, each.missing))
     waiting.sort(key=lambda pair: _order(pair[0]))
     counts = Counter(each.queue for each, _ in waiting)
     positions: Counter[QueueKey] = Counter()
-    for each, lack in waiting:
+    for each, missing in waiting:
         positions[each.queue] += 1
         verdicts[each.known.key] = Verdict(
-            each.known.key, (lack,), positions[each.queue], counts[each.queue]
+            each.known.key, (missing,), positions[each.queue], counts[each.queue]
         )
     return verdicts
 

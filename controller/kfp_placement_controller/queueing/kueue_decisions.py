@@ -26,18 +26,18 @@ class KueueDecision:
         known: the run.
         queue: that decides about it.
         priority: as Kueue has it.
-        lack: what keeps it waiting; None = it is admitted.
+        missing: what keeps it waiting; None = it is admitted.
         stop: why it must stop; None = it need not.
         nodes: that it was assigned; None = they stay as they are.
         waiting: the run as a forecast takes it while it waits.
         running: the same while it runs.
-        writes: what is to be written for it.
+        writes: for its Workload.
     """
 
     known: KnownRun
     queue: QueueKey
     priority: int = 0
-    lack: Lack | None = None
+    missing: Lack | None = None
     stop: Stop | None = None
     nodes: NodeGroups | None = None
     waiting: WaitingRun | None = None
@@ -47,10 +47,10 @@ class KueueDecision:
 
 def unread(known: KnownRun, queue: QueueKey) -> Callable[[str], KueueDecision]:
     """What is decided of a run about which we fail to decide, given why: it stays where it is."""
-    return lambda problem: KueueDecision(known, queue, lack=Lack(Rule.KUEUE, reason=problem))
+    return lambda problem: KueueDecision(known, queue, missing=Lack(Rule.KUEUE, reason=problem))
 
 
-def lack_of(run: KueueRun, objects: KueueObjects) -> Lack | None:
+def missing_of(run: KueueRun, objects: KueueObjects) -> Lack | None:
     """What keeps a run waiting; None = Kueue has admitted it.
 
     Args:

@@ -1,4 +1,4 @@
-"""What to write of Kueue's objects for one run, beside what is there; pure.
+"""What to write for one run into objects of Kueue; pure.
 
 At most one thing that others follow from: what follows is seen when that is done.
 """
@@ -116,7 +116,7 @@ def _for_pending(
 def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
     """Whether a run that was refused is worth another try: by its nodes, or since flavors changed.
 
-    Trying again without a reason would reserve quota, or preempt others, for nothing.
+    Trying again without a reason would reserve quota or preempt others, and be refused again.
     """
     fits = run.is_planned and not run.unschedulable
     return fits or not objects.offers(run.queue, run.nodes or ())
