@@ -29,20 +29,24 @@ ANYTHING = st.recursive(
 )
 
 RUNS = ("waits", "runs", "stops")
-NOT_EDITED = {"metadata"}
-"""The API server keeps it in order."""
+EDITED = ("spec", "status")
+OWNERS = ("metadata", "ownerReferences")
+"""The API server keeps the rest of the metadata in order."""
 
 
 def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Paths to everything in an object."""
     inner: list[tuple[Any, Any]] = []
     if isinstance(tree, dict):
-        inner = [pair for pair in tree.items() if path or pair[0] not in NOT_EDITED]
+        inner = [*tree.items()]
     elif isinstance(tree, list):
         inner = [*enumerate(tree)]
     for key, value in inner:
-        yield (*path, key)
-        yield from places(value, (*path, key))
+        here = (*path, key)
+        if here[0] in EDITED or here[:2] == OWNERS:
+            yield here
+        if here[0] in EDITED or here[:2] in (OWNERS[:1], OWNERS):
+            yield from places(value, here)
 
 
 def edited(draw: st.DrawFn, tree: dict[str, Any]) -> dict[str, Any]:

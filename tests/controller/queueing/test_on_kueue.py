@@ -180,3 +180,15 @@ def test_a_queue_with_quota_for_pods_is_refused(on_kueue):
     assert world.settle() == []
     assert "Take pods out of it" in world.message("run")
     assert world.workload("run") is None
+
+
+def test_runs_of_a_cluster_queue_that_is_stopped_stop_and_go_on_once_it_is_not(on_kueue):
+    world = on_kueue(cpu="4")
+    world.submit_run("run", cpu="3")
+    assert words(world.settle()) == ["run begins"]
+    queue = world.api.get(KUEUE_VERSION, "ClusterQueue", world.name)
+    world.api.patch(queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
+    assert words(world.settle()) == ["run stops"]
+    assert conditions(world.workload("run"))["QuotaReserved"] == "False"
+    world.api.patch(queue, {"spec": {"stopPolicy": "None"}})
+    assert words(world.settle()) == ["run goes on"]
