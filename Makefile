@@ -12,7 +12,8 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 # How long fuzz looks, such as 90s, 5m or 1h30m.
 FUZZ_TIME ?= 5m
-# More for the demo on a cluster: --keep (to try commands on it), taxi (another sample), taxi --location NITLAB-EDGE.
+# More for the demos on a cluster: --keep (to try commands on it), --shorter 30; for demo-cluster also taxi (another
+# sample), taxi --location NITLAB-EDGE.
 DEMO_ARGS ?=
 # More for bench-cluster: --clusters thesis, or --argo-controller and --argo-crds as in CONTRIBUTING.md.
 BENCH_ARGS ?=
@@ -25,8 +26,8 @@ KERNEL_SOURCES := $(wildcard engine/kernel/*.[ch]) engine/hatch_build.py
 COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/hatch_build.py
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
-	test-vscode screenshots controlplane demo-cluster verify bench bench-cluster bench-paper bench-scale \
-	bench-demand bench-queue bench-scheduler bench-wfinstances bench-what-if lock build clean
+	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
+	bench-scale bench-demand bench-queue bench-scheduler bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -89,6 +90,9 @@ controlplane: setup ## start a control plane by hand, print its kubeconfig, stop
 
 demo-cluster: setup ## run a sample on a real control plane, by default and with gates (Go builds it once: minutes)
 	@$(BIN)/python -m tests.controller.demo_cluster $(DEMO_ARGS)
+
+demo-queue: setup ## let three runs wait for one GPU in a queue of whole runs on a real control plane (2 minutes)
+	@$(BIN)/python -m tests.controller.demo_queue $(DEMO_ARGS)
 
 # Nothing is compared with itself by mistake: the base is always named.
 compare: setup ## compare what this tree does with what BASE=commit does (ONLY=plan,check: some of it)

@@ -11,7 +11,7 @@ from benchmarks.queue_day.simulation import AtOnce, PodOrder, simulate
 from benchmarks.queue_day.start_ranges import RangedQueue, RangedStart
 
 LARGE_GPUS = 6
-"""A run that can use so many at once, or more, is large."""
+"""A run that can use this many at once, or more, is large."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,13 @@ class Ranges:
         gangs: whether steps make workers.
         runs_per_hour: the mean rate of arrivals.
         way: how runs start.
-        waits: how many runs had to wait and were told something.
-        ranged: how many of them were told a range; a queue says none before it has seen waits.
+        waits: of how many runs something was said, since they had to wait.
+        ranged: of how many of them a range was said; a queue says none before it has seen waits.
         kept: the share of these that began within the range that was said first.
         early: the share that began before it.
         width: of these ranges beside the waits, the median.
-        later_kept: of what these were told after that, the share within which they began: the mean
-            over runs.
+        later_kept: of the ranges said after that, the share within which they began: the mean over
+            runs.
     """
 
     gangs: bool

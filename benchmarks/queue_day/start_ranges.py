@@ -85,7 +85,7 @@ class RangedQueue(Queue):
             ratios: what it has learned on the days before.
         """
         super().__init__(runs, overcommit)
-        # Whenever anything has happened it is told, and it says something new each time.
+        # It says something new each time that anything has happened.
         params = RangeParams(
             forecast_seconds=0.0, first_forecast_seconds=0.0, move_seconds=0.0, move_share=0.0
         )
@@ -108,7 +108,7 @@ class RangedQueue(Queue):
         self._worked[work.run, work.stage, work.index] = now
 
     def arrived(self, run: int, now: float) -> list[int]:  # type: ignore[explicit-override]
-        """It is told when it starts, unless it does at once."""
+        """Say when it starts, unless it does at once."""
         begun = super().arrived(run, now)
         self._begun(begun, now)
         if run in self.waiting:
@@ -116,7 +116,7 @@ class RangedQueue(Queue):
         return begun
 
     def ended(self, run: int, stage: int, index: int, now: float) -> list[int]:  # type: ignore[explicit-override]
-        """Those that wait are told again."""
+        """Say it again of those that wait."""
         self._ended.add((run, stage, index))
         begun = super().ended(run, stage, index, now)
         self._begun(begun, now)

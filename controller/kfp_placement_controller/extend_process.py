@@ -6,9 +6,9 @@ Everything that decides is in `extender`; here is only what is connected with wh
 import asyncio
 import logging
 import signal
-from datetime import UTC, datetime
 
 from kfp_placement_controller.actuators.guard import Guard
+from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect
 from kfp_placement_controller.extender.answers import Answers
 from kfp_placement_controller.extender.decisions import Decision
@@ -77,13 +77,13 @@ class ExtendProcess:
         """
         self._memory = Memory(sources)
         self._notes = DeviationNotes()
-        self._events = EventRecorder(client, COMPONENT, settings.identity, clock=_now)
+        self._events = EventRecorder(client, COMPONENT, settings.identity, clock=wall_clock)
         guard = Guard(
             client,
             lambda: self._memory.known,
             scheduler_lease=settings.scheduler_lease_name,
             planner_lease=settings.planner_lease_name,
-            clock=_now,
+            clock=wall_clock,
         )
         observer = ExtendObserver(self._memory, self._notes, guard, self._events)
         self._watches = observer.watches(client, sources, settings)
@@ -120,7 +120,3 @@ class ExtendProcess:
         if longest > STUCK_SECONDS > min(age for _, age in ages):
             return f"the watch of {kind} has brought nothing for {whole_seconds_text(longest)}"
         return ""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -3,11 +3,12 @@
 import logging
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.search_worker import SearchWorker
+from kfp_placement_controller.clock import SteadyClock
 from kfp_placement_controller.connection import COMPONENT, connect, connect_for_lease
 from kfp_placement_controller.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
@@ -69,10 +70,6 @@ def needs(settings: PlanSettings, sources: RunSources) -> tuple[Need, ...]:
     )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class PlanProcess:
     """Threads that bring changes, and one that decides and writes."""
 
@@ -81,9 +78,10 @@ class PlanProcess:
         settings: PlanSettings,
         client: KubeClient,
         sources: RunSources,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         """Nothing is started yet."""
+        clock = SteadyClock() if clock is None else clock
         self._settings = settings
         self.coordinator = Coordinator(
             sources,

@@ -3,13 +3,14 @@
 import logging
 import signal
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
+from kfp_placement_controller.clock import SteadyClock
 from kfp_placement_controller.connection import (
     COMPONENT,
     configuration,
@@ -80,10 +81,6 @@ def needs(
     )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class QueueProcess:
     """Threads that bring changes, and one that decides and writes."""
 
@@ -93,11 +90,14 @@ class QueueProcess:
         client: KubeClient,
         sources: Sequence[QueueSource],
         pods_of: RunSources,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         """Nothing is started yet."""
+        clock = SteadyClock() if clock is None else clock
         self._settings = settings
-        coordinator = QueueCoordinator(pods_of, opt_in=settings.opt_in)
+        coordinator = QueueCoordinator(
+            pods_of, own_namespace=settings.own_namespace, opt_in=settings.opt_in
+        )
         inbox: Inbox[QueueCoordinator] = Inbox()
         self._watches = queue_watches(client, settings, sources, pods_of, inbox)
         self._events = EventRecorder(client, COMPONENT, settings.identity, clock=clock)

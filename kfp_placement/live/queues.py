@@ -158,7 +158,7 @@ def ask_to_admit(api: Api, view: QueueView, now: datetime) -> None:
     """
     if not view.is_waiting:
         raise ClusterError(f"run {_named(view)} does not wait: it is {view.phase.lower()}")
-    _ask(api, view, ADMIT_ANNOTATION, now)
+    _ask(api, view, ADMIT_ANNOTATION, max(now, view.waiting_since or now))
 
 
 def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
@@ -170,11 +170,19 @@ def ask_to_preempt(api: Api, view: QueueView, now: datetime) -> None:
     if view.phase != RequestPhase.ADMITTED:
         state = view.phase.lower() or "not known to its queue yet"
         raise ClusterError(f"run {_named(view)} does not run: it is {state}")
-    _ask(api, view, PREEMPT_ANNOTATION, now)
+    _ask(api, view, PREEMPT_ANNOTATION, max(now, view.admitted_at or now))
 
 
-def _ask(api: Api, view: QueueView, annotation: str, now: datetime) -> None:
-    patch = {"metadata": {"annotations": {annotation: time_text(now)}}}
+def _ask(api: Api, view: QueueView, annotation: str, at: datetime) -> None:
+    """Ask for something.
+
+    Args:
+        api: the cluster.
+        view: of the run.
+        annotation: says what for.
+        at: from when on; what is from before the run began to wait, or to run, counts as old.
+    """
+    patch = {"metadata": {"annotations": {annotation: time_text(at)}}}
     try:
         api.patch(RUN_REQUESTS, view.key.name, view.key.namespace, patch)
     except ClusterForbiddenError as error:

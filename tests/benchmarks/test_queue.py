@@ -207,21 +207,20 @@ def test_the_figures_of_a_target_name_its_limits():
 
 
 def test_runs_that_wait_are_told_when_they_start():
-    """On a short busy afternoon; what a queue says changes as it learns."""
-    runs = [run for run in draw_day(6, 1, gangs=False) if run.submitted_seconds < 18 * 3600]
-    queue = RangedQueue(runs, 1.0, ())
+    """One that has learned from waits says a range, one that has not only the earliest time."""
+    runs = [run for run in draw_day(6, 1, gangs=False) if run.submitted_seconds < 15 * 3600]
     plain = simulate(runs, Queue(runs, 1.0))
-    outcome = simulate(runs, queue)
-    assert outcome.completion_seconds == plain.completion_seconds
-    starts = [*queue.starts.values()]
-    assert len(starts) > 20
-    assert [each.has_range for each in starts[:2]] == [False, False]
-    assert any(each.has_range for each in starts)
-    assert 1 < len(queue.ratios) <= 60
-    for each in starts:
-        assert each.first.said_at is not None
-        assert moment(each.began_seconds) >= each.first.said_at
-        assert each.is_early + each.is_kept <= 1
+    for ratios, has_range in (((), False), (10 * (0.5, 2.0), True)):
+        queue = RangedQueue(runs, 1.0, ratios)
+        assert simulate(runs, queue).completion_seconds == plain.completion_seconds
+        starts = [*queue.starts.values()]
+        assert len(starts) > 3
+        assert {each.has_range for each in starts[:2]} == {has_range}
+        assert len(queue.ratios) == min(60, len(ratios) + len(starts))
+        for each in starts:
+            assert each.first.said_at is not None
+            assert moment(each.began_seconds) >= each.first.said_at
+            assert each.is_early + each.is_kept <= 1
 
 
 def test_what_is_said_of_starts_is_measured_over_days():

@@ -5,12 +5,10 @@ kubelets are stand-ins that take as long as the steps say, shortened.
 """
 
 import argparse
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +20,28 @@ from kfp_placement_engine.contract.texts import reason_text
 from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.demo_lead_case import SAMPLE, LeadCase, lead_nodes, verdict
-from tests.controlplane import housekeeping
+from tests.controller.demonstration import (
+    POLICY,
+    Clock,
+    Say,
+    add_options,
+    at_work,
+    exit_code,
+    say,
+    stay,
+)
 from tests.controlplane.argo.state import ANNOTATION_NODE_NAME
 from tests.controlplane.exceptions import ControlPlaneError
-from tests.controlplane.plane import ControlPlane, PlaneOptions
+from tests.controlplane.plane import PlaneOptions
 from tests.support.installation import Installation, InstallationOptions
 from tests.support.placements import planned_nodes
 from tests.support.runnable_workflow import read_package
 from tests.support.samples import load_sample
 from tests.support.taxi_cluster import NEAREST, taxi_nodes, with_durations
 
-SHORTER = 60
 LOOK_SECONDS = 0.2
 TIMEOUT_SECONDS = 300.0
-POLICY = {"engine": {"budget": "500ms"}, "defaults": {"driver": "200ms"}}
+PROCESSES = "two schedulers, planner and extender"
 SHORT_BACKOFF = {"podMaxBackoffSeconds": 1}
 """The usual 10 s after which a pod is tried again would be 10 minutes of a run 60 times longer."""
 
@@ -61,16 +67,13 @@ JsonObject = dict[str, Any]
 def main() -> int:
     """Show it; returns the exit code."""
     options = read_options(sys.argv[1:])
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+
+    def show() -> int:
         if options.sample == TAXI:
             return _show_taxi(options.location, options.shorter, keep=options.keep)
         return _show_lead_case(options.shorter, keep=options.keep)
-    except ControlPlaneError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+
+    return exit_code(show)
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -85,94 +88,66 @@ def read_options(arguments: Sequence[str]) -> argparse.Namespace:
         default="HOME-EDGE",
         help="where the users of the taxi sample are",
     )
-    parser.add_argument(
-        "--keep", action="store_true", help="keep it after the run, to try commands, until Ctrl-C"
-    )
-    parser.add_argument(
-        "--shorter",
-        type=_divisor,
-        default=SHORTER,
-        metavar="N",
-        help="steps take an Nth of their time (default: %(default)s)",
-    )
+    add_options(parser)
     return parser.parse_args(arguments)
-
-
-def _divisor(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r:.40} is no whole number from 1 to 999999999")
-    return int(text)
 
 
 def _show_lead_case(shorter: int, *, keep: bool) -> int:
     """The run by the default scheduler, then with gates."""
     options = InstallationOptions(features=("gates",), policy={"actuator": "gates", **POLICY})
-    _say("Starting etcd, the API server, two schedulers, planner and extender ...")
-    started = time.monotonic()
     plane_options = PlaneOptions(scheduler=SHORT_BACKOFF, play_pods=False)
-    with ControlPlane(plane_options, _say) as plane:
-        housekeeping.add_nodes(plane.api, *lead_nodes(shorter))
-        with Installation(plane, options) as installation, Recorder(plane.api) as recorder:
-            _say(f"They run, after {time.monotonic() - started:.0f} s.")
-            case = LeadCase(installation, recorder, shorter, _say)
-            with installation.namespace() as first, installation.namespace() as second:
-                _say(f"\nWithout marks, steps {shorter} times shorter: the default scheduler")
-                default = case.by_default(first)
-                _say("\nThe same with marks: the plan, and gates that hold pods back")
+    with (
+        at_work(PROCESSES, lead_nodes(shorter), options, plane_options) as installation,
+        Recorder(installation.api) as recorder,
+    ):
+        case = LeadCase(installation, recorder, shorter, say)
+        with installation.namespace() as first, installation.namespace() as second:
+            say(f"\nWithout marks, steps {shorter} times shorter: the default scheduler")
+            default = case.by_default(first)
+            say("\nThe same with marks: the plan, and gates that hold pods back")
 
-                def submitted(run: str) -> None:
-                    if keep:
-                        _say(_to_try(plane, second, run, SAMPLE))
-
-                for line in verdict(default, case.with_gates(second, submitted)):
-                    _say(line)
+            def submitted(run: str) -> None:
                 if keep:
-                    _say("\nThe cluster stays until Ctrl-C.")
-                    _wait_for_interrupt()
-                return 0
+                    say(_to_try(installation, second, run, SAMPLE))
+
+            for line in verdict(default, case.with_gates(second, submitted)):
+                say(line)
+            if keep:
+                stay()
+            return 0
 
 
-def _to_try(plane: ControlPlane, namespace: str, run: str, sample: str) -> str:
-    return TO_TRY.format(kubeconfig=plane.kubeconfig, namespace=namespace, run=run, sample=sample)
+def _to_try(installation: Installation, namespace: str, run: str, sample: str) -> str:
+    kubeconfig = installation.kubeconfig
+    return TO_TRY.format(kubeconfig=kubeconfig, namespace=namespace, run=run, sample=sample)
 
 
 def _show_taxi(location: str, shorter: int, *, keep: bool) -> int:
-    _say("Starting etcd, the API server, two schedulers, planner and extender ...")
-    started = time.monotonic()
-    with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
-        nodes = taxi_nodes()
-        housekeeping.add_nodes(plane.api, *nodes)
-        with Installation(plane, InstallationOptions(policy=POLICY)) as installation:
-            _say(f"They run, after {time.monotonic() - started:.0f} s.\n")
-            _show_nodes(nodes, location)
-            with installation.namespace() as namespace:
-                run = installation.submit(_workflow(location, shorter), namespace)
-                _say(f"\nSubmitted {run}; its steps take a {shorter}th of their time.")
-                if keep:
-                    # Before it has ended: there is more to see of a run that goes on.
-                    _say(_to_try(plane, namespace, run, "06_taxi"))
-                code = _follow(installation, run, namespace)
-                if keep:
-                    _say("\nThe cluster stays until Ctrl-C.")
-                    _wait_for_interrupt()
-                return code
-
-
-def _wait_for_interrupt() -> None:
-    try:
-        while True:
-            signal.pause()
-    except KeyboardInterrupt:
-        _say("\nStopping it.")
+    options, nodes = InstallationOptions(policy=POLICY), taxi_nodes()
+    with (
+        at_work(PROCESSES, nodes, options, PlaneOptions(play_pods=False)) as installation,
+        installation.namespace() as namespace,
+    ):
+        say("")
+        _show_nodes(nodes, location)
+        run = installation.submit(_workflow(location, shorter), namespace)
+        say(f"\nSubmitted {run}; its steps take a {shorter}th of their time.")
+        if keep:
+            # Before it has ended: there is more to see of a run that goes on.
+            say(_to_try(installation, namespace, run, "06_taxi"))
+        code = _follow(installation, run, namespace)
+        if keep:
+            stay()
+        return code
 
 
 def _show_nodes(nodes: list[JsonObject], location: str) -> None:
-    _say(f"{'node':18}{'CPU':>4}{'speed':>7}   round trip to {location}")
+    say(f"{'node':18}{'CPU':>4}{'speed':>7}   round trip to {location}")
     for node in nodes:
         labels, room = node["metadata"]["labels"], node["status"]["allocatable"]
         speed = labels["kfp-placement.dev/speed"]
         name = node["metadata"]["name"]
-        _say(f"{name:18}{room['cpu']:>4}{speed:>7}   {labels[location]} ms")
+        say(f"{name:18}{room['cpu']:>4}{speed:>7}   {labels[location]} ms")
 
 
 def _workflow(location: str, shorter: int) -> JsonObject:
@@ -208,7 +183,7 @@ class Story:
         installation: Installation,
         run: str,
         namespace: str,
-        say: Callable[[str], None] = lambda line: _say(line),
+        say: Say = say,
     ) -> None:
         self.phase = ""
         self.ended = False
@@ -217,7 +192,7 @@ class Story:
         self._say = say
         self._plan: Mapping[str, str] = {}
         self._shown_phases: dict[str, str] = {}
-        self._submitted = datetime.now(UTC)
+        self._clock = Clock(say)
 
     def go_on(self) -> None:
         """Look, and tell what is new."""
@@ -240,7 +215,7 @@ class Story:
             return
         seconds = placement.spec.makespan_seconds
         until = "" if seconds is None else f": the run ends after {seconds:.1f} s"
-        self._line(f"plan {placement.spec.revision}{until}")
+        self._clock.line(f"plan {placement.spec.revision}{until}")
         for row in placement.planned_rows().rows:
             if row is not None and row.name in moved:
                 why = reason_text(row.reason, placement.spec.nodes) if row.reason else ""
@@ -257,24 +232,16 @@ class Story:
             planned = self._plan.get(step)
             as_planned = "as planned" if node == planned else f"planned was {planned}"
             scheduler = pod["spec"]["schedulerName"]
-            self._line(f"{step:14}to {node}, {as_planned}, by {scheduler}")
+            self._clock.line(f"{step:14}to {node}, {as_planned}, by {scheduler}")
         if phase in ("Succeeded", "Failed"):
-            self._line(f"{step:14}{phase.lower()}")
+            self._clock.line(f"{step:14}{phase.lower()}")
         self._shown_phases[step] = phase
 
     def _tell_end(self, placement: PipelinePlacement | None) -> None:
         self.ended = True
         first = placement.spec.first_makespan_seconds if placement else None
         planned = "" if first is None else f"; planned were {first:.1f} s"
-        self._line(f"the run has {self.phase.lower()}{planned}")
-
-    def _line(self, text: str) -> None:
-        seconds = (datetime.now(UTC) - self._submitted).total_seconds()
-        self._say(f"{seconds:8.1f} s  {text}")
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+        self._clock.line(f"the run has {self.phase.lower()}{planned}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The lead case on a real control plane: the default scheduler, then gates, and both time lines."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import yaml
@@ -11,6 +11,7 @@ from kfp_placement_engine.contract.keys import SCHEDULER_LABEL, STORE_BANDWIDTH_
 from kfp_placement_engine.model.limits import ScheduledStep
 from tests.controller.cluster_bench.recorder import Recorder, SeenPod
 from tests.controller.cluster_bench.runs import UNMARKED_LABEL, JsonObject, unmarked
+from tests.controller.demonstration import Say
 from tests.controlplane import objects
 from tests.controlplane.exceptions import ControlPlaneError
 from tests.support.installation import Installation
@@ -23,8 +24,6 @@ LOOK_SECONDS = 0.1
 TIMEOUT_SECONDS = 600.0
 STORE_BYTES_PER_SECOND = 125e6
 """What a node without a figure of its own is taken to have, before it is scaled."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

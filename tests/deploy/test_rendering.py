@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kfp_placement_controller.observed.namespaces import takes_part
+from kfp_placement_controller.settings import VARIABLE_PREFIX, Settings
 from kfp_placement_engine.contract.keys import (
     API_VERSION,
     DEFAULT_SCHEDULER,
@@ -37,6 +39,7 @@ VARIANTS = [
     ("queue", "prometheus"),
     ("queue", "kueue"),
     ("gates", "queue", "opt-in"),
+    ("opt-in", "queue", "kueue"),
     ("gates", "queue", "webhook"),
     ("gates", "queue", "queue-webhook", "webhook"),
     ("queue", "queue-webhook", "webhook-cert-manager", "opt-in"),
@@ -213,9 +216,53 @@ def has_variable(items, name):
     )
 
 
+def our_processes(items):
+    """Each of our containers, as the type of its settings and the variables that it is given."""
+    for container in containers(items):
+        if container["image"].startswith("kfp-placement-controller"):
+            command = container["args"][0]
+            (kind,) = (each for each in Settings.__subclasses__() if each.process == command)
+            variables = container.get("env", ())
+            yield (
+                kind,
+                {each["name"].removeprefix(VARIABLE_PREFIX).lower(): each for each in variables},
+            )
+
+
 @variants
-def test_the_planner_is_told_of_opt_in_as_admission_is(features):
-    assert has_variable(rendered(*features), "KFP_PLACEMENT_OPT_IN") == ("opt-in" in features)
+def test_processes_are_given_only_settings_that_they_have(features):
+    """A variable that no setting is named for would be ignored without a word."""
+    for kind, variables in our_processes(rendered(*features)):
+        assert variables.keys() <= kind.model_fields.keys(), kind.process
+
+
+@variants
+def test_all_processes_are_told_alike_which_namespaces_take_part(features):
+    """Admission is told the same: see the namespaces that never take part."""
+    told = "true" if "opt-in" in features else "false"
+    for kind, variables in our_processes(rendered(*features)):
+        own = variables["own_namespace"]["valueFrom"]["fieldRef"]["fieldPath"]
+        assert own == "metadata.namespace", kind.process
+        if "opt_in" in kind.model_fields:
+            assert variables.get("opt_in", {}).get("value", "false") == told, kind.process
+
+
+def is_selected(selector, name, label):
+    """Whether a namespace selector matches a namespace, as the API server decides."""
+    labels = {"kubernetes.io/metadata.name": name, **({ENABLED_LABEL: label} if label else {})}
+    return all(
+        (labels.get(each["key"]) in each["values"]) == (each["operator"] == "In")
+        for each in selector["matchExpressions"]
+    )
+
+
+@variants
+def test_admission_and_processes_agree_on_namespaces(features):
+    for selector in namespace_selectors(rendered(*features)):
+        for name in ("kube-system", NAMESPACE, "team"):
+            for label in ("", "true", "false", "True"):
+                expected = takes_part(name, label, NAMESPACE, opt_in="opt-in" in features)
+                assert is_selected(selector, name, label) == expected, (name, label)
 
 
 def without_order(items):
@@ -225,17 +272,32 @@ def without_order(items):
     return sorted(map(yaml.safe_dump, items))
 
 
+@pytest.mark.parametrize("first", ["gates", "queue"])
 @pytest.mark.parametrize("webhook", ["", "webhook", "webhook-cert-manager"])
-def test_the_order_of_features_changes_nothing_or_fails(webhook):
+def test_the_order_of_features_changes_nothing_or_fails(first, webhook):
     """What would leave a part of opt-in out, or policies beside the webhook, is not rendered."""
-    features = ("gates", *filter(None, [webhook]), "opt-in")
+    features = (first, *filter(None, [webhook]), "opt-in")
     expected = without_order(rendered(*features))
     for order in itertools.permutations(features):
-        if webhook and order.index(webhook) < order.index("gates"):
+        if webhook and order.index(webhook) < order.index(first):
             with pytest.raises(ControlPlaneError, match="kfp-placement-scheduler-name"):
                 rendered(*order)
         else:
             assert without_order(rendered(*order)) == expected, order
+
+
+def test_opt_in_comes_before_or_after_any_combination_of_features():
+    """In the one order of the others that webhooks allow; `VARIANTS` has what it must render."""
+    others = ("gates", "queue", "kueue", "queue-webhook", "webhook", "prometheus")
+    for length in range(len(others) + 1):
+        for chosen in itertools.combinations(others, length):
+            if "queue-webhook" in chosen and not {"queue", "webhook"} <= set(chosen):
+                continue
+            before, after = rendered("opt-in", *chosen), rendered(*chosen, "opt-in")
+            assert without_order(before) == without_order(after), chosen
+            for kind, variables in our_processes(after):
+                is_told = variables.get("opt_in", {}).get("value") == "true"
+                assert is_told == ("opt_in" in kind.model_fields), (chosen, kind.process)
 
 
 @pytest.mark.parametrize("webhook", ["webhook", "webhook-cert-manager"])

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from kfp_placement_controller.observed.namespaces import SYSTEM_NAMESPACE
 from kfp_placement_controller.sources.queue_source import QueueSource
 from kfp_placement_engine.contract.keys import KUBERNETES_SCHEDULER, PLAN_GATE, SCHEDULER_LABEL
 from kfp_placement_engine.contract.resources import PlacementPolicy
@@ -20,8 +21,6 @@ from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.policy import Actuator
 from kfp_placement_engine.readers.fields import Fields
 from kfp_placement_engine.readers.place import UNNAMED, Place
-
-SYSTEM_NAMESPACE = "kube-system"
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 """Operations that are of interest."""

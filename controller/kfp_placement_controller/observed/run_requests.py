@@ -25,7 +25,8 @@ class ObservedRequest:
         version: of the object; a write names it.
         owner_uids: of the objects that own it.
         spec: what the planner says; None = it cannot be read.
-        status: what the queue says.
+        status: what the queue says; nothing where it cannot be read.
+        is_status_malformed: whether it cannot be read.
         admit_at: when somebody has asked that the run begins; None = nobody has.
         preempt_at: the same for that it stops.
     """
@@ -36,6 +37,7 @@ class ObservedRequest:
     owner_uids: tuple[str, ...] = ()
     spec: RunRequestSpec | None = None
     status: RunRequestStatus = field(default_factory=RunRequestStatus)
+    is_status_malformed: bool = False
     admit_at: datetime | None = None
     preempt_at: datetime | None = None
 
@@ -49,9 +51,8 @@ def observe_request(raw: Mapping[str, Any]) -> ObservedRequest:
     metadata = Fields(raw, Place("RunRequest")).flat("metadata")
     key = RunKey(metadata.text("namespace"), metadata.text("name"))
     uid, version = metadata.text("uid"), metadata.text("resourceVersion")
-    try:
-        request = read_resource(RunRequest, raw)
-    except InputError:
+    request, is_status_malformed = _read(raw)
+    if request is None:
         return ObservedRequest(key, uid, version)
     annotations = request.metadata.annotations or {}
     return ObservedRequest(
@@ -61,6 +62,18 @@ def observe_request(raw: Mapping[str, Any]) -> ObservedRequest:
         tuple(each.uid for each in request.metadata.owner_references or ()),
         request.spec,
         request.status or RunRequestStatus(),
+        is_status_malformed,
         read_moment(annotations.get(ADMIT_ANNOTATION)),
         read_moment(annotations.get(PREEMPT_ANNOTATION)),
     )
+
+
+def _read(raw: Mapping[str, Any]) -> tuple[RunRequest | None, bool]:
+    """All of it, or all but a malformed status, and whether that is so; None = nothing."""
+    without_status = {name: value for name, value in raw.items() if name != "status"}
+    for each, is_status_malformed in ((raw, False), (without_status, True)):
+        try:
+            return read_resource(RunRequest, each), is_status_malformed
+        except InputError:
+            continue
+    return None, False

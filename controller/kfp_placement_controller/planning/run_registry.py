@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kfp_placement_controller.observed.namespaces import takes_part
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.planning.attach_failures import AttachFailures
@@ -16,9 +17,6 @@ from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
-
-NEVER_PLANNED = frozenset({"kube-system"})
-"""Namespaces whose pods are never ours; the controller's own is another."""
 
 
 @dataclass
@@ -169,11 +167,9 @@ class RunRegistry:
 
     def excluded(self, namespace: str) -> bool:
         """Whether a namespace takes no part."""
-        if namespace in NEVER_PLANNED or namespace == self.own_namespace:
-            return True
-        # One not seen yet takes part: what it says comes soon, and `leave_alone` then.
-        enabled = self.enabled.get(namespace)
-        return enabled is not None and (enabled != "true" if self.opt_in else enabled == "false")
+        # When what it says comes late, `leave_alone` follows.
+        label = self.enabled.get(namespace)
+        return not takes_part(namespace, label, self.own_namespace, opt_in=self.opt_in)
 
     def _read(self, run: ObservedRun) -> RunReading | Refusal | None:
         """A run's graph, or why there is none; None = it carries our mark on no step."""

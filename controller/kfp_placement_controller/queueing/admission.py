@@ -12,7 +12,7 @@ from kfp_placement_controller.queueing.runs import (
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_controller.queueing.verdicts import Lack, Verdict
+from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Verdict
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
@@ -28,7 +28,7 @@ def decide(
     """Decide who may go.
 
     Runs are tried in order. A run that does not fit waits and stops nobody behind it (backfill),
-    unless other runs were suspended for it.
+    unless other runs were suspended for it, and it fits once they have stopped.
 
     Args:
         waiting: runs that are held.
@@ -43,10 +43,16 @@ def decide(
     runs = in_order(waiting, rules, now)
     reservations = Reservations(admitted, rules, nodes, runs)
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
+    taking: list[WaitingRun] = []
     for run in runs:
         lacks[run.key] = reservations.lacks(run)
-        if not lacks[run.key] or run.has_victims:
+        if (
+            not lacks[run.key]
+            or (run.has_victims and _fits_later(run, taking, admitted, rules, nodes))
+            or (_has_waited_long(run, rules, now) and lacks[run.key][0].rule in GIVEN_BACK)
+        ):
             reservations.take(run)
+            taking.append(run)
     left = Counter(run.queue for run in runs if lacks[run.key])
     positions: Counter[QueueKey] = Counter()
     verdicts = []
@@ -57,6 +63,27 @@ def decide(
         positions[run.queue] += 1
         verdicts.append(Verdict(run.key, lacks[run.key], positions[run.queue], left[run.queue]))
     return verdicts
+
+
+def _has_waited_long(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
+    """Whether a run has waited long enough for room to be kept for it."""
+    limit = rules.get(run.queue, NO_RULES).reserve_after_seconds
+    return not run.stands_back and (now - run.submitted_at).total_seconds() >= limit
+
+
+def _fits_later(
+    run: WaitingRun,
+    taking: Iterable[WaitingRun],
+    admitted: Iterable[AdmittedRun],
+    rules: Mapping[QueueKey, QueueRules],
+    nodes: Sequence[NodeRoom],
+) -> bool:
+    """Whether a run fits once those have stopped that were asked to."""
+    staying = [each for each in admitted if not each.suspended]
+    later = Reservations(staying, rules, nodes, [*taking, run])
+    for each in taking:
+        later.take(each)
+    return not later.lacks(run)
 
 
 def in_order(

@@ -13,17 +13,15 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, NodeRoom, WaitingRun
 from kfp_placement_controller.queueing.situation import Situation
-from kfp_placement_controller.queueing.verdicts import Rule
+from kfp_placement_controller.queueing.verdicts import GIVEN_BACK
 from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
 
-MOST_PREEMPTORS = 20
-"""Waiting runs for which others may be preempted that are looked at each time."""
-
-_PREEMPTING_RULES = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
-"""What a run lacks that others could give back."""
+_MOST_COMPARED = 20_000
+"""Bounds the work of finding out whom a waiting run can make stop: runs that could, times runs that
+would have to."""
 
 _NOTHING = Demand()
 
@@ -49,7 +47,7 @@ class BuiltinBackend:
         stuck = [
             by_key[each.key]
             for each in verdicts
-            if each.missing and each.missing[0].rule in _PREEMPTING_RULES
+            if each.missing and each.missing[0].rule in GIVEN_BACK
         ]
         used: dict[QueueKey, Counter[str]] = {}
         for run in admitted:
@@ -92,7 +90,8 @@ def _preempted(
     if lowest is None:
         return (), None
     stuck = [run for run in stuck if priority(run) > lowest]
-    for run in stuck[:MOST_PREEMPTORS]:
+    most = max(1, _MOST_COMPARED // len(taking))
+    for run in stuck[:most]:
         victims = preempted(run, taking, rules, nodes)
         # Those that are only being let run now have nothing to give back yet.
         if victims and not set(victims) & set(let):
@@ -122,7 +121,7 @@ def _as_admitted(known: KnownRun, queues: RunQueues, now: datetime) -> AdmittedR
         priority=known.priority,
         admitted_at=known.admitted_at,
         demand=known.demand or _NOTHING,
-        is_of_others=queues.backend_of(queue) != QueueBackend.BUILTIN,
+        is_of_others=known.run.is_suspended or queues.backend_of(queue) != QueueBackend.BUILTIN,
         ends_at=known.ends_at(now),
     )
 

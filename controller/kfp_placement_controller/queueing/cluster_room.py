@@ -1,5 +1,6 @@
 """What the cluster has for runs that are counted by what they demand: nodes, less other pods."""
 
+from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
@@ -8,6 +9,7 @@ from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.queueing.runs import NodeRoom
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_engine.model.cluster import Node
+from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.resources import minus
 from kfp_placement_kube.change import Change
@@ -27,6 +29,7 @@ class ClusterRoom:
 
     load: Load
     _nodes: dict[str, Node] = field(default_factory=dict)
+    _pods: Counter[RunKey] = field(default_factory=Counter)
 
     def node_changed(self, change: Change[ObservedNode]) -> None:
         """A node is new, has changed or is gone."""
@@ -39,11 +42,39 @@ class ClusterRoom:
     def pod_changed(self, change: Change[ObservedPod]) -> bool:
         """A pod is new, has changed or is gone; returns whether the room it takes has changed."""
         self.load.change(change.old, change.new)
+        self._count(change.old, -1)
+        self._count(change.new, 1)
         held = [each for each in (change.old, change.new) if each is not None and each.holds_room]
-        return len(held) == 1 or (
-            len(held) == 2
-            and (held[0].node_name, held[0].requests) != (held[1].node_name, held[1].requests)
+        going = [each for each in (change.old, change.new) if each is not None and not each.ended]
+        return (
+            len(held) == 1
+            or len(going) == 1
+            or (
+                len(held) == 2
+                and (held[0].node_name, held[0].requests) != (held[1].node_name, held[1].requests)
+            )
         )
+
+    def is_draining(self, run: RunKey, demand: Demand | None) -> bool:
+        """Whether a run that was stopped still takes room, or may take some.
+
+        Args:
+            run: that was stopped.
+            demand: what it needs. Pods that must run together and wait for nodes are as good as on
+                them: else they and those of the run that follows could each get a part.
+        """
+        if demand is not None and demand.gangs:
+            return self._pods[run] > 0
+        return bool(self.load.of_run(run).get("pods"))
+
+    def _count(self, pod: ObservedPod | None, sign: int) -> None:
+        """Count the pods of each run that have not ended."""
+        run = None if pod is None or pod.ended else self.load.run_of(pod)
+        if run is None:
+            return
+        self._pods[run] += sign
+        if not self._pods[run]:
+            del self._pods[run]
 
     def rooms(self, counted: Container[RunKey]) -> list[NodeRoom]:
         """What each node has.

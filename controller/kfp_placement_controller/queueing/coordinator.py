@@ -10,6 +10,7 @@ from typing import Any
 
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.liveness import HeldLease, LeaseWatch
+from kfp_placement_controller.observed.namespaces import takes_part
 from kfp_placement_controller.observed.nodes import ObservedNode
 from kfp_placement_controller.observed.pods import ObservedPod
 from kfp_placement_controller.observed.run_queues import ObservedQueue
@@ -24,7 +25,7 @@ from kfp_placement_controller.queueing.builtin_backend import BuiltinBackend
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
 from kfp_placement_controller.queueing.kueue_backend import KueueBackend
 from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.publisher import QueuePublisher
+from kfp_placement_controller.queueing.publisher import PublishingParams, QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, release_cause
 from kfp_placement_controller.queueing.run_queues import RunQueues
@@ -50,16 +51,14 @@ class QueueParams:
         decision_seconds_per_run: the same for each run that waits: a decision about a thousand of
             them takes some 50 ms.
         retry_seconds: between two tries of the same write.
-        count_seconds: between two writes of a queue's counts, which change with every run.
-        position_seconds: between two writes of a run's position, which changes with every run.
+        publishing: how often statuses are written.
     """
 
     idle_seconds: float = 5.0
     decision_seconds: float = 0.1
     decision_seconds_per_run: float = 0.0005
     retry_seconds: float = 2.0
-    count_seconds: float = 1.0
-    position_seconds: float = 10.0
+    publishing: PublishingParams = field(default_factory=PublishingParams)
 
 
 @dataclass
@@ -73,6 +72,7 @@ class QueueCoordinator:
         queues: the RunQueues.
         runs: the runs, with their RunRequests.
         planner: the planner's Lease.
+        own_namespace: the controller's, which takes no part.
         opt_in: whether only namespaces that ask for it take part.
         decided_at: when it has decided last.
     """
@@ -83,6 +83,7 @@ class QueueCoordinator:
     queues: RunQueues = field(default_factory=RunQueues)
     runs: QueuedRuns = field(default_factory=QueuedRuns)
     planner: LeaseWatch = field(default_factory=LeaseWatch)
+    own_namespace: str = ""
     opt_in: bool = False
     decided_at: datetime | None = None
     _policy: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
@@ -98,12 +99,7 @@ class QueueCoordinator:
         self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
         self.steering = Steering(self.params.retry_seconds)
         self.ranges = StartRanges()
-        self.publisher = QueuePublisher(
-            self.params.count_seconds,
-            self.params.position_seconds,
-            self.params.retry_seconds,
-            self.ranges,
-        )
+        self.publisher = QueuePublisher(self.params.publishing, self.ranges)
         self._handlers: Mapping[Kind, Callable[[Change[Any]], None]] = {
             POLICIES: self._policy_changed,
             NAMESPACES: self._namespace_changed,
@@ -180,12 +176,18 @@ class QueueCoordinator:
         self._is_changed, self.decided_at = False, now
         self.steering.forget(now)
         planner = self._planner_state(now)
-        wanted, waiting, released = self._released(planner, now)
+        wanted, waiting, refused, released = self._released(planner, now)
         taking_part = [each for each in self.runs if self._takes_part(each)]
         admitted = [each for each in taking_part if each.is_admitted] + released
         self._waiting = len(waiting)
         situation = situation_of(
-            waiting, admitted, self.queues, self.room, self.runs.requests(), planner.problem
+            waiting,
+            refused,
+            admitted,
+            self.queues,
+            self.room,
+            self.runs.requests(),
+            planner.problem,
         )
         decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
         self.ranges.observe_queues(self.queues)
@@ -197,22 +199,36 @@ class QueueCoordinator:
                 actions.append(action)
                 if isinstance(action, ReleaseHeld | ResumeRun):
                     self._released_by(action, situation, now)
-        actions += self.publisher.requests(taking_part, situation, decided, now)
-        actions += self.publisher.queues(taking_part, situation, decided, self._policy, now)
+        # A RunRequest must not say forever that its run waits, once the namespace takes no part.
+        left = [each for each in self.runs if not each.is_waiting and not self._takes_part(each)]
+        actions += self.publisher.requests([*taking_part, *left], situation, decided, now)
+        if planner.is_known:
+            actions += self.publisher.queues(
+                taking_part, situation, decided, self._policy, self._excluded, now
+            )
         return actions
 
     def _released(
         self, planner: PlannerState, now: datetime
-    ) -> tuple[list[SteeringAction], list[KnownRun], list[KnownRun]]:
-        """What to do with runs whatever queues say; runs that wait on, and those let run by now."""
+    ) -> tuple[list[SteeringAction], list[KnownRun], list[KnownRun], list[KnownRun]]:
+        """What to do with runs whatever queues say, and which runs wait on.
+
+        Returns:
+            What to do; runs that wait, those of these that cannot be let go on, and those that were
+            let go on just now.
+        """
         wanted: list[SteeringAction] = []
         waiting: list[KnownRun] = []
+        refused: list[KnownRun] = []
         released: list[KnownRun] = []
         for known in self.runs:
             if known.is_waiting:
                 queue = self._queue_of_namespace(known.key.namespace)
-                cause = release_cause(known, queue, planner, now)
-                if cause is not None:
+                has_pods = known.run.has_begun and bool(self.room.load.of_run(known.key))
+                cause = release_cause(known, queue, planner, now, has_pods=has_pods)
+                if self.steering.is_refused(known, now):
+                    refused.append(known)
+                elif cause is not None:
                     wanted.append(self.steering.let(known, cause, now))
                     released += [known] if cause is not ReleaseCause.TERMINATED else []
                 elif self.steering.is_let(known):
@@ -222,7 +238,7 @@ class QueueCoordinator:
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.
                 wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-        return wanted, waiting, released
+        return wanted, waiting, refused, released
 
     def _released_by(
         self, action: ReleaseHeld | ResumeRun, situation: Situation, now: datetime
@@ -267,17 +283,21 @@ class QueueCoordinator:
 
     def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""
-        label = self._labels.get(namespace, "")
-        if label == "false" or (self.opt_in and label != "true"):
-            return None
-        return self.queues.of_namespace(namespace)
+        return None if self._excluded(namespace) else self.queues.of_namespace(namespace)
+
+    def _excluded(self, namespace: str) -> bool:
+        """Whether a namespace takes no part, whatever RunQueues it has."""
+        label = self._labels.get(namespace)
+        return not takes_part(namespace, label, self.own_namespace, opt_in=self.opt_in)
 
     def _planner_state(self, now: datetime) -> PlannerState:
         if self._led_at is None:
             self._led_at = now
-        return PlannerState(
-            self.planner.age_seconds(now), self._policy.scheduler_stale_after_seconds, self._led_at
-        )
+        age_seconds = self.planner.age_seconds(now)
+        stale_after_seconds = self._policy.scheduler_stale_after_seconds
+        # A Lease that was not seen to be renewed may be that of a planner that is long dead.
+        is_known = self.planner.has_renewed or age_seconds > stale_after_seconds
+        return PlannerState(age_seconds, stale_after_seconds, self._led_at, is_known)
 
     # What comes in, by kind.
 
@@ -286,7 +306,11 @@ class QueueCoordinator:
         self._is_changed = True
 
     def _namespace_changed(self, change: Change[str]) -> None:
-        self._labels[change.key[1]] = change.new or ""
+        name, label = change.key[1], change.new
+        if label is None:
+            self._labels.pop(name, None)
+        else:
+            self._labels[name] = label
         self._is_changed = True
 
     def _node_changed(self, change: Change[ObservedNode]) -> None:

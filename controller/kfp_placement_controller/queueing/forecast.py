@@ -2,7 +2,7 @@
 
 Runs end when their plans say; at each end, whoever fits is let run, in order. Nothing is said of
 runs that are yet to come, of preemption, or of how much longer runs take beside others: whoever
-shows a forecast corrects it by what became of earlier ones (`start_ranges`).
+shows a forecast corrects it by how earlier ones turned out (`start_ranges`).
 """
 
 import heapq
@@ -22,7 +22,7 @@ class ForecastParams:
     """How the queue is played.
 
     Attributes:
-        most_tries: how often it is looked whether a run fits: a bound on the work, the same on
+        most_tries: how often it is checked whether a run fits: a bound on the work, the same on
             every machine. 5,000 take some 50 ms, and play some 70 ends of runs where 100 wait.
         overdue_share: how much longer a run is taken to last that is overdue by its plan, as a
             share of the time that it has had.

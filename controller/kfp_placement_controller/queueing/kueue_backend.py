@@ -127,7 +127,8 @@ class KueueBackend:
     ) -> Iterator[KueueAction]:
         """Workloads of runs that have ended, or about which Kueue does not decide any more."""
         kept = {each.known.request.uid for each in decided if each.known.request is not None}
-        kept |= {each.request.uid for each in situation.undecided if each.request is not None}
+        undecided = (known.request for known, _ in situation.undecided.values())
+        kept |= {request.uid for request in undecided if request is not None}
         others = [each for each in self.objects.workloads() if each.owner_uid not in kept]
         others = [each for each in others if not each.is_finished]
         by_uid = {each.uid: each for each in situation.requests} if others else {}

@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -24,15 +24,12 @@ from kfp_placement_controller.queueing.queue_status import (
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.request_status import RunPlace, request_status_patch
 from kfp_placement_controller.queueing.runs import NO_RULES, QueueRules
-from kfp_placement_controller.queueing.situation import Situation
+from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET, Situation
 from kfp_placement_controller.queueing.start_ranges import StartRanges
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
-from kfp_placement_engine.contract.run_queue import resources_of
-from kfp_placement_engine.contract.run_request import RequestReason, StartRange
+from kfp_placement_engine.contract.run_queue import QueueBackend, resources_of
+from kfp_placement_engine.contract.run_request import RequestPhase, RequestReason, StartRange
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-
-MOST_POSITIONS = 20
-"""Statuses written at a time of which only the position has changed."""
 
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
 _MOST_KNOWN = 10_000
@@ -43,6 +40,7 @@ _REASONS = {
     ReleaseCause.REQUESTED: (RequestReason.BY_REQUEST, "somebody who may has let it begin"),
     ReleaseCause.UNPLANNABLE: (RequestReason.UNPLANNABLE, "nobody can say what it needs"),
     ReleaseCause.NO_DEMAND: (RequestReason.UNPLANNABLE, "nobody has said what it needs"),
+    ReleaseCause.NO_QUEUE: (RequestReason.NOT_HELD, "its namespace takes no part any more"),
 }
 _NOT_HELD = (RequestReason.NOT_HELD, "it runs without having been admitted by its queue")
 
@@ -55,21 +53,38 @@ class _Written:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class PublishingParams:
+    """How often statuses are written.
+
+    Attributes:
+        retry_seconds: between two tries of the same write.
+        count_seconds: between two writes of a queue's counts, which change with every run.
+        position_seconds: between two writes of what changes with every run for all that wait, such
+            as their positions, at most.
+        position_seconds_per_run: the same for each run that waits: where few do, all is written
+            soon, and where a thousand do they are not written all the time.
+        most_positions: such writes at a time.
+    """
+
+    retry_seconds: float = 2.0
+    count_seconds: float = 1.0
+    position_seconds: float = 10.0
+    position_seconds_per_run: float = 0.05
+    most_positions: int = 20
+
+
 @dataclass
 class QueuePublisher:
     """Writes what is new: phases and conditions at once, counts and positions now and then.
 
     Attributes:
-        count_seconds: between two writes of a queue's counts.
-        position_seconds: between two writes of a run's position.
-        retry_seconds: between two tries of the same write.
+        params: how often.
         ranges: says when runs are likely to start.
         counts: of each queue, as last decided.
     """
 
-    count_seconds: float
-    position_seconds: float
-    retry_seconds: float
+    params: PublishingParams
     ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
     _settled: dict[RunKey, tuple[KnownRun, RunPlace]] = field(default_factory=dict)
@@ -93,16 +108,24 @@ class QueuePublisher:
         """Statuses of RunRequests that do not say what they should.
 
         Args:
-            runs: of namespaces that take part.
+            runs: of namespaces that take part, and those of others that do not wait.
             situation: on which the decision was made.
             decided: what was decided.
             now: the time.
         """
         positions = 0
+        per_run = self.params.position_seconds_per_run * len(situation.waiting)
+        position_seconds = min(self.params.position_seconds, per_run)
         rules = situation.queues.rules()
         before, self._settled = self._settled, {}
+        # What is said of a run that is being let go on is said when its object shows it; but that
+        # it has waited again must be said, else it counts as admitted since the first time.
+        let = {each.key for each in situation.admitted if each.is_waiting}
+        let |= {key for key, verdict in decided.verdicts.items() if verdict.is_admitted}
         for known in runs:
             if known.request is None:
+                continue
+            if known.key in let and known.status.phase != RequestPhase.ADMITTED:
                 continue
             place = self._place(known, situation, decided, rules, now)
             seen = before.get(known.key)
@@ -115,9 +138,9 @@ class QueuePublisher:
             is_urgent = not _AT_ONCE.isdisjoint(fields)
             positions += not is_urgent
             key, version = known.key, known.request.version
-            if not is_urgent and positions > MOST_POSITIONS:
+            if not is_urgent and positions > self.params.most_positions:
                 continue
-            pause = 0.0 if is_urgent else self.position_seconds
+            pause = 0.0 if is_urgent else position_seconds
             if self._may_write(("request", *key), version, pause, now):
                 yield WriteRequestStatus(key, version, fields)
 
@@ -127,6 +150,7 @@ class QueuePublisher:
         situation: Situation,
         decided: Decisions,
         policy: PlacementPolicySpec,
+        excluded: Callable[[str], bool],
         now: datetime,
     ) -> Iterator[WriteQueueStatus]:
         """Statuses of RunQueues that do not say what they should.
@@ -136,6 +160,7 @@ class QueuePublisher:
             situation: on which the decision was made.
             decided: what was decided.
             policy: in force.
+            excluded: whether a namespace takes no part.
             now: the time.
         """
         queues = situation.queues
@@ -154,6 +179,7 @@ class QueuePublisher:
         }
         for queue in queues:
             ready = readiness(
+                is_excluded=excluded(queue.key.namespace),
                 is_paused=policy.paused,
                 planner_problem=situation.planner_problem,
                 holds_without_controller=queue.holds_without_controller,
@@ -168,7 +194,7 @@ class QueuePublisher:
             )
             if patch is None:
                 continue
-            pause = self.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
+            pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
 
@@ -188,16 +214,19 @@ class QueuePublisher:
         if priority != known.priority:
             notes.append(f"priority {known.priority} counts as {priority} in {queue.name}")
         cause = self._causes.get(known.run.owner.uid)
+        is_of_kueue = situation.queues.backend_of(queue) == QueueBackend.KUEUE
         reason, message = _NOT_HELD if cause is None else _REASONS.get(cause, _NOT_HELD)
         return RunPlace(
             queue=queue,
             priority=priority,
             verdict=decided.verdicts.get(known.key),
+            undecided=situation.undecided.get(known.key, (known, NOT_KNOWN_YET))[1],
             draining=known.key in situation.draining,
             reason=reason,
             message=message,
+            is_remembered=cause is not None,
             notes=tuple(notes),
-            nodes=decided.nodes.get(known.key, () if known.is_waiting else None),
+            nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
             starts=self._starts(known, queue, decided, now),
         )
 
@@ -222,7 +251,7 @@ class QueuePublisher:
         last = self._written.pop(what, None)
         if last is not None:
             is_retry = last.version == version
-            pause_seconds = max(pause_seconds, self.retry_seconds if is_retry else 0.0)
+            pause_seconds = max(pause_seconds, self.params.retry_seconds if is_retry else 0.0)
             if now - last.at < timedelta(seconds=pause_seconds):
                 self._written[what] = last
                 return False

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dicts
+from kfp_placement_engine.contract.keys import ENABLED_LABEL
 from kfp_placement_engine.contract.resources import Condition
 from kfp_placement_engine.contract.run_queue import amounts_of
 from kfp_placement_engine.model.resources import Resources
@@ -34,15 +35,19 @@ class QueueCounts:
 
 
 def readiness(
-    *, is_paused: bool, planner_problem: str, holds_without_controller: bool
+    *, is_excluded: bool, is_paused: bool, planner_problem: str, holds_without_controller: bool
 ) -> ConditionFinding:
     """Whether new runs may be held; said by the process that admits them, while it leads.
 
     Args:
+        is_excluded: the namespace takes no part, so admission leaves its runs alone in any case.
         is_paused: the policy is.
         planner_problem: why no planner tells what runs need; "" = one does.
         holds_without_controller: the queue lets runs wait in that case.
     """
+    if is_excluded:
+        message = f"the namespace takes no part (label {ENABLED_LABEL}): its runs begin at once"
+        return ConditionFinding(READY, False, "NamespaceExcluded", message)
     if is_paused:
         return ConditionFinding(READY, False, "Paused", "the PlacementPolicy is paused")
     if planner_problem and not holds_without_controller:

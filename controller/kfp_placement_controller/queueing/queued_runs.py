@@ -18,9 +18,6 @@ from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_kube.change import Change
 
-MOST_AHEAD = timedelta(minutes=5)
-"""How far the clock of who asks for something may be ahead of our clock."""
-
 _NO_STATUS = RunRequestStatus()
 
 
@@ -82,17 +79,17 @@ class KnownRun:
 
     @property
     def admitted_at(self) -> datetime:
-        """When it was let run last."""
-        return self.status.admitted_at or self.run.submitted_at
+        """When it was let run last; never before its submission, whatever others have written."""
+        return max(self.status.admitted_at or self.run.submitted_at, self.run.submitted_at)
 
     def waiting_since(self, now: datetime) -> datetime:
-        """When it began to wait.
+        """When it began to wait: between its submission and now, whatever others have written.
 
         Args:
             now: the time, for one that has only just begun.
         """
         if self.status.phase == RequestPhase.WAITING and self.status.waiting_since is not None:
-            return self.status.waiting_since
+            return max(self.run.submitted_at, min(self.status.waiting_since, now))
         is_new = self.status.phase is None and self.run.is_held and not self.run.has_begun
         return self.run.submitted_at if is_new else now
 
@@ -122,18 +119,21 @@ class KnownRun:
         return began_at + timedelta(seconds=self.makespan_seconds)
 
     def is_to_be_admitted(self, now: datetime) -> bool:
-        """Whether somebody has asked, since it waits, that it begins."""
+        """Whether somebody has asked, since it waits, that it begins; from the time they name."""
         asked_at = None if self.request is None else self.request.admit_at
         if asked_at is None:
             return False
-        return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now + MOST_AHEAD
+        return self.waiting_since(now).replace(microsecond=0) <= asked_at <= now
 
     def is_to_be_preempted(self, now: datetime) -> bool:
-        """Whether somebody has asked, since it was admitted, that it stops and waits again."""
+        """Whether somebody has asked, since it was admitted, that it stops and waits again.
+
+        It counts from the time that is named, not before; times are written in whole seconds.
+        """
         asked_at = None if self.request is None else self.request.preempt_at
         if asked_at is None or self.status.phase != RequestPhase.ADMITTED:
             return False
-        return self.admitted_at.replace(microsecond=0) <= asked_at <= now + MOST_AHEAD
+        return self.admitted_at.replace(microsecond=0) <= asked_at <= now
 
 
 @dataclass

@@ -16,11 +16,13 @@ class PlannerState:
         age_seconds: since it was last seen to renew its Lease.
         stale_after_seconds: after which that is too long.
         listened_since: since when we would have heard of what it says.
+        is_known: whether it was seen to renew its Lease, or would have been by now.
     """
 
     age_seconds: float
     stale_after_seconds: float
     listened_since: datetime
+    is_known: bool = True
 
     @property
     def problem(self) -> str:
@@ -31,7 +33,12 @@ class PlannerState:
 
 
 def release_cause(
-    known: KnownRun, queue: ObservedQueue | None, planner: PlannerState, now: datetime
+    known: KnownRun,
+    queue: ObservedQueue | None,
+    planner: PlannerState,
+    now: datetime,
+    *,
+    has_pods: bool = False,
 ) -> ReleaseCause | None:
     """Why a waiting run goes on in any case; None = its queue decides.
 
@@ -40,10 +47,11 @@ def release_cause(
         queue: by which its namespace takes part; None = it does not.
         planner: as it is now.
         now: the time.
+        has_pods: whether pods of it are on nodes.
     """
     if known.run.is_terminated:
         return ReleaseCause.TERMINATED
-    if known.went_on:
+    if known.went_on or (known.run.is_held and known.run.has_begun and has_pods):
         return ReleaseCause.HAS_BEGUN
     if queue is None:
         return ReleaseCause.NO_QUEUE

@@ -7,7 +7,8 @@ from typing import Any
 
 from kfp_placement_controller.queueing.conditions import ConditionFinding, condition_dicts
 from kfp_placement_controller.queueing.queued_runs import KnownRun
-from kfp_placement_controller.queueing.verdicts import Rule, Verdict, lacks_text, verdict_text
+from kfp_placement_controller.queueing.situation import NOT_KNOWN_YET
+from kfp_placement_controller.queueing.verdicts import Rule, Verdict, rule_text, verdict_text
 from kfp_placement_engine.contract.run_request import (
     MAX_MESSAGE_CHARACTERS,
     MAX_RESOURCES,
@@ -20,8 +21,6 @@ from kfp_placement_engine.contract.run_request import (
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.quantities import format_resource
 from kfp_placement_engine.model.times import time_text
-
-NOT_KNOWN_YET = "waits for the planner to say what it needs"
 
 _REASONS = {
     Rule.STEP: RequestReason.NO_MATCHING_NODE,
@@ -43,8 +42,10 @@ class RunPlace:
         queue: that decides; None = its namespace has none any more.
         priority: as the queue allows it.
         verdict: while it waits; None = it was not decided about.
+        undecided: why it was not.
         draining: it waits again, and steps of it still run.
         reason, message: why it is admitted, if it is.
+        is_remembered: whether we have let it run; else its status may know better why.
         notes: what its author should know.
         nodes: that its queue has assigned to it; None = those that it has.
         starts: when it is likely to start; None = it does not wait, or nobody knows.
@@ -53,9 +54,11 @@ class RunPlace:
     queue: QueueKey
     priority: int
     verdict: Verdict | None = None
+    undecided: str = NOT_KNOWN_YET
     draining: bool = False
     reason: RequestReason = RequestReason.NOT_HELD
     message: str = ""
+    is_remembered: bool = False
     notes: tuple[str, ...] = ()
     nodes: NodeGroups | None = None
     starts: StartRange | None = None
@@ -72,6 +75,9 @@ def request_status_patch(known: KnownRun, place: RunPlace, now: datetime) -> dic
     stored = known.status.model_dump(mode="json", by_alias=True)
     fields = _fields(known, place, now)
     changed = {name: value for name, value in fields.items() if stored.get(name) != value}
+    if known.request is not None and known.request.is_status_malformed:
+        # What is wrong is in one of them.
+        changed = fields
     old = {each.type: each for each in known.status.conditions}
     conditions = condition_dicts(_findings(known, place), old, None, now)
     if conditions is not None:
@@ -89,8 +95,8 @@ def _fields(known: KnownRun, place: RunPlace, now: datetime) -> dict[str, Any]:
         phase, since = RequestPhase.WAITING, known.waiting_since(now)
     else:
         phase = RequestPhase.ADMITTED
-        if status.phase != RequestPhase.ADMITTED or admitted_at is None:
-            admitted_at = now
+        is_new = status.phase != RequestPhase.ADMITTED or admitted_at is None
+        admitted_at = now if is_new else min(known.admitted_at, now)
     is_decided = phase == RequestPhase.WAITING and verdict is not None
     return {
         "phase": str(phase),
@@ -142,7 +148,7 @@ def _message(known: KnownRun, place: RunPlace) -> str | None:
     if place.draining:
         return "its running steps end, then it waits again"
     if place.verdict is None:
-        return NOT_KNOWN_YET
+        return place.undecided[:MAX_MESSAGE_CHARACTERS]
     return verdict_text(place.verdict)[:MAX_MESSAGE_CHARACTERS]
 
 
@@ -153,7 +159,7 @@ def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
         # What was last said of it stays.
         return []
     if known.is_admitted:
-        if before is not None and before.status == "True":
+        if not place.is_remembered and before is not None and before.status == "True":
             found = ConditionFinding(admitted, True, before.reason, before.message)
         else:
             found = ConditionFinding(admitted, True, place.reason, place.message)
@@ -161,8 +167,8 @@ def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
         text = _message(known, place) or ""
         found = ConditionFinding(admitted, False, RequestReason.PENDING_EVALUATION, text)
     else:
-        missing = place.verdict.missing
-        found = ConditionFinding(admitted, False, _REASONS[missing[0].rule], lacks_text(missing))
+        rule = place.verdict.missing[0].rule
+        found = ConditionFinding(admitted, False, _REASONS[rule], rule_text(rule))
     return [found, *_preemption(known)]
 
 

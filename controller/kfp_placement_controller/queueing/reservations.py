@@ -52,12 +52,14 @@ class _Cluster:
     def pack(self, gangs: Sequence[PodGroup]) -> None:
         """Pack the gangs of all admitted runs at once, so that the largest pods come first."""
         self._gangs = self._empty.emptied()
-        self._short = self._gangs.take(gangs)
+        # What finds no room, since a node was lost or somebody let the run begin, takes all room
+        # that it could use; what is left is of no use to it.
+        self._gangs.take(gangs)
 
     def pack_more(self, gangs: Sequence[PodGroup]) -> None:
         """Pack the gangs of one more run beside them."""
         if gangs:
-            self._short += self._gangs.take(gangs)
+            self._gangs.take(gangs)
 
     def lacks(self, demand: Demand, overcommit: float) -> tuple[Lack, ...]:
         peak = without_zeros(demand.peak)
@@ -71,8 +73,7 @@ class _Cluster:
             counted = min(amount, self._capacity[name], limit)
             if (over := self._taken.get(name, 0) + counted - limit) > 0:
                 missing.append(Lack(Rule.CAPACITY, name, over))
-        # Admitted gangs that have no room themselves, since a node was lost, come first.
-        if not missing and demand.gangs and (pods := self._short + self._gangs.lacks(demand.gangs)):
+        if not missing and demand.gangs and (pods := self._gangs.lacks(demand.gangs)):
             missing.append(Lack(Rule.GANGS, "pods", pods))
         return tuple(missing)
 

@@ -46,6 +46,11 @@ class RunQueues:
         """The queue by which a namespace takes part; None = it does not."""
         return self._queues.get(QueueKey(namespace, DEFAULT_QUEUE))
 
+    def holds_without_controller(self, namespace: str) -> bool:
+        """Whether the runs of a namespace wait while nobody can say what they need."""
+        queue = self.of_namespace(namespace)
+        return queue is not None and queue.holds_without_controller
+
     def of_run(self, namespace: str, name: str) -> QueueKey:
         """The queue of a run that names one: that, or `default` where there is none of that name.
 
@@ -85,4 +90,5 @@ def rules_of(spec: RunQueueSpec) -> QueueRules:
         least_priority=spec.priorities.min,
         most_priority=spec.priorities.max,
         aging_per_hour=spec.aging_per_hour,
+        reserve_after_seconds=spec.reserve_after_seconds,
     )

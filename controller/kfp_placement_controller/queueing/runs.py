@@ -1,5 +1,6 @@
 """Runs that wait or were admitted, the rules of their queues, and the nodes' room."""
 
+import math
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -22,6 +23,7 @@ class QueueRules:
             take their peaks at the same time; at 1 much of the cluster is idle.
         capacity: replaces the sum of the nodes, for the resources it names, where node pools grow.
         least_priority, most_priority: what a run's priority is limited to; None = not limited.
+        reserve_after_seconds: how long after its submission room is kept for a run that waits.
         aging_per_hour: how much a run's priority grows with each hour that it waits.
     """
 
@@ -32,6 +34,7 @@ class QueueRules:
     least_priority: int | None = None
     most_priority: int | None = None
     aging_per_hour: float = 0.0
+    reserve_after_seconds: float = math.inf
 
     def allowed_priority(self, priority: int) -> int:
         """The priority, or the nearest one that is allowed."""
@@ -85,7 +88,8 @@ class AdmittedRun:
         admitted_at: when.
         demand: what is left of it needs.
         suspended: it was asked to stop; it takes room until its running steps have ended.
-        is_of_others: another backend has admitted it, which alone may stop it.
+        is_of_others: another backend has admitted it, or somebody else has suspended it: we cannot
+            make it stop.
         ends_at: when it ends by the plan in force; None = not known.
     """
 

@@ -12,6 +12,10 @@ from kfp_placement_engine.contract.run_queue import QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources
 
+NOT_KNOWN_YET = "waits for the planner to say what it needs"
+REFUSED = "may begin, but its object cannot be changed: that is tried again every minute"
+"""Why runs are not decided about."""
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -19,7 +23,7 @@ class Situation:
 
     Attributes:
         waiting: runs to decide about, of which it is known what they need.
-        undecided: runs that wait, and nobody has said yet what they need.
+        undecided: runs that wait and are not decided about, with the reason.
         admitted: runs that may run.
         draining: what the pods of runs take that were preempted and still have some.
         queues: the RunQueues.
@@ -29,7 +33,7 @@ class Situation:
     """
 
     waiting: Sequence[KnownRun]
-    undecided: Sequence[KnownRun]
+    undecided: Mapping[RunKey, tuple[KnownRun, str]]
     admitted: Sequence[KnownRun]
     draining: Mapping[RunKey, tuple[KnownRun, Resources]]
     queues: RunQueues
@@ -55,6 +59,7 @@ class Situation:
 
 def situation_of(
     waiting: Iterable[KnownRun],
+    refused: Iterable[KnownRun],
     admitted: Sequence[KnownRun],
     queues: RunQueues,
     room: ClusterRoom,
@@ -65,6 +70,7 @@ def situation_of(
 
     Args:
         waiting: runs that wait, whether it is known what they need or not.
+        refused: runs that wait, and whose objects refuse to be changed.
         admitted: runs that may run, those that are just being let run included.
         queues: the RunQueues.
         room: the cluster.
@@ -72,15 +78,17 @@ def situation_of(
         planner_problem: why nobody says what runs need; "" = somebody does.
     """
     draining = {}
-    deciding, undecided = [], []
+    deciding = []
+    undecided = {known.key: (known, REFUSED) for known in refused}
     for known in waiting:
-        taken = room.load.of_run(known.key) if known.run.is_preempted else {}
-        if taken.get("pods"):
-            draining[known.key] = (known, taken)
-        elif known.demand is not None or (known.spec and known.spec.unschedulable):
-            deciding.append(known)
+        if known.run.is_preempted and room.is_draining(known.key, known.demand):
+            draining[known.key] = (known, room.load.of_run(known.key))
+        elif not (known.demand is not None or (known.spec and known.spec.unschedulable)):
+            undecided[known.key] = (known, NOT_KNOWN_YET)
+        elif planner_problem and queues.holds_without_controller(known.key.namespace):
+            undecided[known.key] = (known, planner_problem)
         else:
-            undecided.append(known)
+            deciding.append(known)
     counted = {each.key for each in (*admitted, *deciding) if each.demand is not None}
     return Situation(
         waiting=deciding,

@@ -1,4 +1,4 @@
-"""When waiting runs are likely to start: forecasts, corrected by what became of earlier ones.
+"""When waiting runs are likely to start: forecasts, corrected by how earlier ones turned out.
 
 A queue remembers how long its last runs have waited as shares of what was first forecast of them.
 A forecast times the tenth of these ratios from below, and from above, is the range: four of five

@@ -16,8 +16,19 @@ from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.start_ranges import start_outcome
 
+_MOST_KNOWN = 10_000
+"""Runs of which is remembered what they were asked for."""
+
 SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
 """What is done with a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tries:
+    """How often it was tried to let a run go on, and when last."""
+
+    count: int
+    last: datetime
 
 
 @dataclass
@@ -26,11 +37,18 @@ class Steering:
 
     Attributes:
         retry_seconds: between two tries of the same write.
+        most_tries: to let a run go on, one after another. A run of which others refuse any change
+            would take its place in the queue forever.
+        refused_seconds: how long such a run is left alone then.
     """
 
     retry_seconds: float
+    most_tries: int = 5
+    refused_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    _tries: dict[str, _Tries] = field(default_factory=dict)
+    _obeyed: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def has_tried(self) -> bool:
@@ -41,11 +59,16 @@ class Steering:
         """Nothing was tried."""
         self._tried.clear()
         self._let.clear()
+        self._tries.clear()
 
     def forget(self, now: datetime) -> None:
         """What was tried longer ago may be tried again."""
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
         self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
+        forgotten = timedelta(seconds=2 * self.refused_seconds)
+        self._tries = {
+            uid: each for uid, each in self._tries.items() if now - each.last < forgotten
+        }
 
     def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
@@ -59,6 +82,13 @@ class Steering:
     def is_let(self, known: KnownRun) -> bool:
         """Whether it was let run just now, and its object does not show it yet."""
         return (known.run.owner.uid, known.run.version) in self._let
+
+    def is_refused(self, known: KnownRun, now: datetime) -> bool:
+        """Whether it could not be let go on several times, so that it is left alone for a while."""
+        tries = self._tries.get(known.run.owner.uid)
+        if tries is None or tries.count < self.most_tries:
+            return False
+        return now - tries.last < timedelta(seconds=self.refused_seconds)
 
     def decided(
         self,
@@ -76,6 +106,8 @@ class Steering:
             now: the time.
         """
         for known in waiting:
+            if known.run.preempted_for == BY_REQUEST and known.request is not None:
+                self._obey(known.run.owner.uid, known.request.preempt_at)
             verdict = decided.verdicts.get(known.key)
             if verdict is not None and verdict.is_admitted:
                 yield self.let(known, ReleaseCause.ADMITTED, now)
@@ -88,7 +120,7 @@ class Steering:
             stop = decided.stops.get(known.key)
             if stop is not None:
                 yield SuspendRun(known.run, stop.preempted_for, stop.note)
-            elif known.is_to_be_preempted(now):
+            elif known.is_to_be_preempted(now) and not self._is_obeyed(known):
                 yield SuspendRun(known.run, BY_REQUEST, "suspended: somebody has asked for it")
 
     def may_try(self, action: SteeringAction, now: datetime) -> bool:
@@ -97,7 +129,23 @@ class Steering:
         if what in self._tried:
             return False
         self._tried[what] = now
+        if isinstance(action, ReleaseHeld | ResumeRun):
+            before = self._tries.get(action.run.owner.uid)
+            count = 0 if before is None else before.count % self.most_tries
+            self._tries[action.run.owner.uid] = _Tries(count + 1, now)
         return True
+
+    def _obey(self, uid: str, asked_at: datetime | None) -> None:
+        """A run has stopped by request; let go on within the same second it must not stop again."""
+        self._obeyed.pop(uid, None)
+        if asked_at is not None:
+            self._obeyed[uid] = asked_at
+        if len(self._obeyed) > _MOST_KNOWN:
+            del self._obeyed[next(iter(self._obeyed))]
+
+    def _is_obeyed(self, known: KnownRun) -> bool:
+        request = known.request
+        return request is not None and self._obeyed.get(known.run.owner.uid) == request.preempt_at
 
     def _is_recent(self, at: datetime, now: datetime) -> bool:
         return now - at < timedelta(seconds=self.retry_seconds)

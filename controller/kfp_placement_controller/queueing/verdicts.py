@@ -28,6 +28,9 @@ class Rule(StrEnum):
     KUEUE = "kueue"
 
 
+GIVEN_BACK = frozenset({Rule.QUOTA, Rule.CAPACITY, Rule.GANGS})
+"""What a run lacks that others could give back."""
+
 RUNS = "runs"
 """How a quota names the number of its runs."""
 
@@ -84,6 +87,18 @@ _TEXTS = {
 }
 
 
+_RULE_TEXTS = {
+    Rule.STEP: "a step fits no node",
+    Rule.QUOTA_SIZE: "it needs more than the whole quota",
+    Rule.QUOTA: "the quota of its queue is used up",
+    Rule.NO_NODE: "no node has a resource that it needs",
+    Rule.CAPACITY: "the cluster has no room for it",
+    Rule.GANG_SIZE: "pods that must run together do not fit the empty cluster",
+    Rule.GANGS: "pods that must run together find no room",
+    Rule.KUEUE: "Kueue has not admitted it",
+}
+
+
 def verdict_text(verdict: Verdict) -> str:
     """The verdict for people, such as "3rd of 7, lacks 8 cpu of the quota"."""
     if verdict.is_admitted:
@@ -98,6 +113,11 @@ def lacks_text(lacks: Sequence[Lack]) -> str:
     listed = " and ".join([", ".join(amounts[:-1]), amounts[-1]] if amounts[1:] else amounts)
     text = _TEXTS[first.rule].format(listed)
     return f"{text}: {first.reason}" if first.reason else text
+
+
+def rule_text(rule: Rule) -> str:
+    """What a run lacks by a rule, without amounts: that stays while the amounts change."""
+    return _RULE_TEXTS[rule]
 
 
 def _amount(lack: Lack) -> str:

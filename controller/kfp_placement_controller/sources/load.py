@@ -89,9 +89,13 @@ class Load:
         users = self._users.get(claim, {})
         return {node for owner, node in users.values() if owner is None or owner not in without}
 
-    def _change(self, pod: ObservedPod, sign: int) -> None:
+    def run_of(self, pod: ObservedPod) -> RunKey | None:
+        """The run that a pod is of; None = of none."""
         run = self._sources.run_of(pod)
-        owner = None if run is None else run.key
+        return None if run is None else run.key
+
+    def _change(self, pod: ObservedPod, sign: int) -> None:
+        owner = self.run_of(pod)
         rooms = self._rooms.setdefault(owner, {})
         room = rooms.setdefault(pod.node_name, _Room())
         room.change(pod, sign)

@@ -5,10 +5,12 @@ schema is what the CRDs in `deploy/crds` say of it; a test compares both.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
@@ -27,6 +29,8 @@ from kfp_placement_engine.model.durations import (
     parse_latency_ms,
 )
 from kfp_placement_engine.model.quantities import format_resource, parse_cpu, parse_quantity
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 MAX_VALUE_CHARACTERS = 32
 """Longest text of a duration, latency or quantity in a resource."""
@@ -98,6 +102,15 @@ Deadline = Annotated[
     _text_schema(_CEL_DURATION),
 ]
 """A duration from a second to an hour; a CEL rule checks the range."""
+
+LongWait = Annotated[
+    float,
+    _parsed(parse_duration),
+    Field(ge=60, le=8760 * 3600),
+    PlainSerializer(duration_text, return_type=str),
+    _text_schema(_CEL_DURATION),
+]
+"""A duration from a minute to a year; a CEL rule checks the range."""
 
 Milliseconds = Annotated[
     float,
@@ -197,6 +210,16 @@ class ObjectMetadata(ResourceModel):
     owner_references: tuple[OwnerReference, ...] | None = None
 
 
+def _in_a_sane_year(value: datetime) -> datetime:
+    if not _FIRST_YEAR <= value.year <= _LAST_YEAR:
+        raise ValueError(f"is not in the years {_FIRST_YEAR} to {_LAST_YEAR}")
+    return value
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_a_sane_year)]
+"""A time that others may have written: with it can be calculated, whatever its zone is."""
+
+
 class ConditionStatus(StrEnum):
     """Kubernetes' three answers."""
 
@@ -212,7 +235,7 @@ class Condition(ResourceModel):
     status: Annotated[str, one_of(ConditionStatus)]
     reason: str = Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z][A-Za-z0-9_,:]*$")
     message: str = Field(max_length=32768)
-    last_transition_time: AwareDatetime
+    last_transition_time: Moment
     observed_generation: int | None = Field(default=None, ge=0)
 
 

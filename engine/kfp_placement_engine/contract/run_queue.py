@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from kfp_placement_engine.contract.fields import (
     Deadline,
+    LongWait,
     QuantityText,
     Resource,
     ResourceModel,
@@ -138,6 +139,12 @@ class RunQueueSpec(ResourceModel):
 
     aging_per_hour: float = Field(default=1.0, ge=0.0, le=1_000_000.0)
     """Priority that a run gains for each hour that it waits."""
+
+    reserve_after_seconds: LongWait = Field(default=12 * 3600.0, alias="reserveAfter")
+    """How long after its submission room is kept for a run that waits.
+
+    Until then runs behind it may begin first, if they fit; forever, if they kept coming.
+    """
 
     on_controller_down: Annotated[str, one_of(ControllerDown)] = ControllerDown.RUN.value
     """What happens to runs while nobody admits them."""

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from kfp_placement_engine.contract.fields import (
     Makespan,
+    Moment,
     Resource,
     ResourceModel,
     ResourceStatus,
@@ -223,7 +224,7 @@ class RunRequestSpec(ResourceModel):
     workflow_uid: str = Field(alias="workflowUID", min_length=1, max_length=63)
     """The Workflow; a new one of the same name is another run."""
 
-    submitted_at: AwareDatetime
+    submitted_at: Moment
     """When the Workflow was created."""
 
     display_name: str = Field(default="", max_length=253)
@@ -241,7 +242,7 @@ class RunRequestSpec(ResourceModel):
     makespan_seconds: Makespan | None = Field(default=None, alias="makespan")
     """How long the whole run takes by a plan of it alone."""
 
-    finishes_at: AwareDatetime | None = None
+    finishes_at: Moment | None = None
     """When it ends by the plan in force; of a run that has begun."""
 
     unschedulable: Message = ""
@@ -276,16 +277,16 @@ class MissingAmount(ResourceModel):
 class StartRange(ResourceModel):
     """When a run is likely to start."""
 
-    earliest: AwareDatetime
+    earliest: Moment
     """Not before."""
 
-    latest: AwareDatetime | None = None
+    latest: Moment | None = None
     """Not after, for four of five runs; not there before the queue has seen enough waits."""
 
-    forecast: AwareDatetime | None = None
+    forecast: Moment | None = None
     """By the plans in force alone; not there for runs that begin after all that was played."""
 
-    said_at: AwareDatetime | None = None
+    said_at: Moment | None = None
     """When this was worked out."""
 
 
@@ -325,10 +326,10 @@ class RunRequestStatus(ResourceStatus):
     assigned_nodes: NodeGroups = ()
     """The nodes that its queue has assigned to it; those of flavors, where Kueue admits runs."""
 
-    waiting_since: AwareDatetime | None = None
+    waiting_since: Moment | None = None
     """When it was held, or suspended."""
 
-    admitted_at: AwareDatetime | None = None
+    admitted_at: Moment | None = None
     """When it was let run last."""
 
 

@@ -23,8 +23,8 @@ def read_moment(value: object) -> datetime | None:
     if not isinstance(value, str) or not 0 < len(value) <= 64:
         return None
     try:
-        return parse_time(value)
-    except InputError:
+        return parse_time(value).astimezone(UTC)
+    except (InputError, OverflowError):
         return None
 
 

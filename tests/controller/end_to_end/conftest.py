@@ -79,8 +79,8 @@ def gated_installation(at_work: AtWork) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def choosy_installation(at_work: AtWork) -> Iterator[Installation]:
-    """The same with `features/opt-in`."""
-    with at_work("opt-in") as running:
+    """The same with `features/opt-in`, and with queues in the namespaces that ask for both."""
+    with at_work("opt-in", "queue") as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""`make demo-cluster` as a user runs it: to its end, and with Ctrl-C on the way."""
+"""`make demo-cluster` and `make demo-queue` as a user runs them: to the end, and with Ctrl-C."""
 
 import os
 import re
@@ -26,6 +26,8 @@ MARK = "KFP_PLACEMENT_TEST_OF_DEMO"
 """Variable that all processes of a demo inherit."""
 
 PLACED = re.compile(r"^ +[0-9.]+ s  (\S+) +to (\S+), as planned, by kfp-placement$")
+TOLD = re.compile(r"^ +[0-9.]+ s  (\S+) +(\S.*)$")
+"""What is told of a run: its name, and what."""
 TIMEOUT_SECONDS = 300.0
 
 
@@ -36,11 +38,11 @@ class Demo:
         lines: what it has printed.
     """
 
-    def __init__(self, temporary: Path, *options: str) -> None:
+    def __init__(self, temporary: Path, module: str, *options: str) -> None:
         self.lines: list[str] = []
         self._mark = uuid.uuid4().hex
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.controller.demo_cluster", *options],
+            [sys.executable, "-m", f"tests.controller.{module}", *options],
             cwd=ROOT,
             env={**os.environ, MARK: self._mark, "TMPDIR": str(temporary)},
             stdin=subprocess.DEVNULL,
@@ -101,11 +103,11 @@ def environment(pid: int) -> list[bytes]:
 
 @pytest.fixture
 def start(control_plane_programs: None, tmp_path: Path) -> Iterator[Callable[..., Demo]]:
-    """Starts a demo."""
+    """Starts a demo: a module's name, and options."""
     demos: list[Demo] = []
 
-    def started(*options: str) -> Demo:
-        demos.append(Demo(tmp_path, *options))
+    def started(module: str, *options: str) -> Demo:
+        demos.append(Demo(tmp_path, module, *options))
         return demos[-1]
 
     yield started
@@ -114,7 +116,7 @@ def start(control_plane_programs: None, tmp_path: Path) -> Iterator[Callable[...
 
 
 def test_it_tells_what_is_placed_where_and_why_and_ends(start, tmp_path):
-    demo = start("taxi", "--shorter", "400")
+    demo = start("demo_cluster", "taxi", "--shorter", "400")
     assert demo.wait() == 0, demo.lines
     placed = {found[1]: found[2] for found in map(PLACED.match, demo.lines) if found}
     assert set(placed) == STEPS, demo.lines
@@ -128,7 +130,7 @@ def test_it_tells_what_is_placed_where_and_why_and_ends(start, tmp_path):
 
 
 def test_the_lead_case_is_shown_by_the_default_scheduler_and_with_gates(start, tmp_path):
-    demo = start()
+    demo = start("demo_cluster")
     assert demo.wait() == 0, demo.lines
     assert sum(line.endswith("the run has succeeded") for line in demo.lines) == 2
     found = re.fullmatch(r"Gates end ([0-9.]+)% earlier than .*", demo.lines[-1])
@@ -149,9 +151,40 @@ def drawn_at(lines: list[str], step: str) -> int:
     return next(line.index(step) for line in lines if f"{step}-" in line)
 
 
+def test_three_runs_use_one_gpu_in_turn_and_wait_without_a_pod(start, tmp_path):
+    demo = start("demo_queue")
+    # It checks itself that this was so.
+    assert demo.wait() == 0, demo.lines
+    told = [found.groups() for found in map(TOLD.match, demo.lines) if found]
+    lacks = "lacks 1 nvidia.com/gpu of the quota"
+    for name in ("trial", "urgent"):
+        texts = [text for run, text in told if run == name]
+        assert any(lacks in text for text in texts), demo.lines
+    order = [run for run, text in told if text == "train runs on the GPU"]
+    assert order == ["daily", "urgent", "trial"]
+    table = demo.lines[next(at for at, line in enumerate(demo.lines) if line.startswith("RUN ")) :]
+    assert [row.split()[-1] for row in table[1:4]] == ["0", "0", "0"]
+    assert demo.lines[-1] == "urgent was submitted after trial and began before it."
+    assert is_clean(demo, tmp_path)
+
+
+def test_queues_are_kept_for_commands_to_try(start, tmp_path):
+    demo = start("demo_queue", "--keep")
+    demo.wait_for("The cluster stays until Ctrl-C.")
+    tried = [line for line in demo.lines if line.startswith(("export", "kfp-placement queue"))]
+    done = subprocess.run(
+        ["bash", "-ce", "\n".join(tried)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert {row[1] for row in rows} >= {"trial-2", "urgent-2"}
+    demo.interrupt()
+    assert demo.wait() == 0, demo.lines
+    assert is_clean(demo, tmp_path)
+
+
 @pytest.mark.parametrize("moment", ["Starting etcd", "plan 1"], ids=["at-the-start", "planned"])
 def test_after_an_interrupt_nothing_is_left(start, tmp_path, moment):
-    demo = start("taxi")
+    demo = start("demo_cluster", "taxi")
     demo.wait_for(moment)
     demo.interrupt()
     assert demo.wait() == 130, demo.lines

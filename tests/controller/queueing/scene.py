@@ -183,15 +183,17 @@ class Played(Scene):
         self.coordinator.lead(2, [*before.queues], [*before.runs.requests()])
         self.renew()
 
-    def pod(self, run: str, **amounts: int) -> ObservedPod:
-        """A pod of a run that is on a node."""
+    def pod(
+        self, run: str, node_name: str = "node", phase: str = "Running", **amounts: int
+    ) -> ObservedPod:
+        """A pod of a run; it is on a node unless it waits for one."""
         pod = a_pod(
             f"pod-of-{run}",
             workflow=run,
             workflow_uid=f"uid-{run}",
             namespace=TEAM,
-            phase="Running",
-            node_name="node",
+            phase=phase,
+            node_name=node_name,
             requests=amounts,
         )
         self.coordinator.handle(PODS, Change((TEAM, pod.name), None, pod))

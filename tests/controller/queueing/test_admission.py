@@ -235,8 +235,9 @@ class TestGangs:
         """On nodes of 3 and 4 GPUs, a pod of 2 on each would leave no room for one of 3."""
         cluster = [*nodes(1, cpu=32, gpu=3), *nodes(1, cpu=32, gpu=4)]
         running = [admitted("small", self.gang(2, gpu=2)), admitted("large", self.gang(1, gpu=3))]
-        run = waiting("a", a_demand(cpu=1, gang=(1, {"cpu": 1})))
-        assert going([run], running, self.RULES, cluster) == ["a"]
+        run = waiting("a", self.gang(1))
+        assert lacks([run], running, self.RULES, cluster) == (Lack(Rule.GANGS, "pods", 1),)
+        assert going([run], running[:1], self.RULES, cluster) == ["a"]
 
     def test_pods_without_gpus_leave_nodes_with_gpus_alone(self):
         cluster = [*self.NODES, NodeRoom("plain", {"cpu": 16000, "pods": 110})]
@@ -256,12 +257,18 @@ class TestGangs:
             Lack(Rule.GANG_SIZE, "pods", 1),
         )
 
-    def test_where_admitted_gangs_lost_their_nodes_no_gang_follows(self):
+    def test_where_an_admitted_gang_lost_nodes_it_has_what_is_left_of_their_kind(self):
         running = [admitted("r", self.gang(6))]
-        runs = [waiting("a", self.gang(1)), waiting("b", a_demand(gpu=1))]
+        gang_of_cpus = a_demand(cpu=2, gang=(2, {"cpu": 1}))
+        runs = [
+            waiting("a", self.gang(1)),
+            waiting("b", a_demand(gpu=1)),
+            waiting("c", gang_of_cpus),
+        ]
         verdicts = decided(runs, running, self.RULES, self.NODES[:1])
-        assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 3),)
+        assert verdicts["a"].missing == (Lack(Rule.GANGS, "pods", 1),)
         assert verdicts["b"].is_admitted
+        assert verdicts["c"].is_admitted
 
     def test_nodes_that_a_pool_may_add_have_room_for_gangs(self):
         grows = rules(overcommit=1.0, capacity={"cpu": 64000, GPU: 8})
@@ -317,3 +324,36 @@ def test_ten_times_as_many_runs_cost_little_more_than_ten_times_as_much():
 
 def test_nothing_waits_and_nothing_is_decided():
     assert decide([], [admitted("r")], {}, [], START) == []
+
+
+class TestReservation:
+    """Small runs keep coming while a large one waits."""
+
+    RULES = rules(overcommit=1.0, reserve_after_seconds=12 * 3600.0)
+    LARGE = waiting("large", a_demand(gpu=4))
+    SMALL = waiting("small", a_demand(gpu=1), submitted_at=after(1))
+
+    def tried(self, run, hours, its_rules=RULES):
+        running = [admitted("r", a_demand(gpu=3))]
+        cluster = nodes(cpu=8, gpu=4)
+        found = decide([run, self.SMALL], running, its_rules, cluster, after(hours))
+        return [each.key.name for each in found if each.is_admitted]
+
+    def test_room_is_kept_for_a_run_that_has_waited_long(self):
+        assert self.tried(self.LARGE, 11.9) == ["small"]
+        assert self.tried(self.LARGE, 12.0) == []
+
+    def test_but_not_for_one_that_never_fits_or_that_somebody_has_asked_to_stop(self):
+        for run in (
+            replace(self.LARGE, demand=a_demand(gpu=1, other=1)),
+            replace(self.LARGE, unschedulable="no node"),
+            replace(self.LARGE, stands_back=True),
+        ):
+            assert self.tried(run, 1000) == ["small"]
+        too_much = rules(overcommit=1.0, reserve_after_seconds=0.0, quota={GPU: 3})
+        assert self.tried(self.LARGE, 1000, too_much) == []
+
+    def test_a_run_gets_what_was_kept_for_it(self):
+        cluster = nodes(cpu=8, gpu=4)
+        found = decide([self.LARGE, self.SMALL], [], self.RULES, cluster, after(13))
+        assert [each.key.name for each in found if each.is_admitted] == ["large"]

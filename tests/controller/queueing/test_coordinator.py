@@ -108,11 +108,30 @@ def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
     scene = Scene(a_queue(quota={"runs": 0}))
     scene.coordinator.opt_in = True
+    scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ""))
     scene.tell(a_run("run"))
     assert scene.runs() == [("run", "no-queue")]
     scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "true"))
     scene.pass_time(5)
     assert scene.runs() == [("run", WAITS)]
+
+
+def test_a_held_run_of_a_namespace_that_has_not_been_seen_yet_is_not_let_go():
+    """Admission has seen it, and has held the run."""
+    scene = Scene(a_queue(quota={"runs": 0}))
+    scene.coordinator.opt_in = True
+    scene.tell(a_run("run"))
+    assert scene.runs() == [("run", WAITS)]
+
+
+def test_runs_of_the_controllers_own_namespace_begin_and_do_not_count():
+    scene = Scene(a_queue())
+    scene.coordinator.own_namespace = TEAM
+    scene.tell(a_run("held"), a_run("going-on", is_held=False))
+    assert scene.runs() == [("held", "no-queue")]
+    scene.pass_time(5)
+    (status,) = scene.statuses()
+    assert (status["ready"], status["waiting"], status["admitted"]) == (False, 0, 0)
 
 
 def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
@@ -155,6 +174,20 @@ def test_a_queue_that_holds_stays_ready_without_a_planner_and_says_so():
     scene = Scene(a_queue(onControllerDown="hold"))
     scene.pass_time(20, planner=False)
     assert readiness(scene) == (True, "PlannerDown")
+
+
+@pytest.mark.parametrize("opt_in", [True, False])
+def test_no_queue_is_ready_in_a_namespace_that_takes_no_part(opt_in):
+    scene = Scene(a_queue(onControllerDown="hold"))
+    scene.coordinator.opt_in = opt_in
+    for label, expected in {
+        "false": (False, "NamespaceExcluded"),
+        "": (False, "NamespaceExcluded") if opt_in else (True, "Admitting"),
+        "true": (True, "Admitting"),
+    }.items():
+        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, label))
+        assert readiness(scene) == expected, label
+        scene.pass_time(5)
 
 
 def test_no_queue_is_ready_while_the_policy_is_paused():

@@ -10,6 +10,8 @@ from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model.cluster import Taint
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_kube.change import Change
+from kfp_placement_kube.kinds import NAMESPACES
 from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
 
 
@@ -54,6 +56,27 @@ def test_a_run_with_a_step_that_fits_no_node_waits_and_stops_nobody():
     assert scene.settle() == ["small begins: admitted"]
     assert scene.message("large") == "1st of 1, has a step that fits no node: step a: 9 cpu"
     assert scene.condition("large") == ("False", "NoMatchingNode")
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_waits(is_deleted):
+    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
+    scene.submit(a_run("run"))
+    assert scene.settle() == []
+    assert scene.written["run"]["phase"] == "Waiting"
+    if is_deleted:
+        scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
+    else:
+        scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "false"))
+    assert scene.settle() == ["run begins: no-queue"]
+    assert (scene.written["run"]["phase"], scene.written["run"].get("position")) == (
+        "Admitted",
+        None,
+    )
+    assert scene.condition("run") == ("True", "NotHeld")
+    scene.change(scene.known["run"], end=RunEnd.SUCCEEDED)
+    assert scene.settle() == []
+    assert scene.written["run"]["phase"] == "Finished"
 
 
 def test_what_admitted_runs_demand_counts_and_their_pods_do_not():
@@ -172,6 +195,8 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     assert scene.settle() == []
     scene.end_pod(running)
     assert scene.settle() == ["high begins: admitted", "small begins: admitted"]
+    scene.pass_time(10)
+    scene.settle()
     assert scene.message("low") == "1st of 1, lacks 6 cpu of the cluster"
     scene.change(scene.known["high"], end=RunEnd.SUCCEEDED)
     assert scene.settle() == ["low goes on: admitted"]

@@ -1,0 +1,308 @@
+"""Queues played beside faults: runs that can no longer fit, hand edits, clocks, refused writes."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.observed.liveness import HeldLease
+from kfp_placement_controller.queueing.actions import (
+    ReleaseHeld,
+    WriteQueueStatus,
+    WriteRequestStatus,
+)
+from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
+from kfp_placement_engine.model.times import time_text
+from tests.controller.queueing.builders import START
+from tests.controller.queueing.scene import Played, a_node, a_queue, a_run, demand
+
+FOUR_CPUS = {"resources": [{"name": "cpu", "amount": "4"}]}
+
+
+def pass_days(scene: Played, days: int = 2) -> list[str]:
+    said = []
+    for _ in range(days):
+        scene.pass_time(86_400)
+        said += scene.settle()
+    return said
+
+
+# Preemption.
+
+
+def stopped_for_another() -> tuple[Played, Any]:
+    """A run of three of four CPUs has stopped for one that needs two and a GPU."""
+    scene = Played(a_queue(quota=FOUR_CPUS), nodes=[a_node(cpu=64), a_node("gpu", gpu=1)])
+    scene.submit(a_run("low", 0.1), demand=demand(cpu="3"))
+    scene.settle()
+    pod = scene.pod("low", cpu=3000)
+    scene.submit(a_run("high", 0.2), priority=10, demand=demand(cpu="2", gpu="1"))
+    assert scene.settle() == ["low stops for uid-high"]
+    return scene, pod
+
+
+@pytest.mark.parametrize("what", ["unschedulable", "quota", "node"])
+def test_a_run_goes_on_if_the_one_that_it_stopped_for_can_never_go(what):
+    scene, pod = stopped_for_another()
+    if what == "unschedulable":
+        scene.say("high", unschedulable="step a: no node has 1 gpu")
+    elif what == "quota":
+        scene.say("high", demand=demand(cpu="5", gpu="1"))
+    else:
+        scene.place(a_node("gpu", gpu=1, unschedulable=True))
+    scene.end_pod(pod)
+    assert scene.settle() == ["low goes on: admitted"]
+    scene.submit(a_run("other", 0.3), demand=demand(cpu="1"))
+    assert scene.settle() == ["other begins: admitted"]
+    assert pass_days(scene) == []
+
+
+def test_a_run_for_which_others_stopped_gets_their_room_even_if_more_must_go_first():
+    scene, pod = stopped_for_another()
+    scene.submit(a_run("small", 0.3), demand=demand(cpu="3"))
+    scene.end_pod(pod)
+    assert scene.settle() == ["high begins: admitted"]
+
+
+def test_a_run_that_somebody_has_suspended_is_not_asked_to_stop_but_another_is():
+    scene = Played(a_queue(quota=FOUR_CPUS), nodes=[a_node(cpu=64)])
+    for name, hours in (("one", 0.1), ("two", 0.2)):
+        scene.submit(a_run(name, hours), demand=demand(cpu="2"))
+        scene.settle()
+        scene.pass_time(60)
+    scene.change(scene.known["two"], is_suspended=True)
+    scene.settle()
+    scene.submit(a_run("high", 0.3), priority=10, demand=demand(cpu="2"))
+    assert scene.settle() == ["one stops for uid-high", "high begins: admitted"]
+
+
+def test_a_run_behind_many_that_nobody_can_make_room_for_makes_others_stop():
+    quota = {"resources": [{"name": "cpu", "amount": "10"}]}
+    scene = Played(a_queue(quota=quota), nodes=[a_node(cpu=64)])
+    scene.submit(a_run("low"), demand=demand(cpu="1"))
+    scene.submit(a_run("middle"), priority=10, demand=demand(cpu="9"))
+    scene.settle()
+    for number in range(30):
+        run = a_run(f"large-{number}", 0.1 + number / 1000)
+        scene.submit(run, priority=10, demand=demand(cpu="5"))
+    assert scene.settle() == []
+    scene.submit(a_run("small", 0.9), priority=10, demand=demand(cpu="1"))
+    assert scene.settle() == ["low stops for uid-small", "small begins: admitted"]
+
+
+def test_pods_of_a_stopped_gang_that_wait_for_nodes_keep_its_room():
+    gang = demand((3, {"cpu": "1", "gpu": "1"}), cpu="3", gpu="3")
+    scene = Played(a_queue(), nodes=[a_node("a", gpu=2), a_node("b", gpu=2)])
+    scene.submit(a_run("low", 0.1), demand=gang)
+    scene.settle()
+    pending = scene.pod("low", node_name="", phase="Pending", cpu=1000)
+    scene.submit(a_run("high", 0.2), priority=10, demand=gang)
+    assert scene.settle() == ["low stops for uid-high"]
+    assert pass_days(scene) == []
+    scene.end_pod(pending)
+    assert scene.settle() == ["high begins: admitted"]
+
+
+# Requests by hand.
+
+
+def test_a_request_of_a_clock_that_is_ahead_counts_once_from_the_time_that_it_names():
+    scene = Played(a_queue(), nodes=[a_node()])
+    scene.submit(a_run("one", 0.1), demand=demand(cpu="2"))
+    scene.settle()
+    scene.pass_time(60)
+    at = scene.now + timedelta(minutes=4)
+    scene.say("one", annotations={PREEMPT_ANNOTATION: time_text(at)})
+    said = []
+    for _ in range(100):
+        scene.pass_time(5)
+        said += scene.settle()
+    assert said == ["one stops for request", "one goes on: admitted"]
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "2026-01-05"]
+)
+@pytest.mark.parametrize("place", ["annotation", "waitingSince", "admittedAt"])
+def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
+    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
+    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    scene.settle()
+    if place == "annotation":
+        scene.say("run", annotations={PREEMPT_ANNOTATION: text})
+    else:
+        scene.written["run"] |= {place: text}
+        scene.show("run")
+    scene.pass_time(60)
+    scene.settle()
+    assert scene.message("run") == "1st of 1, needs 1 run more than the whole quota"
+    assert scene.written["run"].get("admittedAt") is None
+    assert scene.written["run"]["waitingSince"] >= time_text(START)
+    assert pass_days(scene) == []
+
+
+# Statuses edited by hand.
+
+
+def test_what_others_write_into_the_status_of_an_admitted_run_is_put_right():
+    scene = Played(a_queue(), nodes=[a_node()])
+    scene.submit(a_run("one", 0.1), demand=demand(cpu="2"))
+    scene.settle()
+    right = dict(scene.written["one"])
+    (condition,) = right["conditions"]
+    scene.written["one"] |= {
+        "assignedNodes": [{"labels": [{"key": "gone", "value": "x"}]}],
+        "conditions": [{**condition, "reason": "Forged", "message": "forged"}],
+        "admittedAt": "2999-01-01T00:00:00Z",
+    }
+    scene.show("one")
+    scene.settle()
+    scene.pass_time(10)
+    scene.settle()
+    assert scene.written["one"].get("assignedNodes", []) == right.get("assignedNodes", [])
+    assert scene.written["one"]["conditions"] == right["conditions"]
+    assert scene.written["one"]["admittedAt"] <= time_text(scene.now)
+
+
+def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
+    scene = Played(a_queue(holdDeadline="30s"), nodes=[a_node()])
+    scene.submit(a_run("run", 1.0), demand=None)
+    scene.settle()
+    scene.written["run"] |= {"waitingSince": "2999-01-01T00:00:00Z"}
+    scene.show("run")
+    scene.pass_time(10)
+    assert scene.settle() == []
+    scene.pass_time(40)
+    assert scene.settle() == ["run begins: no-demand"]
+
+
+# Holds by hand.
+
+
+def test_a_run_with_pods_on_nodes_that_is_held_goes_on_though_nobody_saw_it_begin():
+    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
+    scene.submit(a_run("run", 0.1, has_begun=True), demand=demand(cpu="1"))
+    assert scene.settle() == []
+    scene.pod("run", cpu=500)
+    assert scene.settle() == ["run begins: has-begun"]
+
+
+# The planner.
+
+
+@pytest.mark.parametrize(
+    ("policy", "begins"), [("run", ["old begins: admitted"]), ("hold", [])], ids=str
+)
+def test_a_queue_that_holds_without_a_planner_admits_nobody_then(policy, begins):
+    """By what the planner has said before, runs of other queues are admitted as usual."""
+    scene = Played(a_queue(onControllerDown=policy, quota={"runs": 1}), nodes=[a_node()])
+    scene.pass_time(20, planner=False)
+    scene.settle()
+    scene.submit(a_run("old", 0.1), demand=demand(cpu="2"))
+    assert scene.settle() == begins
+    if policy == "hold":
+        assert scene.message("old") == "no planner has renewed its Lease for 15 s"
+        scene.pass_time(5)
+        assert scene.settle() == ["old begins: admitted"]
+
+
+@pytest.mark.parametrize("lease", [None, HeldLease("plan-dead", START - timedelta(days=9))])
+def test_a_queue_is_not_ready_before_a_planner_was_seen_to_renew_its_lease(lease):
+    coordinator = QueueCoordinator(DEFAULT_SOURCES)
+    coordinator.planner_lease(lease, START)
+    coordinator.lead(1, [a_queue()], ())
+    assert ready(coordinator, 0.0) == []
+    assert ready(coordinator, 10.0) == []
+    coordinator.planner_lease(HeldLease("plan", START), START + timedelta(seconds=11))
+    coordinator.planner_lease(
+        HeldLease("plan", START + timedelta(seconds=2)), START + timedelta(seconds=13)
+    )
+    assert ready(coordinator, 16.0) == [True]
+
+
+def test_nor_if_none_ever_does():
+    coordinator = QueueCoordinator(DEFAULT_SOURCES)
+    coordinator.lead(1, [a_queue()], ())
+    assert ready(coordinator, 0.0) == []
+    assert ready(coordinator, 16.0) == [False]
+
+
+def ready(coordinator: QueueCoordinator, seconds: float) -> list[Any]:
+    actions = coordinator.tick(START + timedelta(seconds=seconds))
+    return [each.fields.get("ready") for each in actions if isinstance(each, WriteQueueStatus)]
+
+
+# Writes.
+
+
+def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_again():
+    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
+    scene.submit(a_run("refused", 0.1), demand=demand(cpu="1"))
+    scene.submit(a_run("next", 0.2), demand=demand(cpu="1"))
+    tries = settle_but(scene, "refused", seconds=600)
+    assert 5 <= tries <= 60
+    assert scene.written["next"]["phase"] == "Admitted"
+    assert scene.written["refused"]["phase"] == "Waiting"
+    scene.change(scene.known["next"], end=RunEnd.SUCCEEDED)
+    settle_but(scene, "refused", seconds=60)
+    assert scene.message("refused") == (
+        "may begin, but its object cannot be changed: that is tried again every minute"
+    )
+    scene.pass_time(61)
+    assert scene.settle() == ["refused begins: admitted"]
+
+
+def settle_but(scene: Played, name: str, seconds: float) -> int:
+    """Carry out all but the release of one run; returns how often that was tried."""
+    tries = 0
+    until = scene.now + timedelta(seconds=seconds)
+    while scene.now < until:
+        for action in scene.actions():
+            if isinstance(action, ReleaseHeld) and action.run.key.name == name:
+                tries += 1
+            else:
+                scene.carry_out(action)
+        scene.pass_time(0.5)
+    return tries
+
+
+def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
+    scene = Played(a_queue(), nodes=[a_node()])
+    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    written = []
+    for _ in range(6):
+        for action in scene.actions():
+            written += [action.fields["phase"]] if isinstance(action, WriteRequestStatus) else []
+            scene.carry_out(action)
+    assert written == ["Admitted"]
+
+
+def test_amounts_that_change_for_many_runs_are_written_in_turn():
+    """Each change of what one run takes changes what a hundred others lack."""
+    scene = Played(a_queue(overcommit=1), nodes=[a_node(cpu=64)])
+    scene.submit(a_run("large", 0.0), demand=demand(cpu="60"))
+    for number in range(100):
+        scene.submit(a_run(f"run-{number:03}", 0.1), demand=demand(cpu="10"))
+    scene.settle()
+    scene.pass_time(30)
+    scene.settle()
+    scene.say("large", demand=demand(cpu="59"))
+    scene.pass_time(1)
+    writes = [each for each in scene.actions() if isinstance(each, WriteRequestStatus)]
+    assert 0 < len(writes) <= 20
+
+
+def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again():
+    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
+    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    scene.settle()
+    scene.written["run"] = {"phase": "Waiting", "admittedAt": "0001-01-01T00:00:00+14:00"}
+    scene.show("run")
+    scene.settle()
+    scene.pass_time(20)
+    assert [each for each in scene.actions() if isinstance(each, WriteRequestStatus)] == []
+    assert scene.known["run"] == replace(scene.known["run"], is_held=True)
