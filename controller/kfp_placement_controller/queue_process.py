@@ -120,7 +120,9 @@ class QueueProcess:
         self._kueue = OperatorThread(
             partial(configuration, settings), [partial(follow_kueue, inbox=inbox)]
         )
-        kueue = KueueFollowing(writer.read, clock, began=self._kueue.start, ended=self._kueue.stop)
+        kueue = KueueFollowing(
+            writer.check, writer.read, clock, began=self._kueue.start, ended=self._kueue.stop
+        )
         patches = {each.kind: each for each in sources}
         runner = QueueActionRunner(client, self._events, patches, writer)
         leading = QueueLeading(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.kueue_quotas import KueueListing
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
-from kfp_placement_kube.exceptions import KubernetesError, NotFoundError
+from kfp_placement_kube.exceptions import AccessError, KubernetesError
 
 _LOG = logging.getLogger(__name__)
 
@@ -16,12 +16,16 @@ LIST_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 """Between two tries to list."""
 
+MAX_PROBLEM_CHARACTERS = 900
+"""Of what is wrong; a condition says it with a few words before it."""
+
 
 class KueueFollowing:
     """Nothing of Kueue has to be there while no RunQueue asks for it."""
 
     def __init__(
         self,
+        check: Callable[[], None],
         read: Callable[[], KueueListing],
         clock: Callable[[], datetime],
         *,
@@ -31,20 +35,26 @@ class KueueFollowing:
         """Nothing is followed yet.
 
         Args:
+            check: whether Kueue is there and may be used; raises what read does, and AccessError.
             read: all of Kueue's objects as they are now.
             clock: the time.
             began: is called once they can be read, for them to be followed.
             ended: is called when nobody asks for Kueue any more, or we do not lead.
         """
+        self._check = check
         self._read = read
         self._clock = clock
         self._began = began
         self._ended = ended
         self._follows = False
         self._next_at: datetime | None = None
+        self._problem = ""
 
     def follow(self, coordinator: QueueCoordinator) -> None:
-        """Begin or stop following, and read from time to time."""
+        """Begin or stop following, and check and read from time to time.
+
+        Rights may be taken away at any time, so they are checked each time.
+        """
         if coordinator.epoch is None or not coordinator.queues.ask_for_kueue:
             self.stop()
             return
@@ -52,13 +62,13 @@ class KueueFollowing:
         if self._next_at is not None and now < self._next_at:
             return
         try:
+            self._check()
             listing = self._read()
-        except KubernetesError as error:
+        except (AccessError, KubernetesError) as error:
             self._next_at = now + timedelta(seconds=RETRY_SECONDS)
-            _LOG.warning("Kueue's objects are not listed: %s", error)
-            problem = _problem(error)
-            coordinator.kueue_changed(lambda objects: objects.not_listed(problem))
+            self._not_listed(coordinator, str(error))
             return
+        self._problem = ""
         self._next_at = now + timedelta(seconds=LIST_SECONDS)
         coordinator.kueue_changed(lambda objects: objects.listed(listing))
         if not self._follows:
@@ -72,8 +82,9 @@ class KueueFollowing:
             self._follows = False
             self._ended()
 
-
-def _problem(error: KubernetesError) -> str:
-    if isinstance(error, NotFoundError):
-        return "Kueue's kinds are not installed in this cluster"
-    return f"Kueue's objects cannot be read: {error}"[:500]
+    def _not_listed(self, coordinator: QueueCoordinator, error: str) -> None:
+        problem = f"Kueue cannot be used: {error}"[:MAX_PROBLEM_CHARACTERS]
+        if problem != self._problem:
+            _LOG.warning("%s", problem)
+        self._problem = problem
+        coordinator.kueue_changed(lambda objects: objects.not_listed(problem))

@@ -27,11 +27,12 @@ from kfp_placement_controller.queueing.kueue_actions import (
     KueueAction,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue_workloads import without_admission
+from kfp_placement_controller.queueing.kueue_statuses import without_admission
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_kube.access import WATCH_VERBS, Need
+from kfp_placement_kube.access import WATCH_VERBS, Need, check_access, is_served
 from kfp_placement_kube.answers import JsonObject
 from kfp_placement_kube.client import KubeClient, modify
+from kfp_placement_kube.exceptions import AccessError
 from kfp_placement_kube.kinds import Kind
 
 ObservedT = TypeVar("ObservedT")
@@ -46,7 +47,7 @@ KUEUE_NEEDS = (
     Need(ADMISSION_CHECKS),
     Need(ADMISSION_CHECKS, ("patch",), subresource="status"),
 )
-"""What is done with Kueue's objects."""
+"""What is done with Kueue's objects, where a RunQueue asks for it."""
 
 
 class KueueWriter:
@@ -80,6 +81,17 @@ class KueueWriter:
             case DeleteWorkload():
                 namespace = action.run.namespace
                 self._client.delete(WORKLOADS, action.name, namespace, uid=action.uid)
+
+    def check(self) -> None:
+        """Ask whether Kueue is there, and may be used.
+
+        Raises:
+            AccessError: it is not; the message names the rights that are missing.
+            KubernetesError: the question was refused, or there was no answer.
+        """
+        if not is_served(self._client, WORKLOADS):
+            raise AccessError("its kinds are not installed in this cluster")
+        check_access(self._client, KUEUE_NEEDS)
 
     def read(self) -> KueueListing:
         """All objects as they are now.

@@ -30,12 +30,14 @@ class ObservedLocalQueue:
         namespace, name: of the object.
         problem: why it admits nobody, in Kueue's words; "" = it does.
         resources: that its ClusterQueue has quota for.
+        flavors: names of the ResourceFlavors of that quota.
     """
 
     namespace: str
     name: str
     problem: str = ""
     resources: frozenset[str] = frozenset()
+    flavors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,16 @@ def observe_local_queue(raw: Mapping[str, Any]) -> ObservedLocalQueue:
     metadata, status = fields.flat("metadata"), fields.flat("status")
     active = conditions_of(status).get("Active")
     problem = "" if active is None or active.holds else active.message or active.reason
+    flavors = entries(status, "flavorsReservation")
     resources = {
-        short_text(each.get("name"))
-        for flavor in entries(status, "flavorsReservation")
-        for each in entries(flavor, "resources")
+        short_text(each.get("name")) for flavor in flavors for each in entries(flavor, "resources")
     }
     return ObservedLocalQueue(
-        metadata.name("namespace"), metadata.name("name"), problem, frozenset(resources)
+        metadata.name("namespace"),
+        metadata.name("name"),
+        problem,
+        frozenset(resources),
+        tuple(short_text(each.get("name")) for each in flavors),
     )
 
 

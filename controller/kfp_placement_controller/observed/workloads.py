@@ -24,6 +24,9 @@ from kfp_placement_engine.readers.place import Place
 MAX_POD_SETS = 18
 """Kueue has no Workload with more."""
 
+_RESET_FROM_REJECTED = "Previously: Rejected"
+"""How Kueue ends the message of a check that it has reset."""
+
 _COUNTED_TOO = ("initContainers", "overhead", "resources")
 """What Kueue counts of a pod beside its containers."""
 
@@ -45,6 +48,7 @@ class ObservedWorkload:
         reclaimed: units that it has given back, by podSet.
         conditions: by type.
         checks: states of its AdmissionChecks, by name.
+        rejected_checks: names of those that were rejected, before or since it was evicted for that.
         flavors: names of the ResourceFlavors that it was assigned.
     """
 
@@ -61,6 +65,7 @@ class ObservedWorkload:
     reclaimed: Mapping[str, int] = field(default_factory=dict)
     conditions: Mapping[str, KueueCondition] = field(default_factory=dict)
     checks: Mapping[str, str] = field(default_factory=dict)
+    rejected_checks: frozenset[str] = frozenset()
     flavors: tuple[str, ...] = ()
 
     def is_(self, condition: str) -> bool:
@@ -121,8 +126,19 @@ def observe_workload(raw: Mapping[str, Any]) -> ObservedWorkload | None:
             short_text(each.get("name")): short_text(each.get("state"))
             for each in entries(status, "admissionChecks")
         },
+        rejected_checks=frozenset(
+            short_text(each.get("name"))
+            for each in entries(status, "admissionChecks")
+            if _was_rejected(each)
+        ),
         flavors=_flavors(status),
     )
+
+
+def _was_rejected(check: Fields) -> bool:
+    """Whether a check is rejected, or was before its Workload was evicted: Kueue resets it then."""
+    state, message = check.get("state"), short_text(check.get("message"))
+    return state == "Rejected" or (state == "Pending" and message.endswith(_RESET_FROM_REJECTED))
 
 
 def _owner_uid(metadata: Fields) -> str:

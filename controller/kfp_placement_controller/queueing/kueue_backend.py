@@ -1,30 +1,32 @@
 """Kueue as the backend of queues: a Workload for each run, followed and put right."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
-from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing import kueue_workloads
-from kfp_placement_controller.queueing.backend import Decisions, Stop
+from kfp_placement_controller.queueing import kueue_statuses, kueue_writes
+from kfp_placement_controller.queueing.backend import Decisions
+from kfp_placement_controller.queueing.defects import Defects
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue_actions import KueueAction
+from kfp_placement_controller.queueing.kueue_decisions import (
+    KueueDecision,
+    missing_of,
+    stop_of,
+    unread,
+)
 from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.kueue_runs import KueueRun, kueue_runs
+from kfp_placement_controller.queueing.kueue_runs import KueueRun, kueue_run
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_controller.queueing.situation import Situation
-from kfp_placement_controller.queueing.verdicts import Lack, Rule, Verdict
-from kfp_placement_engine.contract.run_queue import QueueBackend
-from kfp_placement_engine.contract.run_request import RequestedEnd
-from kfp_placement_engine.model.demand import Demand
+from kfp_placement_controller.queueing.verdicts import Verdict
+from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
-from kfp_placement_engine.model.resources import add_to
-
-BY_KUEUE = "kueue"
-"""What a run makes room for that Kueue has evicted."""
+from kfp_placement_engine.model.resources import Resources, add_to
 
 
 @dataclass
@@ -32,192 +34,125 @@ class KueueBackend:
     """Lets Kueue admit runs.
 
     Every decision compares the Workload of each run with what it should be: whatever others have
-    changed is put right, and one that was deleted is made again.
+    changed is put right, and one that was deleted is made again. There is one try for each run.
 
     Attributes:
         objects: Kueue's, as they are now.
         retry_seconds: between two tries of the same write; what it changes comes by a watch.
+        aging_seconds: between two steps in which the priority of a Workload grows. Each is a write,
+            and lets Kueue try the run again, so a queue whose priorities grow fast must not cause
+            one at every decision. A minute is little beside how long runs wait.
     """
 
     objects: KueueObjects = field(default_factory=KueueObjects)
     retry_seconds: float = 2.0
+    aging_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
+    _defects: Defects = field(default_factory=Defects)
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
         if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
             return Decisions()
-        waiting = self._runs(situation.waiting_in(QueueBackend.KUEUE), situation, now)
-        running = self._runs(situation.admitted_in(QueueBackend.KUEUE), situation, now)
-        wanted = self._writes(situation, waiting, running, now)
+        self._defects.begin()
+        decide = partial(self._decided, situation=situation, now=now)
+        waiting = decide(situation.waiting_in(QueueBackend.KUEUE), self._of_waiting)
+        running = decide(situation.admitted_in(QueueBackend.KUEUE), self._of_running)
+        taken = {known.key: amounts for known, amounts in situation.draining.values()}
+        stopping = (known for known, _ in situation.draining.values())
+        draining = decide(stopping, partial(_of_draining, taken=taken))
+        decided = [*waiting, *running, *draining]
+        writes = [*self._reports(situation, now)]
+        writes += [action for each in decided for action in each.writes]
+        writes += self._for_others(situation, decided, now)
         return Decisions(
-            verdicts=self._verdicts(waiting),
-            stops={each.known.key: _stop(each) for each in running if each.must_stop},
-            nodes={each.known.key: each.nodes or () for each in waiting}
-            # One that runs on keeps its nodes, with and without its Workload.
-            | {each.known.key: each.nodes for each in running if each.nodes is not None},
+            verdicts=_verdicts(waiting),
+            stops={each.known.key: each.stop for each in running if each.stop is not None},
+            nodes={each.known.key: each.nodes for each in decided if each.nodes is not None},
             problems={
                 each.key: self.objects.queue_problem(each)
                 for each in situation.queues
                 if each.spec.backend == QueueBackend.KUEUE
             },
-            writes=[each for each in wanted if self._may_try(each, now)],
-            played=[*_played(waiting, running, now)],
+            writes=[each for each in writes if self._may_try(each, now)],
+            played=[*_played(waiting, running)],
         )
 
-    def _runs(
-        self, runs: Iterable[KnownRun], situation: Situation, now: datetime
-    ) -> list[KueueRun]:
-        return [*kueue_runs(runs, situation.queues, self.objects, now)]
+    # What follows for each run.
 
-    # What Kueue has decided.
-
-    def _verdicts(self, runs: Iterable[KueueRun]) -> dict[RunKey, Verdict]:
-        verdicts, waiting = {}, []
-        for each in runs:
-            if each.workload is not None and each.workload.is_admitted and not each.is_outdated:
-                verdicts[each.known.key] = Verdict(each.known.key)
-            else:
-                waiting.append(each)
-        waiting.sort(key=lambda each: (-each.priority, each.known.run.submitted_at, each.known.key))
-        counts = Counter(each.queue.key for each in waiting)
-        positions: Counter[QueueKey] = Counter()
-        for each in waiting:
-            positions[each.queue.key] += 1
-            verdicts[each.known.key] = Verdict(
-                key=each.known.key,
-                missing=(self._lack(each),),
-                position=positions[each.queue.key],
-                waiting=counts[each.queue.key],
-            )
-        return verdicts
-
-    def _lack(self, run: KueueRun) -> Lack:
-        if run.unschedulable:
-            return Lack(Rule.STEP, reason=run.unschedulable)
-        return Lack(Rule.KUEUE, reason=self.objects.misfit(run.queue) or _why_waiting(run.workload))
-
-    # What to write.
-
-    def _writes(
+    def _decided(
         self,
+        runs: Iterable[KnownRun],
+        decide: Callable[[KueueRun, datetime], KueueDecision],
         situation: Situation,
-        waiting: Sequence[KueueRun],
-        running: Sequence[KueueRun],
         now: datetime,
-    ) -> Iterator[KueueAction]:
-        taken = {known.key: amounts for known, amounts in situation.draining.values()}
-        stopping = (known for known, _ in situation.draining.values())
-        draining = self._runs(stopping, situation, now)
-        if situation.queues.ask_for_kueue:
-            yield from self._reports(situation.planner_problem, now)
-        for each in waiting:
-            yield from self._for_waiting(each, now)
-        for each in running:
-            yield from self._for_running(each, now)
-        for each in draining:
-            if each.workload is not None and each.workload.has_reservation:
-                demand = Demand(peak=taken[each.known.key])
-                yield from kueue_workloads.reclaim(each.workload, demand)
-        kept = {each.request.uid for each in (*waiting, *running, *draining)}
-        undecided = (known.request for known, _ in situation.undecided.values())
-        kept |= {request.uid for request in undecided if request is not None}
-        yield from self._for_others(situation.requests, kept, now)
+    ) -> list[KueueDecision]:
+        def decision(known: KnownRun) -> KueueDecision | None:
+            run = kueue_run(known, situation.queues, self.objects, now, self.aging_seconds)
+            return None if run is None else decide(run, now)
 
-    def _for_waiting(self, run: KueueRun, now: datetime) -> Iterator[KueueAction]:
-        """The one thing to write for a run that waits; what follows is seen when that is done."""
-        workload, key = run.workload, run.known.key
-        if workload is None:
-            if not run.unschedulable:
-                yield from self._creation(run)
-        elif workload.is_evicted:
-            yield kueue_workloads.clearing(key, workload)
-        elif workload.is_finished or run.is_outdated:
-            # A new one is made.
-            yield kueue_workloads.deletion(key, workload)
-        elif workload.has_reservation:
-            yield from self._for_reservation(run, workload, now)
-        elif run.unschedulable:
-            yield kueue_workloads.deletion(key, workload)
-        else:
-            yield from self._for_pending(run, workload)
+        decided = []
+        for known in runs:
+            otherwise = unread(known, situation.queue_of(known))
+            each = self._defects.attempt(known.key, partial(decision, known), otherwise)
+            if each is not None:
+                decided.append(each)
+        return decided
 
-    def _for_running(self, run: KueueRun, now: datetime) -> Iterator[KueueAction]:
-        """The same for a run that may run: it keeps its Workload to its end."""
-        workload = run.workload
-        if workload is None:
-            yield from self._creation(run)
-        elif workload.is_finished:
-            yield kueue_workloads.deletion(run.known.key, workload)
-        elif workload.is_evicted:
-            # It stops first.
-            return
-        elif workload.has_reservation:
-            yield from self._for_reservation(run, workload, now)
-        else:
-            yield from self._for_pending(run, workload)
+    def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
+        is_admitted = run.workload is not None and run.workload.is_admitted
+        return KueueDecision(
+            known=run.known,
+            queue=run.queue.key,
+            priority=run.priority,
+            missing=missing_of(run, self.objects),
+            nodes=run.nodes or (),
+            waiting=None if is_admitted else run.as_waiting(),
+            writes=tuple(kueue_writes.for_waiting(run, self.objects, now)),
+        )
 
-    def _for_reservation(
-        self, run: KueueRun, workload: ObservedWorkload, now: datetime
-    ) -> Iterator[KueueAction]:
-        if run.known.demand is not None:
-            yield from kueue_workloads.reclaim(workload, run.known.demand)
-        ours = {
-            name: state for name, state in workload.checks.items() if name in self.objects.checks
-        }
-        if run.is_planned and "Pending" in ours.values():
-            yield kueue_workloads.answer(workload, ours, run.unschedulable, now)
-        yield from self._correction(run, workload)
+    def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
+        return KueueDecision(
+            known=run.known,
+            queue=run.queue.key,
+            stop=stop_of(run),
+            # It keeps its nodes, with and without its Workload.
+            nodes=run.nodes,
+            running=run.as_admitted(now),
+            writes=tuple(kueue_writes.for_running(run, self.objects, now)),
+        )
 
-    def _for_pending(self, run: KueueRun, workload: ObservedWorkload) -> Iterator[KueueAction]:
-        # PodSets cannot change their names while units of the old ones are given back.
-        if workload.reclaimed:
-            yield kueue_workloads.take_back(workload)
-        else:
-            yield from self._correction(run, workload)
+    # What else to write.
 
     def _for_others(
-        self, requests: Iterable[ObservedRequest], kept: set[str], now: datetime
+        self, situation: Situation, decided: Iterable[KueueDecision], now: datetime
     ) -> Iterator[KueueAction]:
-        """Workloads of runs that have ended, or of which Kueue does not decide any more."""
+        """Workloads of runs that have ended, or about which Kueue does not decide any more."""
+        kept = {each.known.request.uid for each in decided if each.known.request is not None}
+        undecided = (known.request for known, _ in situation.undecided.values())
+        kept |= {request.uid for request in undecided if request is not None}
         others = [each for each in self.objects.workloads() if each.owner_uid not in kept]
         others = [each for each in others if not each.is_finished]
-        by_uid = {each.uid: each for each in requests} if others else {}
+        by_uid = {each.uid: each for each in situation.requests} if others else {}
         for workload in others:
             request = by_uid.get(workload.owner_uid)
-            if request is None:
-                # Its owner is gone, or not seen yet: Kubernetes deletes it, or its run comes.
-                continue
-            end = None if request.spec is None else request.spec.end
-            if end is None:
-                yield kueue_workloads.deletion(request.key, workload)
-            else:
-                succeeded = end == RequestedEnd.SUCCEEDED
-                yield kueue_workloads.finish(workload, succeeded=succeeded, now=now)
+            # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
+            if request is not None and not _is_ending(request, situation):
+                write = partial(kueue_writes.for_other, workload, request, now)
+                action = self._defects.attempt(request.key, write, lambda _: None)
+                if action is not None:
+                    yield action
 
-    def _creation(self, run: KueueRun) -> Iterator[KueueAction]:
-        local, demand = self.objects.local_queue(run.queue), run.known.demand
-        if local is not None and demand is not None and not self.objects.misfit(run.queue):
-            units = kueue_workloads.pod_sets(demand, local.resources)
-            yield kueue_workloads.creation(
-                run.known.key, run.request.uid, local.name, run.priority, units
-            )
-
-    def _correction(self, run: KueueRun, workload: ObservedWorkload) -> Iterator[KueueAction]:
-        local, demand = self.objects.local_queue(run.queue), run.known.demand
-        if local is not None and demand is not None and not self.objects.misfit(run.queue):
-            units = kueue_workloads.pod_sets(demand, local.resources)
-            yield from kueue_workloads.correction(
-                run.known.key, workload, local.name, run.priority, units
-            )
-
-    def _reports(self, problem: str, now: datetime) -> Iterator[KueueAction]:
+    def _reports(self, situation: Situation, now: datetime) -> Iterator[KueueAction]:
         """What to say of the AdmissionChecks that we answer."""
+        problem = situation.planner_problem
+        if not situation.queues.ask_for_kueue:
+            return
         for name, check in self.objects.checks.items():
             active = check.active
             is_said = active is not None and active.holds == (not problem)
             if not is_said or (problem and active is not None and active.message != problem):
-                yield kueue_workloads.report(name, problem, now)
+                yield kueue_statuses.report(name, problem, now)
 
     def _may_try(self, action: KueueAction, now: datetime) -> bool:
         pause = timedelta(seconds=self.retry_seconds)
@@ -229,8 +164,44 @@ class KueueBackend:
         return True
 
 
+def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
+    writes = tuple(kueue_writes.for_draining(run, taken[run.known.key]))
+    return KueueDecision(run.known, run.queue.key, writes=writes)
+
+
+def _is_ending(request: ObservedRequest, situation: Situation) -> bool:
+    """Whether a run of Kueue has ended by its object, and the planner does not say yet how."""
+    name = DEFAULT_QUEUE if request.spec is None else request.spec.queue
+    queue = situation.queues.of_run(request.key.namespace, name)
+    is_said = request.spec is not None and request.spec.end is not None
+    return not is_said and situation.queues.backend_of(queue) == QueueBackend.KUEUE
+
+
+def _verdicts(runs: Iterable[KueueDecision]) -> dict[RunKey, Verdict]:
+    """Of runs that wait: those that Kueue has admitted, and the others in their order."""
+    verdicts, waiting = {}, []
+    for each in runs:
+        if each.missing is None:
+            verdicts[each.known.key] = Verdict(each.known.key)
+        else:
+            waiting.append((each, each.missing))
+    waiting.sort(key=lambda pair: _order(pair[0]))
+    counts = Counter(each.queue for each, _ in waiting)
+    positions: Counter[QueueKey] = Counter()
+    for each, missing in waiting:
+        positions[each.queue] += 1
+        verdicts[each.known.key] = Verdict(
+            each.known.key, (missing,), positions[each.queue], counts[each.queue]
+        )
+    return verdicts
+
+
+def _order(run: KueueDecision) -> tuple[int, datetime, RunKey]:
+    return (-run.priority, run.known.run.submitted_at, run.known.key)
+
+
 def _played(
-    waiting: Iterable[KueueRun], running: Iterable[KueueRun], now: datetime
+    waiting: Iterable[KueueDecision], running: Iterable[KueueDecision]
 ) -> Iterator[PlayedQueues]:
     """What starts are forecast from: each RunQueue alone, with what its runs have got as its room.
 
@@ -239,10 +210,11 @@ def _played(
     """
     waiting_in, running_in = defaultdict(list), defaultdict(list)
     for each in waiting:
-        if each.workload is None or not each.workload.is_admitted:
-            waiting_in[each.queue.key].append(each.as_waiting())
+        if each.waiting is not None:
+            waiting_in[each.queue].append(each.waiting)
     for each in running:
-        running_in[each.queue.key].append(each.as_admitted(now))
+        if each.running is not None:
+            running_in[each.queue].append(each.running)
     for key, runs in waiting_in.items():
         taken: dict[str, int] = {}
         for run in running_in[key]:
@@ -250,21 +222,3 @@ def _played(
         yield PlayedQueues(
             runs, running_in[key], {key: QueueRules(overcommit=1.0, capacity=taken)}, ()
         )
-
-
-def _why_waiting(workload: ObservedWorkload | None) -> str:
-    if workload is None:
-        return "it has no Workload yet"
-    if workload.has_reservation:
-        return "quota is reserved, the last checks are under way"
-    evicted, reserved = (workload.conditions.get(each) for each in ("Evicted", "QuotaReserved"))
-    if not workload.is_active:
-        why = f": {evicted.message}" if evicted is not None and evicted.holds else ""
-        return f"its Workload {workload.name} is not active{why}"
-    return "" if reserved is None else reserved.message
-
-
-def _stop(run: KueueRun) -> Stop:
-    evicted = None if run.workload is None else run.workload.conditions["Evicted"]
-    why = "" if evicted is None else evicted.message or evicted.reason
-    return Stop(BY_KUEUE, f"suspended: Kueue has evicted it: {why}"[:1000])

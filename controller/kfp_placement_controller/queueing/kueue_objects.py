@@ -17,6 +17,7 @@ from kfp_placement_controller.observed.kueue_quotas import (
 )
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.workloads import ObservedWorkload
+from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_kube.kinds import Kind
 
 _Key = tuple[str, str]
@@ -131,6 +132,23 @@ class KueueObjects:
         if not self.problem and local is not None and local.problem:
             return f"LocalQueue {local.name}: {local.problem}"
         return self.misfit(queue)
+
+    def was_refused(self, workload: ObservedWorkload) -> bool:
+        """Whether a Workload is inactive since a check that we answer was rejected."""
+        is_given_up = not workload.is_active and not workload.has_reservation
+        return is_given_up and not workload.rejected_checks.isdisjoint(self.checks)
+
+    def offers(self, queue: ObservedQueue, nodes: NodeGroups) -> bool:
+        """Whether flavors of the LocalQueue of a RunQueue stand for these nodes, as far as known.
+
+        Args:
+            queue: the RunQueue.
+            nodes: groups of them, as flavors were when they were assigned.
+        """
+        local = self.local_queue(queue)
+        names = () if local is None else local.flavors
+        labels = [self._flavors[name] for name in names if name in self._flavors]
+        return not labels or all(each.node_selector in labels for each in nodes)
 
     def node_selectors(self, workload: ObservedWorkload) -> list[Mapping[str, str]]:
         """Labels of the nodes of the flavors that were assigned; [] = any node.

@@ -1,7 +1,6 @@
 """A run that Kueue decides about, beside its RunQueue and its Workload."""
 
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,7 +35,9 @@ class KueueRun:
         priority: as the queue allows it, grown since it was submitted.
         waiting_since: when it began to wait; now, where that is not written yet.
         workload: None = there is none.
-        nodes: of the flavors that it was assigned; None = no quota is reserved for it.
+        nodes: of the flavors that it was assigned; None = no quota is reserved for it, and it was
+            not refused.
+        was_refused: whether its Workload is inactive since one of its steps fits none of `nodes`.
     """
 
     known: KnownRun
@@ -46,6 +47,7 @@ class KueueRun:
     waiting_since: datetime
     workload: ObservedWorkload | None
     nodes: NodeGroups | None
+    was_refused: bool = False
 
     @property
     def is_planned(self) -> bool:
@@ -101,34 +103,45 @@ class KueueRun:
         return created_at is not None and created_at < self.waiting_since
 
 
-def kueue_runs(
-    runs: Iterable[KnownRun], queues: RunQueues, objects: KueueObjects, now: datetime
-) -> Iterator[KueueRun]:
-    """Those of some runs that Kueue decides about.
+def kueue_run(
+    known: KnownRun,
+    queues: RunQueues,
+    objects: KueueObjects,
+    now: datetime,
+    aging_seconds: float,
+) -> KueueRun | None:
+    """A run that Kueue decides about; None = it does not.
 
     Args:
-        runs: any.
+        known: any run.
         queues: all RunQueues.
         objects: Kueue's.
         now: the time.
+        aging_seconds: of each step in which its priority grows.
     """
-    for known in runs:
-        queue = queues.get(queues.of_run(known.key.namespace, known.queue_name))
-        request = known.request
-        if queue is None or request is None or queue.spec.backend != QueueBackend.KUEUE:
-            continue
-        name = workload_name(known.key, request.uid)
-        workload = objects.workload(known.key.namespace, name, request.uid)
-        is_reserved = workload is not None and workload.has_reservation
-        yield KueueRun(
-            known=known,
-            request=request,
-            queue=queue,
-            priority=_priority(known, queue, now),
-            waiting_since=known.waiting_since(now),
-            workload=workload,
-            nodes=_nodes(objects, workload) if workload is not None and is_reserved else None,
-        )
+    queue = queues.get(queues.of_run(known.key.namespace, known.queue_name))
+    request = known.request
+    if queue is None or request is None or queue.spec.backend != QueueBackend.KUEUE:
+        return None
+    name = workload_name(known.key, request.uid)
+    workload = objects.workload(known.key.namespace, name, request.uid)
+    was_refused = workload is not None and objects.was_refused(workload)
+    nodes = None
+    if workload is not None and workload.has_reservation:
+        nodes = _nodes(objects, workload)
+    elif was_refused:
+        # The planner goes on planning for them: once all steps fit, another try is worth it.
+        nodes = known.status.assigned_nodes
+    return KueueRun(
+        known=known,
+        request=request,
+        queue=queue,
+        priority=_priority(known, queue, now, aging_seconds),
+        waiting_since=known.waiting_since(now),
+        workload=workload,
+        nodes=nodes,
+        was_refused=was_refused,
+    )
 
 
 def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
@@ -139,13 +152,15 @@ def _nodes(objects: KueueObjects, workload: ObservedWorkload) -> NodeGroups:
         return ()
 
 
-def _priority(known: KnownRun, queue: ObservedQueue, now: datetime) -> int:
+def _priority(known: KnownRun, queue: ObservedQueue, now: datetime, aging_seconds: float) -> int:
     """As the queue allows it, and grown since the run was submitted.
 
-    It grows while the run is admitted too: Kueue compares what it is, and runs of one priority
-    would preempt each other in turn.
+    It grows in steps: each is a write, and lets Kueue look at the run again. It grows while the run
+    is admitted too: Kueue compares what it is, and runs of one priority would preempt each other
+    in turn.
     """
     rules = rules_of(queue.spec)
-    hours = max(0.0, (now - known.run.submitted_at).total_seconds()) / _SECONDS_PER_HOUR
+    seconds = max(0.0, (now - known.run.submitted_at).total_seconds())
+    hours = seconds // aging_seconds * aging_seconds / _SECONDS_PER_HOUR
     grown = math.floor(rules.aging_per_hour * hours)
     return max(_LEAST, min(rules.allowed_priority(known.priority) + grown, _MOST))

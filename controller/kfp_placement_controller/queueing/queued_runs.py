@@ -142,9 +142,14 @@ class KnownRun:
 
 @dataclass
 class QueuedRuns:
-    """All runs that have not ended, and those that have and whose RunRequest does not say so."""
+    """All runs that have not ended, and those that have and whose RunRequest does not say so.
+
+    Of runs that have ended a RunRequest may be seen later: a process that begins to lead reads
+    them then, and nobody may have led when the run ended. They are not iterated over.
+    """
 
     _runs: dict[RunKey, KnownRun] = field(default_factory=dict)
+    _ended: dict[RunKey, QueuedRun] = field(default_factory=dict)
     _requests: dict[RunKey, ObservedRequest] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[KnownRun]:
@@ -162,6 +167,7 @@ class QueuedRuns:
         """A run is new, has changed or is gone."""
         key, run = RunKey(*change.key), change.new
         before = self._runs.pop(key, None)
+        self._ended.pop(key, None)
         if run is None:
             return
         went_on = False
@@ -182,9 +188,11 @@ class QueuedRuns:
             del self._requests[key]
         else:
             self._requests[key] = request
-        known = self._runs.pop(key, None)
+        known, ended = self._runs.pop(key, None), self._ended.pop(key, None)
         if known is not None:
             self._keep(known)
+        elif ended is not None:
+            self._keep(KnownRun(ended))
         return True
 
     def requests_listed(self, requests: Iterable[ObservedRequest]) -> None:
@@ -201,8 +209,9 @@ class QueuedRuns:
         if request is not None and known.run.owner.uid not in request.owner_uids:
             request = None
         known = replace(known, request=request, demand=_demand_of(request))
-        is_over = known.run.end is not None
-        if not is_over or (request and request.status.phase != RequestPhase.FINISHED):
+        if known.run.end is not None and request is None:
+            self._ended[known.key] = known.run
+        elif known.run.end is None or known.status.phase != RequestPhase.FINISHED:
             self._runs[known.key] = known
 
 

@@ -9,7 +9,7 @@ podSet of an accelerator requests its share of both.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE
@@ -75,7 +75,8 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
     """How many units of each podSet a run still needs, never more than there are; by name.
 
     Accelerators that nobody needs any longer are given back with their part of CPU and memory, even
-    if later steps without accelerators need as much: no run keeps an idle accelerator.
+    if later steps without accelerators need as much: no run keeps an idle accelerator. A podSet
+    that requests nothing is kept as it is: it takes no quota.
 
     Args:
         units: the podSets as they were made for the run.
@@ -84,16 +85,25 @@ def units_needed(units: Sequence[QuotaUnits], demand: Demand) -> dict[str, int]:
     shares, left = _disjoint_shares(demand), dict(demand.peak)
     needed: dict[str, int] = {}
     for each in units:
-        first = next(iter(each.requests))
-        asked: Resources = left
-        if first == RUNS_RESOURCE:
-            asked = each.requests
-        elif is_extended(first) and each.name != _OTHERS:
-            asked = shares.get(first, {first: left.get(first, 0)})
-        enough = max(-(-asked.get(name, 0) // amount) for name, amount in each.requests.items())
-        needed[each.name] = min(each.count, enough)
+        # Others may have written zeros.
+        requests = without_zeros(each.requests)
+        asked = _asked_of(each.name, requests, shares, left)
+        enough = [-(-asked.get(name, 0) // amount) for name, amount in requests.items()]
+        needed[each.name] = min(each.count, max(enough, default=each.count))
         left = _without(left, replace(each, count=needed[each.name]))
     return needed
+
+
+def _asked_of(
+    name: str, requests: Resources, shares: Mapping[str, Resources], left: Resources
+) -> Resources:
+    """What a podSet is to hold of what a run still needs."""
+    first = next(iter(requests), "")
+    if first == RUNS_RESOURCE:
+        return requests
+    if is_extended(first) and name != _OTHERS:
+        return shares.get(first, {first: left.get(first, 0)})
+    return left
 
 
 def _disjoint_shares(demand: Demand) -> dict[str, dict[str, int]]:

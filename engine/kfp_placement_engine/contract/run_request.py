@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from kfp_placement_engine.contract.fields import (
     Makespan,
@@ -201,7 +201,7 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
         selectors: the labels of each, at least one.
 
     Raises:
-        LimitError: more than a RunRequest can hold.
+        LimitError: more than a RunRequest can hold, or what cannot be a label.
     """
     listed = [sorted(selector.items()) for selector in selectors]
     if len(listed) > MAX_NODE_GROUPS or max(map(len, listed), default=0) > MAX_LABELS:
@@ -209,10 +209,13 @@ def node_groups(selectors: Iterable[Mapping[str, str]]) -> NodeGroups:
             f"the run is limited to more than {MAX_NODE_GROUPS} groups of nodes, or to nodes by"
             f" more than {MAX_LABELS} labels: too many for a RunRequest"
         )
-    return tuple(
-        NodeGroup(labels=tuple(NodeLabel(key=key, value=value) for key, value in labels))
-        for labels in sorted(listed)
-    )
+    try:
+        return tuple(
+            NodeGroup(labels=tuple(NodeLabel(key=key, value=value) for key, value in labels))
+            for labels in sorted(listed)
+        )
+    except ValidationError as error:
+        raise LimitError(f"a RunRequest cannot hold labels of nodes: {error}") from error
 
 
 class RunRequestSpec(ResourceModel):

@@ -18,6 +18,7 @@ from kfp_placement_controller.queueing.actions import WriteRequestStatus
 from kfp_placement_controller.queueing.kueue_actions import KueueAction
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.keys import RUNS_RESOURCE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import QueueKey
 from kfp_placement_engine.model.times import time_text
@@ -32,6 +33,8 @@ from tests.controlplane.waiting import wait_until
 CHECK = "kfp-placement"
 _QUIET_SECONDS = 1.5
 """Nothing happens for so long: Kueue has decided."""
+
+_NAMES = {"gpu": GPU, "runs": RUNS_RESOURCE}
 
 _numbers = itertools.count(1)
 
@@ -106,7 +109,8 @@ class BuiltinWorld(Played):
 class KueueWorld(BuiltinWorld):
     """Kueue, with a ClusterQueue, a LocalQueue and a flavor of its own."""
 
-    def __init__(self, api: Api, client: KubeClient, **quota: str) -> None:
+    def __init__(self, api: Api, client: KubeClient, **quota: str | None) -> None:
+        """Nothing is there yet; a quota of None is one that its ClusterQueue does not have."""
         self.name = f"team-{next(_numbers)}-{int(time.time())}"
         self.api = api
         self.writer = KueueWriter(client, lambda: self.now)
@@ -118,7 +122,7 @@ class KueueWorld(BuiltinWorld):
             a_queue(backend="kueue", localQueue=self.name), nodes=[_large_node()]
         )
 
-    def install(self, quota: Mapping[str, str]) -> None:
+    def install(self, quota: Mapping[str, str | None]) -> None:
         """What an administrator sets up."""
         labels = {"pool": "large"}
         flavor = _object("ResourceFlavor", self.name, {"nodeLabels": labels})
@@ -127,8 +131,9 @@ class KueueWorld(BuiltinWorld):
         for each in (flavor, self.cluster_queue(quota), local):
             self.api.create(each)
 
-    def cluster_queue(self, quota: Mapping[str, str]) -> dict[str, Any]:
-        amounts = {"kfp-placement.dev/runs": "100", "memory": "1Ti", GPU: "0", **_named(quota)}
+    def cluster_queue(self, quota: Mapping[str, str | None]) -> dict[str, Any]:
+        given = {"runs": "100", "memory": "1Ti", "gpu": "0", **quota}
+        amounts = {_NAMES.get(name, name): each for name, each in given.items() if each}
         resources = [{"name": name, "nominalQuota": each} for name, each in amounts.items()]
         spec = {
             "namespaceSelector": {},

@@ -48,7 +48,7 @@ def on_kueue(kueue: "Kueue", kueue_client: KubeClient) -> Iterator[Callable[...,
     """Makes worlds in which Kueue admits runs."""
     worlds: list[KueueWorld] = []
 
-    def make(**quota: str) -> KueueWorld:
+    def make(**quota: str | None) -> KueueWorld:
         worlds.append(KueueWorld(kueue.plane.api, kueue_client, **quota))
         return worlds[-1]
 

@@ -1,92 +1,24 @@
 """What follows from Kueue's objects as the API server prints them; Kueue itself is not needed."""
 
-from typing import Any
+from collections import Counter
 
 import pytest
 import yaml
 
-from kfp_placement_controller.observed.kueue_quotas import (
-    KueueListing,
-    observe_check,
-    observe_flavor,
-    observe_local_queue,
-)
-from kfp_placement_controller.observed.workloads import observe_workload
+from kfp_placement_controller.queueing import kueue_writes
 from kfp_placement_controller.queueing.kueue_actions import (
-    ApplyStatus,
     ClearAdmission,
     CreateWorkload,
     DeleteWorkload,
-    KueueAction,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue_workloads import without_admission
+from kfp_placement_controller.queueing.kueue_statuses import without_admission
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model.keys import QueueKey
-from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
+from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
+from tests.controller.queueing.scene import TEAM, a_queue, a_run, demand
 
 LABELS = [{"labels": [{"key": "pool", "value": "large"}]}]
-RESERVED = {"QuotaReserved": "quota is reserved"}
-ADMITTED = {**RESERVED, "Admitted": "the workload is admitted"}
-
-
-class KueueScene(Played):
-    """Played runs of a queue of Kueue; its Workloads say what a test says."""
-
-    def __init__(self, resources=("cpu", "kfp-placement.dev/runs")) -> None:
-        self.asked: list[Any] = []
-        self.workloads: dict[str, dict[str, Any]] = {}
-        self.resources = resources
-        super().__init__(a_queue(backend="kueue", localQueue="team"), nodes=[a_node()])
-        self.tell_kueue()
-
-    def tell_kueue(self) -> None:
-        flavors = [{"name": "large", "resources": [{"name": each} for each in self.resources]}]
-        local = {
-            "metadata": {"name": "team", "namespace": TEAM},
-            "status": {"flavorsReservation": flavors},
-        }
-        spec = {"controllerName": "kfp-placement.dev/planner"}
-        check = observe_check({"metadata": {"name": "ours"}, "spec": spec})
-        assert check is not None
-        flavor = {"metadata": {"name": "large"}, "spec": {"nodeLabels": {"pool": "large"}}}
-        workloads = filter(None, map(observe_workload, self.workloads.values()))
-        flavors_known = {"large": observe_flavor(flavor)}
-        local_queues = [observe_local_queue(local)]
-        listing = KueueListing([*workloads], local_queues, flavors_known, [check])
-        self.coordinator.kueue_changed(lambda objects: objects.listed(listing))
-
-    def carry_out(self, action: Any) -> list[str]:
-        if not isinstance(action, KueueAction):
-            return super().carry_out(action)
-        self.asked.append(action)
-        if isinstance(action, CreateWorkload):
-            body = dict(action.body)
-            body["metadata"] = {**body["metadata"], "uid": "w-1", "resourceVersion": "1"}
-            self.workloads[action.run.name] = body
-            self.tell_kueue()
-        return []
-
-    def status(self, run: str, conditions: dict[str, str], **fields: Any) -> list[str]:
-        """Kueue says this of a Workload; returns what happens to runs."""
-        listed = [
-            {"type": name, "status": "True", "reason": name, "message": message}
-            for name, message in conditions.items()
-        ]
-        self.workloads[run]["status"] = {"conditions": listed, **fields}
-        self.asked.clear()
-        self.tell_kueue()
-        return self.settle()
-
-    def statuses_asked(self) -> list[dict[str, Any]]:
-        return [
-            dict(each.body["status"])
-            for each in self.asked
-            if isinstance(each, ApplyStatus) and each.kind.plural == "workloads"
-        ]
-
-
-ADMISSION = {"podSetAssignments": [{"name": "cpu", "flavors": {"cpu": "large"}}]}
 
 
 @pytest.fixture
@@ -153,6 +85,8 @@ def test_steps_that_have_ended_give_units_back(scene):
 def test_a_run_that_has_ended_is_finished(scene, end, reason):
     scene.status("run", ADMITTED, admission=ADMISSION)
     scene.change(scene.known["run"], end=RunEnd(end))
+    scene.settle()
+    assert scene.asked == []
     scene.say("run", end=end, demand={})
     scene.settle()
     (asked,) = scene.statuses_asked()
@@ -215,6 +149,93 @@ def test_whatever_a_workload_says_the_decision_is_made(scene, broken):
     assert scene.written["other"]["phase"] == "Waiting"
 
 
+REFUSED = {
+    "conditions": [{"type": "QuotaReserved", "status": "False"}],
+    "admissionChecks": [
+        {
+            "name": "ours",
+            "state": "Pending",
+            "message": "Reset to Pending after eviction. Previously: Rejected",
+        }
+    ],
+}
+"""What Kueue makes of a Workload whose check was rejected, once its quota is free."""
+
+
+@pytest.fixture
+def refused(scene) -> KueueScene:
+    """A run that fits no node of its flavor, and whose Workload is inactive since then."""
+    checks = [{"name": "ours", "state": "Pending"}]
+    scene.status("run", RESERVED, admission=ADMISSION, admissionChecks=checks)
+    scene.say("run", plannedNodes=LABELS, unschedulable="step a: no node has 3 cpu")
+    scene.settle()
+    (asked,) = scene.statuses_asked()
+    assert [each["state"] for each in asked["admissionChecks"]] == ["Rejected"]
+    scene.workloads["run"]["spec"]["active"] = False
+    scene.workloads["run"]["status"] = REFUSED
+    scene.asked.clear()
+    scene.tell_kueue()
+    scene.pass_time(10)
+    scene.settle()
+    return scene
+
+
+def test_a_run_that_was_refused_is_planned_for_the_same_nodes_and_says_why_it_waits(refused):
+    refused.pass_time(3600)
+    assert refused.settle() == []
+    assert refused.asked == []
+    assert refused.written["run"]["assignedNodes"] == LABELS
+    assert refused.message("run") == (
+        "1st of 1, has a step that fits no node: step a: no node has 3 cpu"
+    )
+
+
+def test_a_run_that_was_refused_is_tried_again_once_its_steps_fit_these_nodes(refused):
+    refused.say("run", unschedulable="")
+    refused.settle()
+    assert [type(each) for each in refused.asked] == [DeleteWorkload]
+    refused.workloads.clear()
+    refused.tell_kueue()
+    refused.settle()
+    assert type(refused.asked[-1]) is CreateWorkload
+    assert refused.written["run"]["assignedNodes"] == []
+
+
+def test_a_run_that_was_refused_is_tried_again_once_its_flavor_is_of_other_nodes(refused):
+    refused.labels = {"pool": "larger"}
+    refused.tell_kueue()
+    refused.settle()
+    assert [type(each) for each in refused.asked] == [DeleteWorkload]
+
+
+def test_a_run_whose_workload_somebody_has_deactivated_is_left_alone(scene):
+    scene.workloads["run"]["spec"]["active"] = False
+    scene.asked.clear()
+    scene.tell_kueue()
+    scene.pass_time(10)
+    scene.settle()
+    assert scene.asked == []
+    assert "is not active" in scene.message("run")
+
+
+def test_an_evicted_workload_waits_again_as_kueue_looks_for_it(scene):
+    """One that was deactivated comes back when it is active again, whatever had caused it."""
+    for reason, requeued in {
+        "Preempted": ("True", "Preempted"),
+        "Deactivated": ("False", "Deactivated"),
+        "DeactivatedDueToAdmissionCheck": ("False", "Deactivated"),
+        "PodsReadyTimeout": ("False", "PodsReadyTimeout"),
+    }.items():
+        conditions = [
+            {"type": "Evicted", "status": "True", "reason": reason},
+            {"type": "QuotaReserved", "status": "True"},
+        ]
+        cleared = without_admission({"status": {"conditions": conditions}}, scene.now)
+        assert cleared is not None
+        found = {each["type"]: each for each in cleared["status"]["conditions"]}
+        assert (found["Requeued"]["status"], found["Requeued"]["reason"]) == requeued
+
+
 def test_an_admission_is_cleared_only_of_a_workload_that_was_evicted(scene):
     evicted = [
         {"type": "Evicted", "status": "True", "reason": "Preempted", "message": "for another"},
@@ -234,3 +255,58 @@ def test_an_admission_is_cleared_only_of_a_workload_that_was_evicted(scene):
     }
     assert without_admission({"status": {"conditions": evicted[1:]}}, scene.now) is None
     assert without_admission({}, scene.now) is None
+
+
+@pytest.mark.parametrize("requests", [{}, {"cpu": "0"}, {"cpu": "0", "kfp-placement.dev/runs": 0}])
+def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
+    """Where the ClusterQueue does not count runs, its podSet is empty; others may write zeros."""
+    scene = KueueScene(resources=("cpu",))
+    scene.submit(a_run("run"), demand=demand(pods="1"))
+    scene.settle()
+    (pod_set,) = scene.workloads["run"]["spec"]["podSets"]
+    resources = pod_set["template"]["spec"]["containers"][0]["resources"]
+    assert resources == {"requests": {}}
+    resources["requests"] = requests
+    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
+    assert scene.statuses_asked() == []
+
+
+def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, caplog):
+    scene.submit(a_run("broken", 0.1), demand=demand(cpu="1"))
+    scene.submit(a_run("waits", 0.2), demand=demand(cpu="1"))
+    decide = kueue_writes.for_waiting
+
+    def for_waiting(run, *others):
+        if run.known.key.name == "broken":
+            raise StopIteration
+        return decide(run, *others)
+
+    monkeypatch.setattr(kueue_writes, "for_waiting", for_waiting)
+    for _ in range(5):
+        scene.pass_time(11)
+        scene.settle()
+    assert "broken" not in scene.workloads
+    said = "2nd of 3, waits for Kueue: a defect of the queue: StopIteration"
+    assert scene.message("broken") == said
+    assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 1
+    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
+    assert scene.status("waits", ADMITTED, admission=ADMISSION) == ["waits begins: admitted"]
+
+
+def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
+    scene = KueueScene(agingPerHour=1_000_000)
+    for number in range(20):
+        scene.submit(a_run(f"run-{number}", number / 1000), demand=demand(cpu="1"))
+    scene.settle()
+    scene.asked.clear()
+    ended = scene.now.timestamp() + 59
+    while scene.now.timestamp() < ended:
+        for action in scene.actions():
+            scene.carry_out(action)
+            if isinstance(action, PatchWorkload):
+                scene.workloads[action.run.name]["spec"] |= action.patch["spec"]
+                scene.tell_kueue()
+    patched = Counter(each.run for each in scene.asked if isinstance(each, PatchWorkload))
+    assert set(patched.values()) == {1}
+    priorities = [scene.workloads[f"run-{number}"]["spec"]["priority"] for number in range(20)]
+    assert priorities == sorted(priorities, reverse=True)

@@ -47,13 +47,62 @@ def test_a_run_that_fits_no_node_of_its_flavor_gives_its_quota_back(on_kueue):
     workload = world.workload("large")
     assert workload["spec"]["active"] is False
     assert conditions(workload)["QuotaReserved"] == "False"
-    assert "is not active" in world.message("large")
+    assert "step a: no node of the pool has 3 cpu" in world.message("large")
     world.refused = ""
     world.submit_run("other", cpu="4")
     assert words(world.settle()) == ["other begins"]
-    world.end_run("other")
-    world.api.delete(world.workload("large"))
-    assert words(world.settle()) == ["large begins"]
+
+
+@pytest.fixture
+def refused(on_kueue):
+    """A world with a run that fits no node of its flavor."""
+    world = on_kueue(cpu="4")
+    world.refused = "step a: no node of the pool has 3 cpu"
+    world.submit_run("large", cpu="3")
+    assert world.settle() == []
+    assert world.workload("large")["spec"]["active"] is False
+    world.refused = ""
+    return world
+
+
+def test_a_run_that_was_refused_begins_once_the_nodes_of_its_flavor_can_take_it(refused):
+    assert refused.settle() == []
+    refused.say("large", unschedulable="")
+    assert words(refused.settle()) == ["large begins"]
+
+
+def test_a_run_that_was_refused_begins_once_its_flavor_is_of_nodes_that_can_take_it(refused):
+    flavor = refused.api.get(KUEUE_VERSION, "ResourceFlavor", refused.name)
+    refused.api.patch(flavor, {"spec": {"nodeLabels": {"pool": "larger"}}})
+    assert words(refused.settle()) == ["large begins"]
+    labels = [{"key": "pool", "value": "larger"}]
+    assert refused.written["large"]["assignedNodes"] == [{"labels": labels}]
+
+
+@pytest.mark.parametrize("how", ["deleted", "active again"])
+def test_a_run_that_was_refused_is_tried_again_when_somebody_says_so(refused, how):
+    before = refused.workload("large")
+    if how == "deleted":
+        refused.api.delete(before)
+    else:
+        refused.api.patch(before, {"spec": {"active": True}})
+        refused.say("large", unschedulable="")
+    assert words(refused.settle()) == ["large begins"]
+    is_new = refused.workload("large")["metadata"]["uid"] != before["metadata"]["uid"]
+    assert is_new == (how == "deleted")
+
+
+def test_a_run_that_requests_nothing_begins_where_runs_are_not_counted(on_kueue):
+    world = on_kueue(cpu="4", runs=None)
+    world.submit_run("plain", pods="1")
+    world.submit_run("other", cpu="1")
+    assert sorted(words(world.settle())) == ["other begins", "plain begins"]
+    world.need("other", pods="1")
+    world.end_run("plain")
+    assert world.settle() == []
+    given = world.workload("other")["status"]["reclaimablePods"]
+    assert {each["name"]: each["count"] for each in given} == {"cpu": 100}
+    assert conditions(world.workload("plain"))["Finished"] == "True"
 
 
 def test_a_workload_that_somebody_deletes_is_made_again_and_its_run_goes_on(on_kueue):
@@ -131,3 +180,15 @@ def test_a_queue_with_quota_for_pods_is_refused(on_kueue):
     assert world.settle() == []
     assert "Take pods out of it" in world.message("run")
     assert world.workload("run") is None
+
+
+def test_runs_of_a_cluster_queue_that_is_stopped_stop_and_go_on_once_it_is_not(on_kueue):
+    world = on_kueue(cpu="4")
+    world.submit_run("run", cpu="3")
+    assert words(world.settle()) == ["run begins"]
+    queue = world.api.get(KUEUE_VERSION, "ClusterQueue", world.name)
+    world.api.patch(queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
+    assert words(world.settle()) == ["run stops"]
+    assert conditions(world.workload("run"))["QuotaReserved"] == "False"
+    world.api.patch(queue, {"spec": {"stopPolicy": "None"}})
+    assert words(world.settle()) == ["run goes on"]

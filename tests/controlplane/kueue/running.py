@@ -75,6 +75,16 @@ class Kueue:
         if "process" in self.__dict__:
             self.process.kill()
 
+    def kill(self) -> None:
+        """End its process at once, as if its node had died."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Start it again, and wait until its webhooks answer."""
+        self.process.stop()
+        self.process.start()
+        self._wait(self._is_ready, "Kueue to be ready")
+
     def _start(self) -> None:
         folder = self.plane.folder / NAME
         folder.mkdir()

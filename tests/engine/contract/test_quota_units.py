@@ -186,3 +186,13 @@ def test_names_differ_even_where_those_of_resources_hardly_do():
     names = [each.name for each in quota_units(Demand(peak))]
     assert len(set(names)) == 6
     assert max(map(len, names)) <= 63
+
+
+@given(st.lists(of_resources([*AMOUNTS]), max_size=4), demands())
+def test_podsets_that_others_have_written_are_read_whatever_they_request(requested, demand):
+    """Nothing, or zeros, too; what requests nothing is kept."""
+    units = [QuotaUnits(f"u{index}", index, each) for index, each in enumerate(requested)]
+    needed = units_needed(units, demand)
+    assert all(0 <= needed[each.name] <= each.count for each in units)
+    nothing = [each for each in units if not without_zeros(each.requests)]
+    assert all(needed[each.name] == each.count for each in nothing)

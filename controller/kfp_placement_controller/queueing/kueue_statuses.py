@@ -1,0 +1,172 @@
+"""What is said in the status of Kueue's objects: units given back, checks, ends; pure."""
+
+from collections.abc import Collection, Iterator, Mapping
+from copy import deepcopy
+from datetime import datetime
+from typing import Any
+
+from kfp_placement_controller.kinds import ADMISSION_CHECKS, KUEUE_API_VERSION, WORKLOADS
+from kfp_placement_controller.observed.workloads import ObservedWorkload
+from kfp_placement_controller.queueing.kueue_actions import ApplyStatus, FieldManager
+from kfp_placement_engine.contract.quota_units import units_needed
+from kfp_placement_engine.model.demand import Demand
+from kfp_placement_engine.model.times import time_text
+
+MAX_MESSAGE_CHARACTERS = 1024
+"""Of a condition or a check."""
+
+_REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
+"""Reasons of evictions after which a Workload waits again at once; after others, Kueue decides."""
+
+
+_DEACTIVATED = "Deactivated"
+"""Evictions of Workloads that are not active begin so, and go on with what has caused that."""
+
+
+def reclaim(workload: ObservedWorkload, demand: Demand) -> Iterator[ApplyStatus]:
+    """Give back what a run no longer needs, unless that is given back.
+
+    Kueue lets nobody take units back while quota is reserved: a demand that has grown changes
+    nothing.
+
+    Args:
+        workload: has a reservation.
+        demand: what the run still needs.
+    """
+    pod_sets = workload.pod_sets or ()
+    needed = units_needed(pod_sets, demand)
+    before = {name: count for name, count in workload.reclaimed.items() if count}
+    given = {
+        each.name: max(each.count - needed[each.name], before.get(each.name, 0))
+        for each in pod_sets
+    }
+    given = {name: count for name, count in given.items() if count}
+    if pod_sets and given != before:
+        yield _reclaimed(workload, given)
+
+
+def take_back(workload: ObservedWorkload) -> ApplyStatus:
+    """Let a Workload without a reservation ask for all that its podSets say."""
+    return _reclaimed(workload, {})
+
+
+def answer(
+    workload: ObservedWorkload, checks: Collection[str], unschedulable: str, now: datetime
+) -> ApplyStatus:
+    """Say that the planner has planned the run on the nodes of the assigned flavors.
+
+    Args:
+        workload: has a reservation.
+        checks: names of all its AdmissionChecks that we answer.
+        unschedulable: why these nodes cannot take one of its steps, or "". Then checks are
+            rejected: "retry" would keep the quota reserved while others could use it.
+        now: the time.
+    """
+    message = unschedulable or "the run is planned on the nodes of its flavors"
+    entry = {
+        "state": "Rejected" if unschedulable else "Ready",
+        "message": message[:MAX_MESSAGE_CHARACTERS],
+        "lastTransitionTime": time_text(now),
+    }
+    listed = [{"name": name, **entry} for name in sorted(checks)]
+    return _applied(workload, FieldManager.CHECK, {"admissionChecks": listed})
+
+
+def finish(workload: ObservedWorkload, *, succeeded: bool, now: datetime) -> ApplyStatus:
+    """Say that the run has ended: its quota is free."""
+    word = "Succeeded" if succeeded else "Failed"
+    finished = _condition("Finished", True, word, f"the run has {word.lower()}", now)
+    return _applied(workload, FieldManager.FINISH, {"conditions": [finished]})
+
+
+def report(check: str, problem: str, now: datetime) -> ApplyStatus:
+    """Say whether the planner answers an AdmissionCheck.
+
+    Args:
+        check: name of the AdmissionCheck.
+        problem: why it does not; "" = it does.
+        now: the time.
+    """
+    message = problem or "the planner plans the runs of this check"
+    reason = "NoPlanner" if problem else "PlannerLeads"
+    active = _condition("Active", not problem, reason, message, now)
+    body = {
+        "apiVersion": KUEUE_API_VERSION,
+        "kind": ADMISSION_CHECKS.kind,
+        "metadata": {"name": check},
+        "status": {"conditions": [active]},
+    }
+    return ApplyStatus(ADMISSION_CHECKS, "", check, FieldManager.CHECK, body)
+
+
+def without_admission(raw: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
+    """An evicted Workload whose quota is free, as its status is replaced; None = it has none.
+
+    What it has given back is asked for again: it comes back with its whole podSets.
+
+    Args:
+        raw: the object as it is now.
+        now: the time.
+    """
+    status = raw.get("status")
+    listed = status.get("conditions") if isinstance(status, Mapping) else None
+    found = {
+        each["type"]: each
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, Mapping) and isinstance(each.get("type"), str)
+    }
+    evicted, reserved = found.get("Evicted", {}), found.get("QuotaReserved", {})
+    if (evicted.get("status"), reserved.get("status")) != ("True", "True"):
+        return None
+    reason, message = _requeueing(evicted), str(evicted.get("message") or "")
+    made = (
+        _condition("Requeued", reason in _REQUEUED_AT_ONCE, reason, message, now),
+        _condition("QuotaReserved", False, "Pending", message, now),
+        _condition("Admitted", False, "NoReservation", "The workload has no reservation", now),
+    )
+    cleared = deepcopy({**raw})
+    for field in ("admission", "reclaimablePods"):
+        cleared["status"].pop(field, None)
+    kept = {name: each for name, each in found.items() if name}
+    cleared["status"]["conditions"] = [*{**kept, **{each["type"]: each for each in made}}.values()]
+    return cleared
+
+
+def _requeueing(evicted: Mapping[str, Any]) -> str:
+    """Why a Workload waits again, or not: once it is active again, Kueue looks for its one word."""
+    reason = str(evicted.get("reason") or "Evicted")
+    return _DEACTIVATED if reason.startswith(_DEACTIVATED) else reason
+
+
+def _reclaimed(workload: ObservedWorkload, given: Mapping[str, int]) -> ApplyStatus:
+    listed = [{"name": name, "count": count} for name, count in sorted(given.items())]
+    return _applied(workload, FieldManager.RECLAIM, {"reclaimablePods": listed})
+
+
+def _applied(
+    workload: ObservedWorkload, manager: FieldManager, status: Mapping[str, Any]
+) -> ApplyStatus:
+    body = {
+        "apiVersion": KUEUE_API_VERSION,
+        "kind": WORKLOADS.kind,
+        # With its uid, no other Workload of this name is changed.
+        "metadata": {
+            "name": workload.name,
+            "namespace": workload.namespace,
+            "uid": workload.uid,
+        },
+        "status": status,
+    }
+    return ApplyStatus(WORKLOADS, workload.namespace, workload.name, manager, body)
+
+
+def _condition(
+    condition: str, holds: bool, reason: str, message: str, now: datetime
+) -> dict[str, Any]:
+    return {
+        "type": condition,
+        "status": str(holds),
+        "reason": reason,
+        "message": message[:MAX_MESSAGE_CHARACTERS],
+        "lastTransitionTime": time_text(now),
+    }
