@@ -1,6 +1,7 @@
 """What the benchmarks on control planes measure with, without one."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -227,7 +228,7 @@ def test_runs_that_wait_differ_in_their_names_and_have_kfps_size():
 
 
 def test_a_run_is_decided_about_when_both_processes_have_said_so():
-    demand = {"demand": {"peak": []}}
+    demand: dict[str, Any] = {"demand": {"peak": []}}
     missing = {"missing": [{"rule": "quota"}]}
     assert is_decided({"spec": demand, "status": missing})
     assert not is_decided({"spec": demand})
