@@ -72,7 +72,7 @@ def follow_kind(
         tell: takes the coordinator, namespace ("" for kinds without), name, and what was read.
     """
 
-    # Asynchronous, though it waits for nothing: kopf gives any other function to a pool of threads,
+    # Asynchronous, though it never waits: kopf gives any other function to a pool of threads,
     # which costs more than the function itself.
     @kopf.on.event(kind.api_version, kind.plural, registry=registry, id=kind.plural)
     async def changed(

@@ -27,7 +27,7 @@ class Inbox(Generic[DeciderT]):
         self._messages.put(message)
 
     def put_first(self, message: Callable[[DeciderT, datetime], None]) -> None:
-        """Pass a message that goes before all that wait; returns at once.
+        """Pass a message that is taken out ahead of all others; returns at once.
 
         A renewed Lease is such a message: behind a backlog of many seconds it would come too late,
         and its holder would be taken for dead.

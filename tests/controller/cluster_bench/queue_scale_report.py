@@ -7,7 +7,7 @@ from statistics import median
 from benchmarks.tables import Table, machine
 from tests.controlplane.build import KUBERNETES
 
-AT_ONCE, IN_TURN = "eight at a time", "one after the other"
+AT_ONCE, IN_TURN = "eight at a time", "one after another"
 """How Workflows are created."""
 
 MOST_KNOWN_SECONDS = 5.0
