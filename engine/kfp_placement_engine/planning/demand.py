@@ -194,15 +194,16 @@ class _Table:
         return replace(rows, start=np.maximum(rows.start, elapsed_seconds))
 
     def left(self, over: Booleans, running: Booleans) -> "_Table":
-        """What is not over; what runs starts first.
+        """What is not over; what runs starts first, and is there then even if it takes no time.
 
         Args:
             over: [P] rows that need nothing more.
             running: [P] rows that run.
         """
-        rows = self._rows(~over)
+        rows, runs = self._rows(~over), running[~over]
         first = rows.start.min(initial=np.inf)
-        return replace(rows, start=np.where(running[~over], first, rows.start))
+        end = np.where(runs, np.maximum(rows.end, np.nextafter(first, np.inf)), rows.end)
+        return replace(rows, start=np.where(runs, first, rows.start), end=end)
 
     def _rows(self, kept: Booleans) -> "_Table":
         rows = self.start[kept], self.end[kept], self.count[kept]

@@ -15,7 +15,7 @@ from kfp_placement_engine.model.active_runs import ProgressState
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.plan import Plan, PlannedDriver, PlannedStep
 from kfp_placement_engine.model.run_graph import RunGraph
-from kfp_placement_engine.planning.demand import demand_of
+from kfp_placement_engine.planning.demand import DemandProfile, demand_of
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run, plan_runs
 from kfp_placement_engine.readers import read_run_file
@@ -234,6 +234,23 @@ def test_a_pod_that_takes_no_time_counts_on_its_own():
     short = plans.a_step("short", start_seconds=5.0, finish_seconds=5.0, requests={"cpu": 700})
     plan, run = planned(short, plans.a_step("long", requests={"cpu": 100, "memory": 1}))
     assert demand_of(plan, run).peak == {"cpu": 700, "memory": 1, "pods": 1}
+
+
+def test_steps_that_run_now_do_so_together_whatever_was_planned():
+    """One after another by the plan, one of them in no time; then the last, as planned."""
+    first = {"start_seconds": 0.0, "finish_seconds": 5.0}
+    second = {"start_seconds": 5.0, "finish_seconds": 5.0}
+    third = {"start_seconds": 5.0, "finish_seconds": 9.0}
+    plan, run = planned(
+        plans.a_step("first", requests={"cpu": 1}, **first),
+        plans.a_step("second", requests={"cpu": 20}, **second),
+        plans.a_step("third", requests={"cpu": 300}, **third),
+    )
+    profile = DemandProfile(plan, run)
+    assert profile.left().peak == {"cpu": 300, "pods": 1}
+    assert profile.left([], ["first", "second"]).peak == {"cpu": 300, "pods": 2}
+    assert profile.left(["first"], ["second", "third"]).peak == {"cpu": 320, "pods": 2}
+    assert profile.left([], ["first", "second", "third"]).peak == {"cpu": 321, "pods": 3}
 
 
 def test_workers_are_held_from_the_start_to_the_end_of_their_step():
