@@ -13,7 +13,7 @@ from kfp_placement_engine.contract.quota_units import quota_units
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.planning.demand import demand_of
+from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 
 RESOURCES = ("cpu", "memory")
@@ -91,7 +91,7 @@ def measure(name: str, run: RunGraph, cluster: Cluster) -> Outcome:
     started = time.process_time()
     plan = plan_run(run, cluster, PlanOptions(quick=True, compare=()))
     planned = time.process_time() - started
-    demand, seconds = _timed(lambda: demand_of(plan, run))
+    demand, seconds = _timed(lambda: DemandProfile(plan, run).left())
     pods = list(_pods_of(plan, run))
     peak = [demand.peak.get(resource, 0) for resource in RESOURCES]
     by_shape = _per_shape(plan, run)
