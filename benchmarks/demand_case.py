@@ -1,11 +1,13 @@
 """One measurement of demand: the peak of a plan beside coarser measures of what its run needs."""
 
 import heapq
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import Cluster, Node, RunGraph, plan_run, read_run_file
@@ -13,7 +15,7 @@ from kfp_placement_engine.contract.quota_units import quota_units
 from kfp_placement_engine.lowering.pods import DRIVER_REQUESTS
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.plan import Plan
-from kfp_placement_engine.planning.demand import demand_of
+from kfp_placement_engine.planning.demand import DemandProfile
 from kfp_placement_engine.planning.plan_options import PlanOptions
 
 RESOURCES = ("cpu", "memory")
@@ -22,6 +24,8 @@ _WORKERS = PodGroup(3, {"cpu": 4000, "memory": 16 * 2**30, GPU: 1})
 _WORKERS_EVERY = 20
 _NODES, _ROOM = 10, {"cpu": 64_000, "memory": 512 * 2**30, "pods": 110, GPU: 8}
 _REPEATS = 5
+_ENDED_SHARES = (0.25, 0.5, 0.75)
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,11 @@ class Outcome:
         per_shape: the sum of the peaks of each shape.
         units: what the podSets for Kueue request.
         pod_sets: how many these are.
-        plan_seconds, demand_seconds: CPU time; of several, the shortest demand.
-        is_replayed: the demand is that of the replay.
+        plan_seconds: CPU time.
+        profile_seconds, demand_seconds: CPU time of making the profile and of the demand; of
+            several the shortest.
+        is_replayed: the demand is that of the replay, of the whole run and when a quarter, half and
+            three quarters of its steps have ended.
         is_covered: podSets request no less than the peak, and not a unit more.
     """
 
@@ -53,6 +60,7 @@ class Outcome:
     units: tuple[float, ...]
     pod_sets: int
     plan_seconds: float
+    profile_seconds: float
     demand_seconds: float
     is_replayed: bool
     is_covered: bool
@@ -91,11 +99,11 @@ def measure(name: str, run: RunGraph, cluster: Cluster) -> Outcome:
     started = time.process_time()
     plan = plan_run(run, cluster, PlanOptions(quick=True, compare=()))
     planned = time.process_time() - started
-    demand, seconds = _timed(lambda: demand_of(plan, run))
-    pods = list(_pods_of(plan, run))
+    profile, profile_seconds = _timed(lambda: DemandProfile(plan, run))
+    demand, demand_seconds = _timed(profile.left)
     peak = [demand.peak.get(resource, 0) for resource in RESOURCES]
     by_shape = _per_shape(plan, run)
-    steps = _total(taken for _, _, taken in pods[len(plan.drivers) :])
+    steps = _total(taken for _, _, taken in list(_pods_of(plan, run))[len(plan.drivers) :])
     requested = _requested(demand)
 
     def shares(amounts: Counter[str]) -> tuple[float, ...]:
@@ -113,13 +121,14 @@ def measure(name: str, run: RunGraph, cluster: Cluster) -> Outcome:
         units=shares(requested),
         pod_sets=len(quota_units(demand)),
         plan_seconds=planned,
-        demand_seconds=seconds,
-        is_replayed=demand.peak == replayed(pods) and not plan.unschedulable,
+        profile_seconds=profile_seconds,
+        demand_seconds=demand_seconds,
+        is_replayed=_is_replayed(profile, plan, run) and not plan.unschedulable,
         is_covered=_is_covered(demand, requested),
     )
 
 
-def _timed(work: Callable[[], Demand]) -> tuple[Demand, float]:
+def _timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
     times = []
     for _ in range(_REPEATS):
         started = time.process_time()
@@ -128,17 +137,59 @@ def _timed(work: Callable[[], Demand]) -> tuple[Demand, float]:
     return result, min(times)
 
 
-def _pods_of(plan: Plan, run: RunGraph) -> Iterator[_Pods]:
-    """The pods of a plan: first drivers, then steps with the workers that they make."""
+def _is_replayed(profile: DemandProfile, plan: Plan, run: RunGraph) -> bool:
+    """Whether demands are those of the replay: of the whole run, and of what is left later."""
+    times = [
+        (row.name, row.start_seconds, row.finish_seconds)
+        for row in plan.steps
+        if row.start_seconds is not None and row.finish_seconds is not None
+    ]
+    ends = sorted(end for _, _, end in times)
+    names: list[tuple[set[str], set[str]]] = [(set(), set())]
+    for share in _ENDED_SHARES if ends else ():
+        moment = ends[int(share * (len(ends) - 1))]
+        ended = {name for name, _, end in times if end <= moment}
+        names.append((ended, {name for name, start, end in times if start <= moment < end}))
+    return all(
+        profile.left(ended, running).peak == replayed(_pods_of(plan, run, ended, running))
+        for ended, running in names
+    )
+
+
+def _pods_of(
+    plan: Plan, run: RunGraph, ended: Collection[str] = (), running: Collection[str] = ()
+) -> Iterator[_Pods]:
+    """The pods of what is left of a plan: first drivers, then steps with workers that they make.
+
+    Args:
+        plan: of the run.
+        run: that was planned.
+        ended: names of the steps that have ended.
+        running: names of the steps that run now: they are there from the beginning.
+    """
+    over = _begun(run, {*ended, *running})
     driver = Counter({**DRIVER_REQUESTS, "pods": 1})
     for each in plan.drivers:
-        yield each.start_seconds, each.finish_seconds, driver
+        if each.name not in over:
+            yield each.start_seconds, each.finish_seconds, driver
     for step, row in zip(run.steps, plan.steps, strict=True):
         if row.node is None or row.start_seconds is None or row.finish_seconds is None:
             continue
+        if step.name in ended:
+            continue
+        start = -math.inf if step.name in running else row.start_seconds
         for group in (PodGroup(1, row.requests), *([step.workers] if step.workers else [])):
             taken = {name: group.count * amount for name, amount in group.requests.items()}
-            yield row.start_seconds, row.finish_seconds, Counter({**taken, "pods": group.count})
+            yield start, row.finish_seconds, Counter({**taken, "pods": group.count})
+
+
+def _begun(run: RunGraph, names: Collection[str]) -> set[str]:
+    """These steps and all groups around them: their drivers have ended."""
+    parents = {group.name: group.parent for group in run.groups}
+    found = {*names, *(step.group for step in run.steps if step.name in names)}
+    while more := {parents[name] for name in found if name in parents} - found:
+        found |= more
+    return found
 
 
 def replayed(pods: Iterable[_Pods]) -> Counter[str]:

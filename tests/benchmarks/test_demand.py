@@ -13,6 +13,7 @@ from benchmarks.made_up_runs import Shape
 from benchmarks.tables import Table
 from kfp_placement_engine.exceptions import InputNotFoundError
 from kfp_placement_engine.model.demand import PodGroup
+from kfp_placement_engine.planning.demand import DemandProfile
 from tests.support.builders import a_cluster, a_node, a_run, a_step
 from tests.support.data import data_path
 
@@ -58,6 +59,19 @@ def test_a_package_of_the_data_is_as_replayed():
     found = recorded(data_path("kfp-2.17.0", "pipelines", "two_step_pipeline.yaml"))
     assert is_good(found)
     assert (found.steps, found.peak) == (2, (100, 256 * 2**20))
+
+
+@pytest.mark.parametrize("wrong", ["whole", "later"])
+def test_a_demand_that_is_not_that_of_the_replay_is_found(monkeypatch, wrong):
+    right = DemandProfile.left
+
+    def left(self, ended=(), running=()):
+        demand = right(self, ended, running)
+        is_wrong = bool(ended) is (wrong == "later")
+        return replace(demand, peak={**demand.peak, "cpu": 1}) if is_wrong else demand
+
+    monkeypatch.setattr(DemandProfile, "left", left)
+    assert not made_up(SMALL).is_replayed
 
 
 def test_the_replay_frees_what_ends_before_what_starts():

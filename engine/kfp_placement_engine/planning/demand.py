@@ -18,24 +18,6 @@ from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
 
-def demand_of(plan: Plan, graph: RunGraph, elapsed_seconds: float = 0.0) -> Demand:
-    """The most that the rest of a plan takes at any one time.
-
-    Steps that have ended, and those from the cache, take nothing; those that run already take their
-    room from now on. A step that makes workers holds theirs from its own start to its end.
-
-    A step without a node has no times in the plan. It counts as if it ran as soon as all that it
-    waits for has ended, and so do the steps that wait for it. No run can do with less than its
-    largest pod, so a pod that takes no time counts as well, on its own.
-
-    Args:
-        plan: of the run.
-        graph: the run that was planned; it says which steps make workers.
-        elapsed_seconds: from when on, on the plan's clock; what ends before is over.
-    """
-    return _pods_of(plan, graph, elapsed_seconds).table().since(elapsed_seconds).demand()
-
-
 class DemandProfile:
     """What the pods of a run take over time by a plan: the demand of what is left of the run."""
 
@@ -47,15 +29,23 @@ class DemandProfile:
                 demand less while others are in its way, and more runs would be admitted.
             graph: the run that was planned; it says which steps make workers.
         """
-        pods = _pods_of(plan, graph, plan.release_seconds)
+        pods = _pods_of(plan, graph)
         self._pods = pods.table()
         self._owners = tuple(pods.owners)
         self._drivers = len(plan.drivers)
 
     def left(self, ended: Collection[str] = (), running: Collection[str] = ()) -> Demand:
-        """The demand of what is left, as `demand_of` defines it.
+        """The most that what is left of the run takes at any one time.
 
-        Steps run as planned, but those that run now do so together, whatever was planned.
+        Pods take their room as planned. A step that makes workers holds theirs from its own start
+        to its end, and drivers count beside steps. Steps that have ended take nothing, nor do those
+        that the plan takes from the cache, nor drivers of steps and groups that have begun. Steps
+        that run now take their room together, whatever was planned: from the first moment of what
+        is left to their planned end.
+
+        A step without a node has no times in the plan. It counts as if it ran as soon as all that
+        it waits for has ended, and so do the steps that wait for it. No run can do with less than
+        its largest pod, so a pod that takes no time counts as well, on its own unless it runs now.
 
         Args:
             ended: names of the steps that need nothing more.
@@ -79,21 +69,15 @@ def _groups_of(name: str) -> Iterator[str]:
             yield name[:place]
 
 
-def _pods_of(plan: Plan, graph: RunGraph, earliest_seconds: float) -> "_Pods":
-    """All pods of a plan, drivers first.
-
-    Args:
-        plan: of the run.
-        graph: the run that was planned.
-        earliest_seconds: no step without times starts before.
-    """
+def _pods_of(plan: Plan, graph: RunGraph) -> "_Pods":
+    """All pods of a plan, drivers first."""
     pods = _Pods()
     pods.owners += [driver.name for driver in plan.drivers]
     pods.start += [driver.start_seconds for driver in plan.drivers]
     pods.end += [driver.finish_seconds for driver in plan.drivers]
     pods.requests += [DRIVER_REQUESTS] * len(plan.drivers)
     workers = {step.name: step.workers for step in graph.steps if step.workers is not None}
-    _add_steps(pods, plan.steps, workers, max(earliest_seconds, plan.release_seconds))
+    _add_steps(pods, plan.steps, workers, plan.release_seconds)
     return pods
 
 
@@ -188,21 +172,17 @@ class _Table:
     amounts: Integers
     in_gang: Booleans
 
-    def since(self, elapsed_seconds: float) -> "_Table":
-        """What is not over at a time; what runs then starts then."""
-        rows = self._rows((self.end > elapsed_seconds) | (self.start >= elapsed_seconds))
-        return replace(rows, start=np.maximum(rows.start, elapsed_seconds))
-
     def left(self, over: Booleans, running: Booleans) -> "_Table":
-        """What is not over; what runs starts first.
+        """What is not over; what runs starts first, and is there then even if it takes no time.
 
         Args:
             over: [P] rows that need nothing more.
             running: [P] rows that run.
         """
-        rows = self._rows(~over)
+        rows, runs = self._rows(~over), running[~over]
         first = rows.start.min(initial=np.inf)
-        return replace(rows, start=np.where(running[~over], first, rows.start))
+        end = np.where(runs, np.maximum(rows.end, np.nextafter(first, np.inf)), rows.end)
+        return replace(rows, start=np.where(runs, first, rows.start), end=end)
 
     def _rows(self, kept: Booleans) -> "_Table":
         rows = self.start[kept], self.end[kept], self.count[kept]

@@ -1,0 +1,126 @@
+"""What the rest of a run takes: a replay of its plan that looks at every moment.
+
+It shares nothing with the product, which sorts arrays of starts and ends.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kfp_placement_engine.model.active_runs import ProgressState
+from kfp_placement_engine.model.demand import Demand, PodGroup
+from kfp_placement_engine.model.plan import Plan
+from kfp_placement_engine.model.run_graph import RunGraph
+
+DRIVER = {"cpu": 100, "memory": 64 * 2**20}
+"""What KFP's driver pods request."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Pods, and from when to when they take their room by the plan; whether they run now."""
+
+    start: float
+    end: float
+    count: int
+    requests: Mapping[str, int]
+    in_gang: bool = False
+    running: bool = False
+
+    def at(self, moment: float, first: float) -> int:
+        """How many of them there are; those that run now are there from the first moment on."""
+        if self.running:
+            return self.count if moment == first or moment < self.end else 0
+        return self.count if self.start <= moment < self.end else 0
+
+    @property
+    def taken(self) -> dict[str, int]:
+        """What each takes."""
+        return {name: amount for name, amount in self.requests.items() if amount} | {"pods": 1}
+
+
+def begun(graph: RunGraph, names: Collection[str]) -> set[str]:
+    """The steps of these names, and all groups around them."""
+    steps = {step.name: step for step in graph.steps}
+    parents = {group.name: group.parent for group in graph.groups}
+    found = set(names)
+    for name in names:
+        group = steps[name].group
+        while group:
+            found.add(group)
+            group = parents[group]
+        found.add("")
+    return found
+
+
+def held(
+    plan: Plan, graph: RunGraph, ended: Collection[str], running: Collection[str]
+) -> Iterator[Held]:
+    """All pods of a plan that are not over."""
+    over = begun(graph, {*ended, *running})
+    for driver in plan.drivers:
+        if driver.name not in over:
+            yield Held(driver.start_seconds, driver.finish_seconds, 1, DRIVER)
+    ends: dict[str, float] = {}
+    for step, planned in zip(graph.steps, plan.steps, strict=True):
+        if planned.progress is ProgressState.DONE:
+            continue
+        start, end = planned.start_seconds, planned.finish_seconds
+        if planned.progress is ProgressState.WAITING and planned.node is None:
+            before = (ends[name] for name in step.depends_on if name in ends)
+            start = max([plan.release_seconds, *before])
+            end = start + (0.0 if planned.cached else planned.duration_seconds)
+        assert start is not None
+        assert end is not None
+        ends[step.name] = end
+        if planned.cached or step.name in ended:
+            continue
+        runs = step.name in running
+        yield Held(start, end, 1, planned.requests, step.workers is not None, runs)
+        if step.workers:
+            yield Held(start, end, step.workers.count, step.workers.requests, True, runs)
+
+
+def most(pods: list[Held], first: float) -> dict[str, int]:
+    """The peak of each resource: at each moment the sum, at least what each group takes alone."""
+    peak: Counter[str] = Counter()
+    for each in pods:
+        peak |= Counter({name: each.count * amount for name, amount in each.taken.items()})
+    for moment in {first, *(each.start for each in pods)}:
+        used: Counter[str] = Counter()
+        for each in pods:
+            if count := each.at(moment, first):
+                used.update({name: count * amount for name, amount in each.taken.items()})
+        peak |= used
+    return dict(peak)
+
+
+def replayed(
+    plan: Plan, graph: RunGraph, ended: Collection[str] = (), running: Collection[str] = ()
+) -> Demand:
+    """The demand, by looking at every moment at which something starts."""
+    pods = list(held(plan, graph, ended, running))
+    first = min((each.start for each in pods), default=0.0)
+    devices = {name for each in pods for name in each.taken if "/" in name}
+    shapes = {tuple(sorted(each.taken.items())) for each in pods if each.in_gang}
+    gangs = []
+    for shape in shapes:
+        same = [
+            each for each in pods if each.in_gang and tuple(sorted(each.taken.items())) == shape
+        ]
+        requests = {name: amount for name, amount in shape if name != "pods"}
+        gangs.append(PodGroup(most(same, first)["pods"], requests))
+    return Demand(
+        peak=most(pods, first),
+        accelerator_shares={
+            name: most([each for each in pods if name in each.taken], first) for name in devices
+        },
+        gangs=tuple(gangs),
+    )
+
+
+def comparable(demand: Demand) -> Any:
+    """All of it, gangs in any order."""
+    gangs = sorted((sorted(group.requests.items()), group.count) for group in demand.gangs)
+    return dict(demand.peak), dict(demand.accelerator_shares), gangs
