@@ -31,7 +31,7 @@ from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation, situation_of
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import Steering, SteeringAction
+from kfp_placement_controller.queueing.steering import Steering
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -176,14 +176,16 @@ class QueueCoordinator:
         self._is_changed, self.decided_at = False, now
         self.steering.forget(now)
         planner = self._planner_state(now)
-        wanted, waiting, refused, released = self._released(planner, now)
+        standing = self.steering.standing(
+            self.runs, lambda known: self._cause(known, planner, now), now
+        )
         taking_part = [each for each in self.runs if self._takes_part(each)]
-        admitted = [each for each in taking_part if each.is_admitted] + released
+        waiting = [each for each in standing.waiting if self._takes_part(each)]
         self._waiting = len(waiting)
         situation = situation_of(
             waiting,
-            refused,
-            admitted,
+            standing.refused,
+            [each for each in taking_part if each.is_admitted] + standing.let,
             self.queues,
             self.room,
             self.runs.requests(),
@@ -192,9 +194,9 @@ class QueueCoordinator:
         decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
         self.ranges.observe_queues(self.queues)
         self.ranges.play(decided.played, now)
-        wanted += self.steering.decided(waiting, situation, decided, now)
         actions: list[QueueAction] = [*decided.writes]
-        for action in wanted:
+        steered = self.steering.decided(waiting, situation, decided, now)
+        for action in (*standing.wanted, *steered):
             if self.steering.may_try(action, now):
                 actions.append(action)
                 if isinstance(action, ReleaseHeld | ResumeRun):
@@ -208,37 +210,11 @@ class QueueCoordinator:
             )
         return actions
 
-    def _released(
-        self, planner: PlannerState, now: datetime
-    ) -> tuple[list[SteeringAction], list[KnownRun], list[KnownRun], list[KnownRun]]:
-        """What to do with runs whatever queues say, and which runs wait on.
-
-        Returns:
-            What to do; runs that wait, those of these that cannot be let go on, and those that were
-            let go on just now.
-        """
-        wanted: list[SteeringAction] = []
-        waiting: list[KnownRun] = []
-        refused: list[KnownRun] = []
-        released: list[KnownRun] = []
-        for known in self.runs:
-            if known.is_waiting:
-                queue = self._queue_of_namespace(known.key.namespace)
-                has_pods = known.run.has_begun and bool(self.room.load.of_run(known.key))
-                cause = self.releases.cause(known, queue, planner, now, has_pods=has_pods)
-                if self.steering.is_refused(known, now):
-                    refused.append(known)
-                elif cause is not None:
-                    wanted.append(self.steering.let(known, cause, now))
-                    released += [known] if cause is not ReleaseCause.TERMINATED else []
-                elif self.steering.is_let(known):
-                    released.append(known)
-                elif queue is not None:
-                    waiting.append(known)
-            elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
-                # Somebody else has let it go on: what it says of its preemption is over.
-                wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
-        return wanted, waiting, refused, released
+    def _cause(self, known: KnownRun, planner: PlannerState, now: datetime) -> ReleaseCause | None:
+        """Why a waiting run goes on whatever its queue decides; None = it waits on."""
+        queue = self._queue_of_namespace(known.key.namespace)
+        has_pods = known.run.has_begun and bool(self.room.load.of_run(known.key))
+        return self.releases.cause(known, queue, planner, now, has_pods=has_pods)
 
     def _released_by(
         self, action: ReleaseHeld | ResumeRun, situation: Situation, now: datetime

@@ -1,6 +1,6 @@
 """Letting runs begin, stop and go on: each such write once, until its object shows it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -29,6 +29,23 @@ class _Tries:
 
     count: int
     last: datetime
+
+
+@dataclass
+class Standing:
+    """Which runs wait, before their queues decide.
+
+    Attributes:
+        wanted: what to do whatever queues decide.
+        waiting: runs that wait.
+        refused: runs that may go on, and of whose objects that is refused.
+        let: runs that are being let go on.
+    """
+
+    wanted: list[SteeringAction] = field(default_factory=list)
+    waiting: list[KnownRun] = field(default_factory=list)
+    refused: list[KnownRun] = field(default_factory=list)
+    let: list[KnownRun] = field(default_factory=list)
 
 
 @dataclass
@@ -69,6 +86,42 @@ class Steering:
         self._tries = {
             uid: each for uid, each in self._tries.items() if now - each.last < forgotten
         }
+
+    def standing(
+        self,
+        runs: Iterable[KnownRun],
+        cause_of: Callable[[KnownRun], ReleaseCause | None],
+        now: datetime,
+    ) -> Standing:
+        """Which runs wait, before their queues decide.
+
+        Args:
+            runs: all.
+            cause_of: why a run that waits goes on whatever its queue decides; None = it waits on.
+            now: the time.
+        """
+        found = Standing()
+        for known in runs:
+            if known.is_waiting:
+                self._stand(known, cause_of(known), found, now)
+            elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
+                # Somebody else has let it go on: what it says of its preemption is over.
+                found.wanted.append(ResumeRun(known.run, ReleaseCause.REQUESTED, 0.0))
+        return found
+
+    def _stand(
+        self, known: KnownRun, cause: ReleaseCause | None, found: Standing, now: datetime
+    ) -> None:
+        if self.is_refused(known, now):
+            found.refused.append(known)
+        elif cause is not None:
+            found.wanted.append(self.let(known, cause, now))
+            if cause is not ReleaseCause.TERMINATED:
+                found.let.append(known)
+        elif self.is_let(known):
+            found.let.append(known)
+        else:
+            found.waiting.append(known)
 
     def let(self, known: KnownRun, cause: ReleaseCause, now: datetime) -> SteeringAction:
         """Let a run that waits begin, or go on; it counts as admitted from now on."""
