@@ -302,6 +302,21 @@ def test_the_last_resort_for_runs_may_do_this_and_no_more(account, everyones):
     assert rules_of(account("release-runs"), NAMESPACE) - everyones == expected | leases
 
 
+OPERATE_QUEUES = {
+    ARGO: {"workflows": "get list patch"},
+    GROUP: {
+        "runqueues": f"{READ} create update patch delete",
+        "runrequests": f"{READ} patch",
+        "runrequests/release": "update",
+    },
+}
+
+
+def test_who_operates_queues_may_release_held_and_preempted_runs(installed):
+    """Their objects are Workflows: without the right to patch these the other right is no use."""
+    assert role(installed, "kfp-placement-operate-queues") == rights(OPERATE_QUEUES)
+
+
 def test_only_gates_bring_the_right_to_change_pods():
     items = manifests.rendered()
     roles = [item for item in items if item["kind"] in ("ClusterRole", "Role")]
