@@ -90,6 +90,8 @@ class QueueCoordinator:
     _labels: dict[str, str] = field(default_factory=dict)
     _led_at: datetime | None = None
     _is_changed: bool = True
+    _has_progressed: bool = False
+    _progressed_at: datetime | None = None
     _waiting: int = 0
 
     def __post_init__(self) -> None:
@@ -115,8 +117,7 @@ class QueueCoordinator:
         if kind in self._handlers:
             self._handlers[kind](change)
         else:
-            self.runs.run_changed(change)
-            self._is_changed = True
+            self._is_changed |= self.runs.run_changed(change)
 
     def queue_changed(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """A RunQueue is new, has changed or is gone."""
@@ -125,7 +126,11 @@ class QueueCoordinator:
 
     def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
         """A RunRequest is new, has changed or is gone."""
+        known = self.runs.get(key)
         self._is_changed |= self.runs.request_changed(key, request)
+        now_known = self.runs.get(key)
+        if known is not None and now_known is not None:
+            self._has_progressed |= known.spec is None and now_known.spec is not None
 
     def kueue_changed(self, change: Callable[[KueueObjects], None]) -> None:
         """One of Kueue's objects is new, has changed or is gone, or all were listed.
@@ -273,7 +278,11 @@ class QueueCoordinator:
         stale_after_seconds = self._policy.scheduler_stale_after_seconds
         # A Lease that was not seen to be renewed may be that of a planner that is long dead.
         is_known = self.planner.has_renewed or age_seconds > stale_after_seconds
-        return PlannerState(age_seconds, stale_after_seconds, self._led_at, is_known)
+        if self._has_progressed:
+            self._has_progressed, self._progressed_at = False, now
+        return PlannerState(
+            age_seconds, stale_after_seconds, self._led_at, is_known, self._progressed_at
+        )
 
     # What comes in, by kind.
 

@@ -74,7 +74,7 @@ class KueueBackend:
                 for each in situation.queues
                 if each.spec.backend == QueueBackend.KUEUE
             },
-            writes=[each for each in writes if self._may_try(each, now)],
+            writes=self._to_try(writes, now),
             played=[*_played(waiting, running)],
         )
 
@@ -154,14 +154,16 @@ class KueueBackend:
             if not is_said or (problem and active is not None and active.message != problem):
                 yield kueue_statuses.report(name, problem, now)
 
-    def _may_try(self, action: KueueAction, now: datetime) -> bool:
+    def _to_try(self, actions: Iterable[KueueAction], now: datetime) -> list[KueueAction]:
+        """Those that were not tried just now."""
         pause = timedelta(seconds=self.retry_seconds)
-        last = self._tried.get(action.target)
-        if last is not None and now - last < pause:
-            return False
         self._tried = {what: at for what, at in self._tried.items() if now - at < pause}
-        self._tried[action.target] = now
-        return True
+        wanted = []
+        for action in actions:
+            if action.target not in self._tried:
+                self._tried[action.target] = now
+                wanted.append(action)
+        return wanted
 
 
 def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:

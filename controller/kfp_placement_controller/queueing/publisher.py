@@ -32,6 +32,9 @@ from kfp_placement_engine.contract.run_request import RequestPhase, RequestReaso
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _AT_ONCE = frozenset({"phase", "conditions", "queue", "assignedNodes"})
+_OF_OTHERS = frozenset({"waiting", "message"})
+"""What changes with every run that is submitted or begins behind a run."""
+
 _MOST_KNOWN = 10_000
 """Runs of which is remembered what was written and why they run; their objects say it, too."""
 
@@ -65,6 +68,8 @@ class PublishingParams:
         position_seconds_per_run: the same for each run that waits: where few do, all is written
             soon, and where a thousand do they are not written all the time.
         most_positions: such writes at a time.
+        others_factor: how many times rarer that is for a run of which only how many others wait is
+            new: while a thousand runs are submitted that changes all the time.
     """
 
     retry_seconds: float = 2.0
@@ -72,6 +77,7 @@ class PublishingParams:
     position_seconds: float = 10.0
     position_seconds_per_run: float = 0.05
     most_positions: int = 20
+    others_factor: float = 6.0
 
 
 @dataclass
@@ -136,12 +142,14 @@ class QueuePublisher:
                 self._settled[known.key] = (known, place)
                 continue
             is_urgent = not _AT_ONCE.isdisjoint(fields)
-            positions += not is_urgent
-            key, version = known.key, known.request.version
-            if not is_urgent and positions > self.params.most_positions:
+            if not is_urgent and positions >= self.params.most_positions:
                 continue
+            key, version = known.key, known.request.version
             pause = 0.0 if is_urgent else position_seconds
+            if fields.keys() <= _OF_OTHERS:
+                pause *= self.params.others_factor
             if self._may_write(("request", *key), version, pause, now):
+                positions += not is_urgent
                 yield WriteRequestStatus(key, version, fields)
 
     def queues(

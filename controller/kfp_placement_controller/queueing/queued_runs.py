@@ -163,18 +163,25 @@ class QueuedRuns:
         """All RunRequests."""
         return self._requests.values()
 
-    def run_changed(self, change: Change[QueuedRun]) -> None:
-        """A run is new, has changed or is gone."""
+    def run_changed(self, change: Change[QueuedRun]) -> bool:
+        """A run is new, has changed or is gone.
+
+        Returns:
+            Whether there is anything to decide: most that changes in runs that go on matters to no
+            queue.
+        """
         key, run = RunKey(*change.key), change.new
         before = self._runs.pop(key, None)
         self._ended.pop(key, None)
         if run is None:
-            return
+            return True
         went_on = False
         if before is not None and run.is_held and before.run.owner.uid == run.owner.uid:
             # A run that is tried again after its end comes back as one that is held.
             went_on = before.went_on or (before.run.is_active and before.run.has_begun)
         self._keep(KnownRun(run, went_on=went_on))
+        is_same = before is not None and replace(before.run, version=run.version) == run
+        return not (is_same and run.is_active)
 
     def request_changed(self, key: RunKey, request: ObservedRequest | None) -> bool:
         """A RunRequest is new, has changed or is gone.

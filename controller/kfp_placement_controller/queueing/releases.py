@@ -7,6 +7,10 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 
+_MOST_BACKLOG = 10
+"""How many times longer than its queue says a run waits for a planner that says what others need.
+It could say so of others forever."""
+
 
 @dataclass(frozen=True)
 class PlannerState:
@@ -17,12 +21,14 @@ class PlannerState:
         stale_after_seconds: after which that is too long.
         listened_since: since when we would have heard of what it says.
         is_known: whether it was seen to renew its Lease, or would have been by now.
+        progressed_at: when it last said of a run for the first time what it needs; None = not yet.
     """
 
     age_seconds: float
     stale_after_seconds: float
     listened_since: datetime
     is_known: bool = True
+    progressed_at: datetime | None = None
 
     @property
     def problem(self) -> str:
@@ -91,6 +97,10 @@ def _cause_in_queue(
         return ReleaseCause.PLANNER_DOWN
     if known.demand is None and not (known.spec and known.spec.unschedulable):
         since = max(known.waiting_since(now), planner.listened_since)
+        if planner.progressed_at is not None:
+            # Of a thousand new runs the last is planned after minutes: it must not pass its quota.
+            latest = since + timedelta(seconds=_MOST_BACKLOG * patience_seconds)
+            since = max(since, min(planner.progressed_at, latest))
         if (now - since).total_seconds() > patience_seconds:
             return ReleaseCause.NO_DEMAND
     return None

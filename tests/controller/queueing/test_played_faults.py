@@ -17,8 +17,9 @@ from kfp_placement_controller.sources import DEFAULT_SOURCES
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.model.times import time_text
+from kfp_placement_kube.change import Change
 from tests.controller.queueing.builders import START
-from tests.controller.queueing.scene import Played, a_node, a_queue, a_run, demand
+from tests.controller.queueing.scene import TEAM, Played, a_node, a_queue, a_run, demand
 
 FOUR_CPUS = {"resources": [{"name": "cpu", "amount": "4"}]}
 
@@ -306,3 +307,35 @@ def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again()
     scene.pass_time(20)
     assert [each for each in scene.actions() if isinstance(each, WriteRequestStatus)] == []
     assert scene.known["run"] == replace(scene.known["run"], is_held=True)
+
+
+def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
+    """Of many new runs the last is planned after minutes; it must not pass the quota."""
+    scene = Played(a_queue(holdDeadline="30s", quota={"runs": 1}), nodes=[a_node()])
+    scene.submit(a_run("first", 1.0), demand=demand(cpu="1"))
+    scene.submit(a_run("last", 1.0), demand=None)
+    assert scene.settle() == ["first begins: admitted"]
+    for number in range(20):
+        scene.pass_time(25)
+        run = a_run(f"run-{number}", 1.0)
+        scene.known[run.key.name] = run
+        scene.coordinator.handle(run.owner.kind, Change((TEAM, run.key.name), None, run))
+        scene.submit(run, demand=demand(cpu="1"))
+        said = scene.settle()
+        if said:
+            break
+    assert said == ["last begins: no-demand"]
+    assert 30 * 10 <= 25 * (number + 1) <= 30 * 12 + 25
+
+
+def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decision():
+    scene = Played(a_queue(), nodes=[a_node()])
+    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.settle()
+    decided_at = scene.coordinator.decided_at
+    run = scene.known["run"]
+    for version, end in (("98", None), ("99", RunEnd.SUCCEEDED)):
+        change = Change((TEAM, "run"), run, replace(run, version=version, end=end))
+        scene.coordinator.handle(run.owner.kind, change)
+        scene.actions()
+        assert (scene.coordinator.decided_at == decided_at) is (end is None)
