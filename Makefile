@@ -139,10 +139,11 @@ bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
 	@$(BIN)/python -m benchmarks.scheduler
 
 # Not in `bench`: it needs Go, and a machine on which nothing else is at work.
-bench-cluster: setup ## default scheduler, extender and gates on real control planes; a large cluster (30 minutes)
+bench-cluster: setup ## default scheduler, extender and gates on real control planes; a large cluster; many runs that wait (40 minutes)
 	@$(BIN)/python -m tests.controller.cluster_bench.actuators --seeds $(or $(SEEDS),5) \
 		--output benchmarks/results/cluster.md $(BENCH_ARGS)
 	@$(BIN)/python -m tests.controller.cluster_bench.scale --output benchmarks/results/cluster_scale.md
+	@$(BIN)/python -m tests.controller.cluster_bench.queue_scale --output benchmarks/results/queue_scale.md
 
 # Always against the public index, so that the file works everywhere and names no other host.
 lock: ## update uv.lock (UPGRADE=1: to the newest versions)

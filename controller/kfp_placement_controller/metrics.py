@@ -106,6 +106,10 @@ PLANNER_TICK_SECONDS = Histogram(
     f"{PREFIX}_planner_tick_seconds",
     "Time that the planner takes to decide, plans made at once included.",
 )
+QUEUE_TICK_SECONDS = Histogram(
+    f"{PREFIX}_queue_tick_seconds",
+    "Time that the queue takes to decide who may run, without writing that.",
+)
 GATES_OPENED = Counter(
     f"{PREFIX}_gates_opened",
     "Gates taken off pods, by reason: turn, overdue, paused, not-planned or node-gone.",

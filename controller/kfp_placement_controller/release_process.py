@@ -1,9 +1,9 @@
 """`release`: frees what waits for us, even if all our other components are dead.
 
-That is pods with our gate and, where queues are installed, runs that are held. By hand it pauses
-the policy first, so that nothing more is held, and frees all. A CronJob frees what is past its
-deadline. It knows no round trips, so no latency limit applies for the pods that it frees; it says
-of which.
+That is pods with our gate and, where queues are installed, runs that are held or preempted. By
+hand it pauses the policy first, so that nothing more is held, and frees all. A CronJob frees what
+is past its deadline. It knows no round trips, so no latency limit applies for the pods that it
+frees; it says of which.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,12 +11,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kfp_placement_controller.actuators.gates import open_gate
-from kfp_placement_controller.actuators.held_runs import HeldRuns, longest_silence
+from kfp_placement_controller.actuators.held_runs import HeldRuns, Rules, silence_of
 from kfp_placement_controller.actuators.policies import set_paused
 from kfp_placement_controller.connection import connect
 from kfp_placement_controller.kinds import POLICIES
 from kfp_placement_controller.observed.latency_limits import limit_ms
 from kfp_placement_controller.observed.run_queues import ObservedQueue
+from kfp_placement_controller.queueing.overdue import (
+    BY_HAND,
+    Holding,
+    closing,
+    closing_patch,
+    holding,
+)
 from kfp_placement_controller.settings import ReleaseSettings
 from kfp_placement_controller.sources import DEFAULT_SOURCES, QUEUE_SOURCES
 from kfp_placement_controller.sources.queue_source import QueueSource
@@ -109,21 +116,23 @@ def _release_pods(
 def _release_runs(
     client: KubeClient, now: datetime, say: Say, settings: ReleaseSettings, source: QueueSource
 ) -> int:
-    """Let held runs begin, with `overdue` where those who admit runs have been silent for long.
+    """Let runs go on that wait, with `overdue` where those who admit runs are silent for too long.
 
     Returns:
         How many runs and queues could not be written.
     """
 
-    def may_hold(queue: ObservedQueue) -> bool:
-        seconds = rules.scheduler_stale_after_seconds + queue.spec.hold_deadline_seconds
-        is_patient = silence <= timedelta(seconds=seconds)
-        return settings.overdue and (queue.holds_without_controller or is_patient)
+    def holding_of(queue: ObservedQueue | None) -> Holding:
+        return holding(queue, silence, stale_after, now) if settings.overdue else Holding.NONE
 
-    rules = _rules(client, say)
+    def closing_of(queue: ObservedQueue) -> dict[str, Any] | None:
+        return closing_patch(queue, closing(silence) if settings.overdue else BY_HAND, now)
+
+    stale_after = timedelta(seconds=_rules(client, say).scheduler_stale_after_seconds)
     names = (settings.planner_lease_name, settings.queue_lease_name)
-    silence = longest_silence(client, settings.own_namespace, names, now)
-    done = HeldRuns(client, source, say, dry_run=settings.dry_run).release(may_hold)
+    silence = silence_of(client, settings.own_namespace, names)
+    held = HeldRuns(client, source, say, dry_run=settings.dry_run)
+    done = held.release(Rules(holding_of, closing_of))
     say(f"{done.freed} runs released, {done.failed} failed")
     return done.failed
 

@@ -1,4 +1,4 @@
-"""Lets runs begin that wait in queues."""
+"""Lets runs go on that wait in queues: those that are held, and those that were preempted."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,9 +13,13 @@ from kfp_placement.live.kinds import RUN_QUEUES, WORKFLOWS, Api, JsonObject
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
+    PREEMPTED_SELECTOR,
+    has_ended,
     held_message,
     is_held,
+    is_preempted,
     releasing_patch,
+    resuming_patch,
 )
 from kfp_placement_kube.client import modify
 
@@ -25,7 +29,7 @@ class ReleasedRuns:
     """What was done.
 
     Attributes:
-        begun: runs that may begin, or would.
+        begun: runs that may begin or go on, or would.
         failures: those that still wait, and why.
     """
 
@@ -34,7 +38,9 @@ class ReleasedRuns:
 
 
 def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> ReleasedRuns:
-    """Let held runs begin; where queues are not installed, there are none.
+    """Let runs go on that wait; where queues are not installed, there are none.
+
+    Runs that others have suspended are left alone.
 
     Args:
         api: the cluster.
@@ -49,20 +55,31 @@ def release_held(api: Api, runs: Iterable[RunKey] | None, *, dry_run: bool) -> R
         next(api.pages(RUN_QUEUES))
     except ClusterMissingError:
         return done
-    for workflow in _held(api, runs):
+    for workflow in _waiting(api, runs):
         _release(api, workflow, done, dry_run=dry_run)
     return done
 
 
-def _held(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
+def _waiting(api: Api, runs: Iterable[RunKey] | None) -> Iterator[JsonObject]:
     if runs is None:
-        for page in api.pages(WORKFLOWS, label_selector=HELD_SELECTOR):
-            yield from page.items
+        for selector in (HELD_SELECTOR, PREEMPTED_SELECTOR):
+            for page in api.pages(WORKFLOWS, label_selector=selector):
+                yield from page.items
         return
     for namespace, name in runs:
         workflow = api.get(WORKFLOWS, name, namespace)
-        if workflow is not None and is_held(workflow):
+        if workflow is not None:
             yield workflow
+
+
+def _patch(workflow: JsonObject) -> JsonObject | None:
+    """What lets a run go on; None = it does not wait in a queue."""
+    version = workflow["metadata"]["resourceVersion"]
+    if is_held(workflow):
+        return releasing_patch(version, says_so=bool(held_message(workflow)))
+    if is_preempted(workflow) and not has_ended(workflow):
+        return resuming_patch(version)
+    return None
 
 
 def _release(api: Api, listed: JsonObject, done: ReleasedRuns, *, dry_run: bool) -> None:
@@ -73,10 +90,10 @@ def _release(api: Api, listed: JsonObject, done: ReleasedRuns, *, dry_run: bool)
         return api.get(WORKFLOWS, key.name, key.namespace)
 
     def write(now: JsonObject | None) -> bool:
-        if now is None or not is_held(now) or now["metadata"].get("uid") != metadata.get("uid"):
+        is_same = now is not None and now["metadata"].get("uid") == metadata.get("uid")
+        patch = _patch(now) if now is not None and is_same else None
+        if patch is None:
             return False
-        version = now["metadata"]["resourceVersion"]
-        patch = releasing_patch(version, says_so=bool(held_message(now)))
         api.patch(WORKFLOWS, key.name, key.namespace, patch, dry_run=dry_run)
         return True
 

@@ -195,7 +195,9 @@ def queue_text(view: QueueView) -> str:
     """How a run waits, as text: `queued 3rd of 7, lacks 8 cpu of the quota`."""
     if not view.is_waiting:
         return f"{shown(view.phase, 20).lower()} in RunQueue {name_text(view.queue)}"
-    parts = [f"queued {sentence(view.message) or 'and not looked at yet'}", starts_text(view)]
+    message = sentence(view.message) or "not looked at yet"
+    place = f"queued {message}" if view.position is not None else f"queued: {message}"
+    parts = [place, starts_text(view)]
     return ", ".join(part for part in parts if part)
 
 

@@ -9,6 +9,9 @@ from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LAB
 
 COMPLETED = {COMPLETED_LABEL: "true"}
 BEGAN = {"startedAt": "2026-01-05T08:00:00Z"}
+PARTLY = {**BEGAN, "phase": "Running", "nodes": {"run": {"id": "run", "phase": "Succeeded"}}}
+PHASE_LABEL = "workflows.argoproj.io/phase"
+OF_OTHERS = {INSTANCE_LABEL: "mine"}
 
 
 def a_workflow(
@@ -63,7 +66,12 @@ NEW = (
     NewWorkflow("of-another-controller", labels={INSTANCE_LABEL: "mine"}),
     NewWorkflow("of-a-controller-without-a-name", labels={INSTANCE_LABEL: ""}),
     NewWorkflow("has-ended", labels=COMPLETED),
-    NewWorkflow("restored-as-it-ran", parts={"status": BEGAN}),
+    NewWorkflow("has-ended-and-began", labels=COMPLETED, parts={"status": BEGAN}),
+    NewWorkflow("says-it-has-begun", held=True, parts={"status": BEGAN}),
+    NewWorkflow("says-it-runs", held=True, parts={"status": {"phase": "Running"}}),
+    NewWorkflow("says-it-has-ended", held=True, parts={"status": {"phase": "Succeeded"}}),
+    NewWorkflow("labelled-as-running", held=True, labels={PHASE_LABEL: "Running"}),
+    NewWorkflow("tried-again-when-it-was-gone", held=True, parts={"status": PARTLY}),
 )
 
 
@@ -94,5 +102,10 @@ CHANGED = (
     ChangedWorkflow("tried-again", COMPLETED, {}, held=True),
     ChangedWorkflow("tried-again-as-kfp-does", COMPLETED, {COMPLETED_LABEL: "false"}, held=True),
     ChangedWorkflow("tried-again-after-it-ran", COMPLETED, {}, held=True, parts={"status": BEGAN}),
-    ChangedWorkflow("tried-again-by-another-controller", COMPLETED, {INSTANCE_LABEL: "mine"}),
+    ChangedWorkflow("tried-again-by-another-controller", COMPLETED, OF_OTHERS),
+    ChangedWorkflow("of-others", OF_OTHERS, {**OF_OTHERS, "x": "y"}),
+    ChangedWorkflow("of-others-no-longer", OF_OTHERS, {}, held=True),
+    ChangedWorkflow("of-others-that-ran", OF_OTHERS, {}, held=True, parts={"status": BEGAN}),
+    ChangedWorkflow("of-yet-others", OF_OTHERS, {INSTANCE_LABEL: ""}),
+    ChangedWorkflow("of-others-and-ends", OF_OTHERS, COMPLETED),
 )

@@ -74,10 +74,10 @@ def test_what_argo_writes_into_a_run_that_goes_on_is_not_sent(installed, team, w
     def asked() -> float:
         return sum(map(webhook.answers, ("changed", "unchanged", "malformed", "defect")))
 
-    run = installed.create(a_workflow(team, {INSTANCE_LABEL: "mine"}))
+    run = installed.create(a_workflow(team))
     labels: dict[str, Any] = {INSTANCE_LABEL: None}
     before = asked()
-    installed.patch(run, {"metadata": {"labels": labels}})
+    assert not is_held(installed.patch(run, {"metadata": {"labels": labels}}))
     for count in range(5):
         installed.patch(run, {"status": {**BEGAN, "progress": f"{count}/5"}})
     installed.patch(run, {"metadata": {"labels": COMPLETED}})

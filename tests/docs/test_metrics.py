@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
@@ -57,3 +58,10 @@ def test_whoever_is_called_finds_every_alert():
 
 def test_metrics_named_in_the_guide_exist():
     assert set(re.findall(r"kfp_placement_\w+", GUIDE)) <= set(defined())
+
+
+@pytest.mark.parametrize("process", ["plan", "queue"])
+def test_an_alert_fires_where_no_process_is_left_that_could_tell(process):
+    """The metrics of a dead process are not there, and neither is what another said of it."""
+    missing = f'absent(kfp_placement_leading{{process="{process}"}}'
+    assert [alert for alert in alerts() if missing in str(alert["expr"])]

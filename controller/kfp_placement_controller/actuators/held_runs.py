@@ -1,14 +1,15 @@
-"""Lets held runs begin when those who admit runs are dead: by hand, or once a Lease is too old."""
+"""Lets runs that wait go on when those who admit them are dead: by hand, or after a deadline."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from kfp_placement_controller.kinds import RUN_QUEUES
-from kfp_placement_controller.observed.liveness import observe_held_lease
+from kfp_placement_controller.observed.liveness import renewed_at
 from kfp_placement_controller.observed.run_queues import ObservedQueue, observe_queue
-from kfp_placement_controller.sources.queue_source import QueueSource
+from kfp_placement_controller.queueing.overdue import Holding, Silence
+from kfp_placement_controller.sources.queue_source import JsonPatch, QueuedRun, QueueSource
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.keys import QueueKey
@@ -19,13 +20,16 @@ from kfp_placement_kube.kinds import LEASES
 
 Say = Callable[[str], None]
 
+CLOSED = {"ready": False}
+"""The least that a status must say so that no new runs are held."""
+
 
 @dataclass(frozen=True)
 class Outcome:
     """What was done.
 
     Attributes:
-        freed: runs that may begin.
+        freed: runs that may go on.
         failed: runs, or queues, that could not be written.
     """
 
@@ -33,46 +37,63 @@ class Outcome:
     failed: int = 0
 
 
-def close_queue(client: KubeClient, key: QueueKey) -> None:
+@dataclass(frozen=True)
+class Rules:
+    """What is decided about a queue.
+
+    Attributes:
+        holding: which runs it may hold; None in place of a queue = there is none in a namespace
+            in which runs wait.
+        closing: what its status is to say where it may hold no new ones; None = it says so.
+    """
+
+    holding: Callable[[ObservedQueue | None], Holding]
+    closing: Callable[[ObservedQueue], JsonPatch | None]
+
+
+def close_queue(client: KubeClient, key: QueueKey, status: JsonPatch | None = None) -> None:
     """Let a queue hold no more new runs, until whoever admits runs opens it again.
+
+    Args:
+        client: the API server.
+        key: of the queue.
+        status: what it says then; None = only that.
 
     Raises:
         KubernetesError: refused, or no answer.
     """
     namespace, name = key
-    patch = {"status": {"ready": False}}
+    patch = {"status": CLOSED if status is None else status}
     try:
         client.patch(RUN_QUEUES, name, namespace, patch, subresource="status")
     except NotFoundError:
         return
 
 
-def longest_silence(
-    client: KubeClient, namespace: str, names: Sequence[str], now: datetime
-) -> timedelta:
-    """How long ago the Leases were renewed, of that which is silent longest.
+def silence_of(client: KubeClient, namespace: str, names: Sequence[str]) -> Silence:
+    """When those who admit runs were last heard of.
 
-    A Lease that there is none of has always been silent. Our clock is compared with the
-    holder's: this is asked for minutes, not for seconds.
+    Our clock is compared with theirs: this is asked for minutes, not for seconds.
 
     Raises:
         KubernetesError: refused, or no answer.
     """
-    return max(_silence(client.get(LEASES, name, namespace), now) for name in names)
+    times = {name: _renewed_at(client.get(LEASES, name, namespace)) for name in names}
+    return Silence(
+        min((each for each in times.values() if each is not None), default=None),
+        [name for name, each in times.items() if each is None],
+    )
 
 
-def _silence(raw: JsonObject | None, now: datetime) -> timedelta:
+def _renewed_at(raw: JsonObject | None) -> datetime | None:
     try:
-        lease = None if raw is None else observe_held_lease(raw)
+        return None if raw is None else renewed_at(raw)
     except InputError:
-        lease = None
-    if lease is None or lease.renewed_at is None:
-        return timedelta.max
-    return now - lease.renewed_at
+        return None
 
 
 class HeldRuns:
-    """The runs that are held now, and the queues that hold them."""
+    """The runs that wait now, held or preempted, and the queues that let them wait."""
 
     def __init__(self, client: KubeClient, source: QueueSource, say: Say, *, dry_run: bool) -> None:
         """Nothing is asked yet.
@@ -88,23 +109,24 @@ class HeldRuns:
         self._say = say
         self._dry_run = dry_run
 
-    def release(self, may_hold: Callable[[ObservedQueue], bool]) -> Outcome:
-        """Let all runs begin but those that their queue may go on to hold.
-
-        Args:
-            may_hold: whether the queue of a namespace may.
+    def release(self, rules: Rules) -> Outcome:
+        """Let all runs go on but those that their queue may go on to hold.
 
         Raises:
             KubernetesError: queues or runs cannot be listed.
         """
-        holding = set()
+        holding: dict[str, Holding] = {}
         failed = 0
         for queue in self._queues():
-            if may_hold(queue):
-                holding.add(queue.key.namespace)
-            elif not self._closed(queue):
-                failed += 1
-        results = [self._freed(raw) for raw in self._held() if _namespace(raw) not in holding]
+            may_hold = holding[queue.key.namespace] = rules.holding(queue)
+            if may_hold is not Holding.ALL:
+                failed += not self._closed(queue, rules.closing(queue))
+        without_queue = rules.holding(None)
+        results = [
+            self._freed(raw)
+            for raw in self._waiting()
+            if holding.get(_namespace(raw), without_queue) is Holding.NONE
+        ]
         freed = sum(result is True for result in results)
         return Outcome(freed, failed + sum(result is None for result in results))
 
@@ -118,20 +140,20 @@ class HeldRuns:
             if queue.key.name == DEFAULT_QUEUE:
                 yield queue
 
-    def _held(self) -> Iterator[JsonObject]:
-        listing = self._client.list(self._source.kind, label_selector=self._source.held_selector)
-        return listing.items
+    def _waiting(self) -> Iterator[JsonObject]:
+        for selector in self._source.waiting_selectors:
+            yield from self._client.list(self._source.kind, label_selector=selector).items
 
-    def _closed(self, queue: ObservedQueue) -> bool:
+    def _closed(self, queue: ObservedQueue, status: JsonPatch | None) -> bool:
         """Let a queue hold no more new runs; returns whether it holds none then."""
         namespace, name = queue.key
-        if queue.status.ready is not True:
+        if status is None:
             return True
         if self._dry_run:
             self._say(f"RunQueue {namespace}/{name} would hold no more runs")
             return True
         try:
-            close_queue(self._client, queue.key)
+            close_queue(self._client, queue.key, status)
         except KubernetesError as error:
             self._say(f"RunQueue {namespace}/{name} goes on to hold runs: {error}")
             return False
@@ -139,7 +161,7 @@ class HeldRuns:
         return True
 
     def _freed(self, raw: JsonObject) -> bool | None:
-        """Let a run begin; False = it is held no longer, None = it could not be done."""
+        """Let a run go on; False = it does not wait any longer, None = it could not be done."""
         metadata = raw["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         if self._dry_run:
@@ -148,9 +170,10 @@ class HeldRuns:
 
         def write(now: JsonObject | None) -> bool:
             run = None if now is None else self._source.observe_queued(now)
-            if run is None or not run.is_held:
+            patch = None if run is None else self._patch(run)
+            if patch is None:
                 return False
-            self._client.patch(self._source.kind, name, namespace, self._source.release_patch(run))
+            self._client.patch(self._source.kind, name, namespace, patch)
             return True
 
         read = partial(self._client.get, self._source.kind, name, namespace)
@@ -164,6 +187,14 @@ class HeldRuns:
         if freed:
             self._say(f"released run {namespace}/{name}")
         return freed
+
+    def _patch(self, run: QueuedRun) -> JsonPatch | None:
+        """What lets a run go on; None = it does not wait for a queue."""
+        if run.is_held:
+            return self._source.release_patch(run)
+        if run.is_preempted and run.end is None:
+            return self._source.resume_patch(run)
+        return None
 
 
 def _namespace(raw: JsonObject) -> str:

@@ -72,6 +72,10 @@ class QueueLeading:
         self._listed_at = now
         self._began()
 
+    def still_leads(self, coordinator: QueueCoordinator) -> bool:
+        """Whether the Lease is that by which the coordinator leads."""
+        return coordinator.epoch is not None and self._election.epoch == coordinator.epoch
+
     def _list_again(self, coordinator: QueueCoordinator, now: datetime) -> None:
         if self._listed_at is not None and now - self._listed_at < timedelta(seconds=LIST_SECONDS):
             return

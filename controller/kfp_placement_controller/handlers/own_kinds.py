@@ -7,6 +7,7 @@ import kopf
 
 from kfp_placement_controller.kinds import RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.metrics import WATCH_CHANGES
 from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import observe_request
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
@@ -71,8 +72,10 @@ def follow_kind(
         tell: takes the coordinator, namespace ("" for kinds without), name, and what was read.
     """
 
+    # Asynchronous, though it waits for nothing: kopf gives any other function to a pool of threads,
+    # which costs more than the function itself.
     @kopf.on.event(kind.api_version, kind.plural, registry=registry, id=kind.plural)
-    def changed(
+    async def changed(
         event: kopf.RawEvent, namespace: str | None, name: str, logger: kopf.Logger, **_: Any
     ) -> None:
         try:
@@ -80,4 +83,5 @@ def follow_kind(
         except InputError as error:
             logger.warning("is not read: %s", error)
             return
+        WATCH_CHANGES.labels(kind.kind).inc()
         inbox.put(lambda coordinator, _now: tell(coordinator, namespace or "", name, new))

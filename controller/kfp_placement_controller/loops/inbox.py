@@ -1,6 +1,7 @@
 """What other threads have to tell the one that decides, in the order in which it came."""
 
 import queue
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -19,10 +20,20 @@ class Inbox(Generic[DeciderT]):
         self._messages: queue.SimpleQueue[Callable[[DeciderT, datetime], None]] = (
             queue.SimpleQueue()
         )
+        self._first: deque[Callable[[DeciderT, datetime], None]] = deque()
 
     def put(self, message: Callable[[DeciderT, datetime], None]) -> None:
         """Pass a message to the decider; returns at once."""
         self._messages.put(message)
+
+    def put_first(self, message: Callable[[DeciderT, datetime], None]) -> None:
+        """Pass a message that goes before all that wait; returns at once.
+
+        A renewed Lease is such a message: behind a backlog of many seconds it would come too late,
+        and its holder would be taken for dead.
+        """
+        self._first.append(message)
+        self.wake()
 
     def wake(self) -> None:
         """Let the decider look at once, with nothing to tell."""
@@ -36,6 +47,8 @@ class Inbox(Generic[DeciderT]):
         Args:
             wait_seconds: for one to come.
         """
+        if self._first:
+            return self._first.popleft()
         try:
             return self._messages.get(timeout=wait_seconds)
         except queue.Empty:

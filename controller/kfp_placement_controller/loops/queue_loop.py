@@ -12,6 +12,7 @@ from kfp_placement_controller.metrics import (
     LONGEST_WAIT_SECONDS,
     QUEUE_DEMAND,
     QUEUE_QUOTA,
+    QUEUE_TICK_SECONDS,
     RUNS_ADMITTED,
     RUNS_WAITING,
 )
@@ -47,19 +48,23 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
         self._leading = leading
         self._kueue = kueue
         self._runner = runner
-        self._counted_at: datetime | None = None
 
     # `typing.override` came with Python 3.12.
     def _decide(self) -> None:  # type: ignore[explicit-override]
         self._leading.follow_election(self._decider)
         self._kueue.follow(self._decider)
-        for action in self._decider.tick(self._clock()):
-            if self._stopping.is_set():
+        now = self._clock()
+        actions = self._decider.tick(now)
+        if self._decider.decided_at != now:
+            # Nothing was due, so there is nothing to measure.
+            return
+        QUEUE_TICK_SECONDS.observe((self._clock() - now).total_seconds())
+        for action in actions:
+            # Writing can take seconds; meanwhile another process may have begun to lead.
+            if self._stopping.is_set() or not self._leading.still_leads(self._decider):
                 return
             self._runner.run(action)
-        if self._counted_at != self._decider.decided_at:
-            self._counted_at = self._decider.decided_at
-            _count(self._decider, self._clock())
+        _count(self._decider, self._clock())
 
 
 def _count(coordinator: QueueCoordinator, now: datetime) -> None:

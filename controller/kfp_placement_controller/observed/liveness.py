@@ -42,6 +42,15 @@ def observe_held_lease(raw: Mapping[str, Any]) -> HeldLease | None:
     return HeldLease(holder, renewed_at) if holder else None
 
 
+def renewed_at(raw: Mapping[str, Any]) -> datetime | None:
+    """When a Lease was renewed last, also if its holder has given it back since.
+
+    Raises:
+        InputError: it is malformed.
+    """
+    return Fields(raw, _LEASE).flat("spec").moment("renewTime")
+
+
 @dataclass
 class LeaseWatch:
     """How old a Lease of others is, by our own clock: since it was last seen to be renewed.

@@ -29,8 +29,6 @@ class QueueGuard:
     def queue_changed(self, change: Change[ObservedQueue]) -> None:
         """A RunQueue is new, has changed or is gone."""
         key, queue = QueueKey(*change.key), change.new
-        if queue is not None and queue.problem:
-            return  # the last valid version holds
         if queue is not None and queue.status.ready and not queue.holds_without_controller:
             self._open[key] = queue
         else:

@@ -27,7 +27,7 @@ from kfp_placement_controller.queueing.kueue_backend import KueueBackend
 from kfp_placement_controller.queueing.kueue_objects import KueueObjects
 from kfp_placement_controller.queueing.publisher import PublishingParams, QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
-from kfp_placement_controller.queueing.releases import PlannerState, release_cause
+from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation, situation_of
 from kfp_placement_controller.queueing.start_ranges import StartRanges
@@ -97,6 +97,7 @@ class QueueCoordinator:
         self.room = ClusterRoom(Load(self.sources))
         self.builtin = BuiltinBackend()
         self.kueue = KueueBackend(retry_seconds=self.params.retry_seconds)
+        self.releases = Releases()
         self.steering = Steering(self.params.retry_seconds)
         self.ranges = StartRanges()
         self.publisher = QueuePublisher(self.params.publishing, self.ranges)
@@ -124,8 +125,7 @@ class QueueCoordinator:
 
     def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
         """A RunRequest is new, has changed or is gone."""
-        self.runs.request_changed(key, request)
-        self._is_changed = True
+        self._is_changed |= self.runs.request_changed(key, request)
 
     def kueue_changed(self, change: Callable[[KueueObjects], None]) -> None:
         """One of Kueue's objects is new, has changed or is gone, or all were listed.
@@ -225,7 +225,7 @@ class QueueCoordinator:
             if known.is_waiting:
                 queue = self._queue_of_namespace(known.key.namespace)
                 has_pods = known.run.has_begun and bool(self.room.load.of_run(known.key))
-                cause = release_cause(known, queue, planner, now, has_pods=has_pods)
+                cause = self.releases.cause(known, queue, planner, now, has_pods=has_pods)
                 if self.steering.is_refused(known, now):
                     refused.append(known)
                 elif cause is not None:
@@ -233,7 +233,7 @@ class QueueCoordinator:
                     released += [known] if cause is not ReleaseCause.TERMINATED else []
                 elif self.steering.is_let(known):
                     released.append(known)
-                else:
+                elif queue is not None:
                     waiting.append(known)
             elif known.run.preempted_for and known.run.end is None and not known.run.is_suspended:
                 # Somebody else has let it go on: what it says of its preemption is over.

@@ -52,6 +52,8 @@ class KueueBackend:
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
+        if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
+            return Decisions()
         self._defects.begin()
         decide = partial(self._decided, situation=situation, now=now)
         waiting = decide(situation.waiting_in(QueueBackend.KUEUE), self._of_waiting)

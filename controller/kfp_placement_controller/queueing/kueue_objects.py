@@ -85,6 +85,11 @@ class KueueObjects:
 
     # What follows.
 
+    @property
+    def has_workloads(self) -> bool:
+        """Whether RunRequests own any."""
+        return bool(self._workloads)
+
     def workloads(self) -> Iterator[ObservedWorkload]:
         """All that RunRequests own."""
         return iter(self._workloads.values())

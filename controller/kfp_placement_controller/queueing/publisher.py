@@ -184,10 +184,11 @@ class QueuePublisher:
                 planner_problem=situation.planner_problem,
                 holds_without_controller=queue.holds_without_controller,
             )
+            valid = validity(queue.problem, has_rules=queues.has_rules(queue.key))
             patch = status_patch(
                 queue.status.model_dump(mode="json", by_alias=True),
                 {each.type: each for each in queue.status.conditions},
-                (ready, validity(queue.problem), *self._backing(queue, decided)),
+                (ready, valid, *self._backing(queue, decided)),
                 self.counts[queue.key],
                 queue.generation,
                 now,

@@ -57,16 +57,17 @@ def readiness(
     return ConditionFinding(READY, True, "Admitting", "runs are admitted")
 
 
-def validity(problem: str) -> ConditionFinding:
-    """Whether the queue can be read; else the last one that could holds.
+def validity(problem: str, *, has_rules: bool = True) -> ConditionFinding:
+    """Whether the queue can be read; if not, the last one that could holds, or nobody is admitted.
 
     Args:
         problem: why not; "" = it can.
+        has_rules: it could be read once.
     """
     if not problem:
         return ConditionFinding(VALID, True, "Valid", "the queue is as it is written")
-    message = f"the last valid version holds: {problem}"
-    return ConditionFinding(VALID, False, "Misconfigured", message)
+    what = "the last valid version holds" if has_rules else "nobody is admitted; correct the queue"
+    return ConditionFinding(VALID, False, "Misconfigured", f"{what}: {problem}")
 
 
 def backing(backend: str, problem: str) -> ConditionFinding:

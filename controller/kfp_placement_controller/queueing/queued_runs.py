@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.sources.queue_source import QueuedRun
@@ -25,6 +26,9 @@ _NO_STATUS = RunRequestStatus()
 class KnownRun:
     """A run, and what its RunRequest says.
 
+    What follows from that is worked out once: a decision asks several times for each of a thousand
+    runs, of which few have changed.
+
     Attributes:
         run: as its object is.
         request: None = there is none yet, or it is of another run of this name.
@@ -37,27 +41,27 @@ class KnownRun:
     demand: Demand | None = None
     went_on: bool = False
 
-    @property
+    @cached_property
     def key(self) -> RunKey:
         """Namespace and name."""
         return self.run.key
 
-    @property
+    @cached_property
     def spec(self) -> RunRequestSpec | None:
         """What the planner says of it."""
         return None if self.request is None else self.request.spec
 
-    @property
+    @cached_property
     def status(self) -> RunRequestStatus:
         """What its RunRequest says of its waiting."""
         return _NO_STATUS if self.request is None else self.request.status
 
-    @property
+    @cached_property
     def queue_name(self) -> str:
         """The RunQueue that it names."""
         return DEFAULT_QUEUE if self.spec is None else self.spec.queue
 
-    @property
+    @cached_property
     def priority(self) -> int:
         """As it asks for."""
         return 0 if self.spec is None else self.spec.priority
@@ -67,17 +71,17 @@ class KnownRun:
         """How long it takes by a plan of it alone; None = not known."""
         return None if self.spec is None else self.spec.makespan_seconds
 
-    @property
+    @cached_property
     def is_waiting(self) -> bool:
         """Whether it is not to run before its queue lets it."""
         return self.run.end is None and (self.run.is_held or self.run.is_preempted)
 
-    @property
+    @cached_property
     def is_admitted(self) -> bool:
         """Whether it may run, whoever let it."""
         return self.run.end is None and not self.is_waiting
 
-    @property
+    @cached_property
     def admitted_at(self) -> datetime:
         """When it was let run last; never before its submission, whatever others have written."""
         return max(self.status.admitted_at or self.run.submitted_at, self.run.submitted_at)
@@ -172,10 +176,16 @@ class QueuedRuns:
             went_on = before.went_on or (before.run.is_active and before.run.has_begun)
         self._keep(KnownRun(run, went_on=went_on))
 
-    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> None:
-        """A RunRequest is new, has changed or is gone."""
+    def request_changed(self, key: RunKey, request: ObservedRequest | None) -> bool:
+        """A RunRequest is new, has changed or is gone.
+
+        Returns:
+            Whether it is not as it was: lists show all of them, and kopf repeats what was listed.
+        """
+        if request == self._requests.get(key):
+            return False
         if request is None:
-            self._requests.pop(key, None)
+            del self._requests[key]
         else:
             self._requests[key] = request
         known, ended = self._runs.pop(key, None), self._ended.pop(key, None)
@@ -183,6 +193,7 @@ class QueuedRuns:
             self._keep(known)
         elif ended is not None:
             self._keep(KnownRun(ended))
+        return True
 
     def requests_listed(self, requests: Iterable[ObservedRequest]) -> None:
         """These are all RunRequests there are now."""

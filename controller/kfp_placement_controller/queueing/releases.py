@@ -1,7 +1,7 @@
 """Why a run that waits goes on whatever its queue decides: nothing waits for what cannot come."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
@@ -32,29 +32,54 @@ class PlannerState:
         return f"no planner has renewed its Lease for {self.stale_after_seconds:g} s"
 
 
-def release_cause(
-    known: KnownRun,
-    queue: ObservedQueue | None,
-    planner: PlannerState,
-    now: datetime,
-    *,
-    has_pods: bool = False,
-) -> ReleaseCause | None:
-    """Why a waiting run goes on in any case; None = its queue decides.
+@dataclass
+class Releases:
+    """Decides which runs go on in any case.
 
-    Args:
-        known: it waits.
-        queue: by which its namespace takes part; None = it does not.
-        planner: as it is now.
-        now: the time.
-        has_pods: whether pods of it are on nodes.
+    Attributes:
+        replacing_seconds: a RunQueue that has been gone for less may come back: one that is
+            replaced (`kubectl replace --force`) is deleted and created again.
     """
-    if known.run.is_terminated:
-        return ReleaseCause.TERMINATED
-    if known.went_on or (known.run.is_held and known.run.has_begun and has_pods):
-        return ReleaseCause.HAS_BEGUN
-    if queue is None:
-        return ReleaseCause.NO_QUEUE
+
+    replacing_seconds: float = 5.0
+    _without_queue: dict[str, datetime] = field(default_factory=dict)
+
+    def cause(
+        self,
+        known: KnownRun,
+        queue: ObservedQueue | None,
+        planner: PlannerState,
+        now: datetime,
+        *,
+        has_pods: bool = False,
+    ) -> ReleaseCause | None:
+        """Why a waiting run goes on in any case; None = it waits on.
+
+        Args:
+            known: it waits.
+            queue: by which its namespace takes part; None = it does not.
+            planner: as it is now.
+            now: the time.
+            has_pods: whether pods of it are on nodes.
+        """
+        if known.run.is_terminated:
+            return ReleaseCause.TERMINATED
+        if known.went_on or (known.run.is_held and known.run.has_begun and has_pods):
+            return ReleaseCause.HAS_BEGUN
+        if queue is None:
+            return ReleaseCause.NO_QUEUE if self._is_gone(known.key.namespace, now) else None
+        self._without_queue.pop(known.key.namespace, None)
+        return _cause_in_queue(known, queue, planner, now)
+
+    def _is_gone(self, namespace: str, now: datetime) -> bool:
+        """Whether a queue that is not there will not come back."""
+        since = self._without_queue.setdefault(namespace, now)
+        return now - since >= timedelta(seconds=self.replacing_seconds)
+
+
+def _cause_in_queue(
+    known: KnownRun, queue: ObservedQueue, planner: PlannerState, now: datetime
+) -> ReleaseCause | None:
     if known.is_to_be_admitted(now):
         return ReleaseCause.REQUESTED
     if known.spec is not None and known.spec.problem:

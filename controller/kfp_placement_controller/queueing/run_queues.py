@@ -1,4 +1,7 @@
-"""The RunQueues of the cluster; of one that cannot be read the last valid rules hold."""
+"""The RunQueues of the cluster; of one that cannot be read the last valid rules hold.
+
+A process that has only just begun to lead knows of no valid rules: then the queue admits nobody.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,19 +22,28 @@ class RunQueues:
     """All of them, by key."""
 
     _queues: dict[QueueKey, ObservedQueue] = field(default_factory=dict)
+    _unread: set[QueueKey] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[ObservedQueue]:
         return iter(self._queues.values())
 
     def observe(self, key: QueueKey, queue: ObservedQueue | None) -> None:
         """A queue is new, has changed or is gone."""
+        known = self._queues.pop(key, None)
+        has_rules = known is not None and key not in self._unread
+        self._unread.discard(key)
         if queue is None:
-            self._queues.pop(key, None)
             return
-        known = self._queues.get(key)
-        if queue.problem and known is not None:
+        if queue.problem and known is not None and has_rules:
             queue = replace(queue, spec=known.spec)
+        elif queue.problem:
+            # The defaults would open the quota: its runs wait until somebody corrects it.
+            self._unread.add(key)
         self._queues[key] = queue
+
+    def has_rules(self, key: QueueKey) -> bool:
+        """Whether a queue could be read once: of one that never could, nobody knows the rules."""
+        return key not in self._unread
 
     def replace_all(self, queues: Iterable[ObservedQueue]) -> None:
         """These are all there are now."""

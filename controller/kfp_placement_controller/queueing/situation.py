@@ -13,6 +13,7 @@ from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources
 
 NOT_KNOWN_YET = "waits for the planner to say what it needs"
+NO_RULES_KNOWN = "waits until its RunQueue is corrected: see its condition Valid"
 REFUSED = "may begin, but its object cannot be changed: that is tried again every minute"
 """Why runs are not decided about."""
 
@@ -83,6 +84,8 @@ def situation_of(
     for known in waiting:
         if known.run.is_preempted and room.is_draining(known.key, known.demand):
             draining[known.key] = (known, room.load.of_run(known.key))
+        elif not queues.has_rules(queues.of_run(known.key.namespace, known.queue_name)):
+            undecided[known.key] = (known, NO_RULES_KNOWN)
         elif not (known.demand is not None or (known.spec and known.spec.unschedulable)):
             undecided[known.key] = (known, NOT_KNOWN_YET)
         elif planner_problem and queues.holds_without_controller(known.key.namespace):

@@ -8,7 +8,7 @@ import binascii
 import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -38,11 +38,16 @@ from kfp_placement_engine.readers.argo.executor_names import step_of_executor
 from kfp_placement_engine.readers.argo.holds import (
     HELD_SELECTOR,
     PENDING,
+    PREEMPTED_SELECTOR,
+    has_ended,
     held_message,
     hold_operations,
     holding_patch,
+    is_for_others,
     is_held,
     releasing_patch,
+    resuming_patch,
+    suspending_patch,
 )
 from kfp_placement_engine.readers.argo.keys import (
     NODE_NAME_ANNOTATION,
@@ -92,11 +97,13 @@ class WorkflowContent:
         name: of the object.
         document: JSON that the run graph is read from; it does not change while the run goes on.
         nodes: what Argo knows of its steps.
+        problem: why it cannot be read at all; "" = it may be read.
     """
 
     name: str
     document: bytes
     nodes: tuple[ArgoNode, ...] = ()
+    problem: str = ""
 
     def graph(self, options: ReadOptions) -> RunGraph:
         """The steps of the run.
@@ -105,6 +112,8 @@ class WorkflowContent:
             UnknownLoopError: the options give the width of a loop that the run does not have.
             InputError: malformed, or beyond a limit.
         """
+        if self.problem:
+            raise InputError(self.problem)
         return read_workflow(orjson.loads(self.document), self.name, options)
 
     def index(self, graph: RunGraph) -> StepIndex:
@@ -130,14 +139,14 @@ class ArgoSource:
     Attributes:
         kind: of their objects.
         pod_marks: what is read in their pods.
-        held_selector: selects those that are held by a queue.
+        waiting_selectors: select those that a queue holds, and those that it has suspended.
     """
 
     kind = WORKFLOWS
     pod_marks = PodMarks(
         labels=(WORKFLOW_LABEL,), annotations=(NODE_NAME_ANNOTATION,), containers=(MAIN_CONTAINER,)
     )
-    held_selector = HELD_SELECTOR
+    waiting_selectors = (HELD_SELECTOR, PREEMPTED_SELECTOR)
 
     def observe(self, raw: Mapping[str, Any]) -> ObservedRun | None:
         """Slim a Workflow; None = it does not carry our mark.
@@ -148,10 +157,10 @@ class ArgoSource:
         return observe_workflow(raw)
 
     def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
-        """Slim a Workflow, with or without our mark.
+        """Slim a Workflow, with or without our mark; one that cannot be read cannot be planned.
 
         Raises:
-            InputError: it has no name, no uid, no time of creation, or is too large.
+            InputError: it has no name, no uid or no time of creation.
         """
         return observe_any_workflow(raw)
 
@@ -202,11 +211,11 @@ class ArgoSource:
 
     def suspend_patch(self, run: QueuedRun, preempted_for: str) -> JsonPatch:
         """Let Argo make no new pods for a Workflow; it still reads the existing ones."""
-        return _suspension(run, preempted_for, suspend=True)
+        return suspending_patch(run.version, preempted_for)
 
     def resume_patch(self, run: QueuedRun) -> JsonPatch:
         """Let Argo go on with it."""
-        return _suspension(run, None, suspend=None)
+        return resuming_patch(run.version)
 
 
 def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
@@ -229,16 +238,15 @@ def observe_queued_workflow(raw: Mapping[str, Any]) -> QueuedRun:
         is_suspended=spec.get("suspend") is True,
         preempted_for=_text(annotations.get(PREEMPTED_ANNOTATION))[:MAX_PREEMPTED_CHARACTERS],
         is_terminated=spec.get("activeDeadlineSeconds") == 0 or bool(spec.get("shutdown")),
-        has_begun=any(status.get(each) for each in _OF_A_BEGINNING),
-        end=_ENDS.get(_text(status.get("phase"))),
+        has_begun=not is_for_others(raw) and any(status.get(each) for each in _OF_A_BEGINNING),
+        end=_end(raw, _text(status.get("phase"))),
         display_name=_text(annotations.get(RUN_NAME_ANNOTATION))[:MAX_RUN_NAME_CHARACTERS],
     )
 
 
-def _suspension(run: QueuedRun, preempted_for: str | None, *, suspend: bool | None) -> JsonPatch:
-    annotations = {PREEMPTED_ANNOTATION: preempted_for}
-    metadata = {"resourceVersion": run.version, "annotations": annotations}
-    return {"metadata": metadata, "spec": {"suspend": suspend}}
+def _end(raw: Mapping[str, Any], phase: str) -> RunEnd | None:
+    """How a Workflow has ended; Argo does not look at one that says so by its label alone."""
+    return _ENDS.get(phase, RunEnd.FAILED if has_ended(raw) else None)
 
 
 def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
@@ -254,11 +262,20 @@ def observe_workflow(raw: Mapping[str, Any]) -> ObservedRun | None:
 def observe_any_workflow(raw: Mapping[str, Any]) -> ObservedRun:
     """Slim a Workflow, with or without our mark; of one without that has ended no step is kept.
 
+    One that cannot be read says so when it is planned: it waits in a queue until somebody says
+    what it needs, or that nobody can.
+
     Raises:
-        InputError: it has no name, no uid, no time of creation, or is too large.
+        InputError: it has no name, no uid or no time of creation.
     """
-    document = _dumped(raw)
-    return _observed(raw, document, is_marked=_is_marked(document))
+    try:
+        document = _dumped(raw)
+        return _observed(raw, document, is_marked=_is_marked(document))
+    except InputError as error:
+        unread = {**raw, "spec": {}, "status": {"phase": _mapping(raw.get("status")).get("phase")}}
+        observed = _observed(unread, b"", is_marked=False)
+        content = WorkflowContent(observed.key.name, b"", problem=str(error))
+        return replace(observed, content=content)
 
 
 def _is_marked(document: bytes) -> bool:

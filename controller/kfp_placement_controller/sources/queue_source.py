@@ -3,7 +3,7 @@
 All runs of a source, with or without our mark: a queue knows nothing of their steps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -35,6 +35,7 @@ class QueuedRun:
             word; "" = its queue has not.
         is_terminated: somebody has asked for its end.
         has_begun: the engine has worked on it; with `is_held`, it is tried again after its end.
+            What another engine has done does not count.
         end: how it has ended; None = it goes on.
         display_name: what people call it; "" = by its key.
     """
@@ -72,8 +73,8 @@ class QueueSource(Protocol):
         ...
 
     @property
-    def held_selector(self) -> str:
-        """Selects the objects of runs that are held, by their labels."""
+    def waiting_selectors(self) -> Sequence[str]:
+        """Select the objects of runs that are held or preempted, by their labels."""
         ...
 
     def observe_queued(self, raw: Mapping[str, Any]) -> QueuedRun:

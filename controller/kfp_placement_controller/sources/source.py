@@ -166,10 +166,10 @@ class RunSource(Protocol):
         ...
 
     def observe_any(self, raw: Mapping[str, Any]) -> ObservedRun:
-        """Read one of its objects, with or without our mark.
+        """Read one of its objects, with or without our mark; one that cannot be planned says so.
 
         Raises:
-            InputError: it is malformed, or is too large.
+            InputError: it has no name, no uid or no time of creation.
         """
         ...
 

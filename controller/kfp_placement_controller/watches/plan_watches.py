@@ -113,8 +113,8 @@ def _changed(inbox: Inbox[Coordinator], kind: Kind, change: Change[Any]) -> None
 
 
 def _scheduler_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
-    inbox.put(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))
+    inbox.put_first(lambda coordinator, now: coordinator.scheduler_lease(change.new, now))
 
 
 def _queue_lease(inbox: Inbox[Coordinator], change: Change[HeldLease]) -> None:
-    inbox.put(lambda coordinator, now: coordinator.queue_lease(change.new, now))
+    inbox.put_first(lambda coordinator, now: coordinator.queue_lease(change.new, now))

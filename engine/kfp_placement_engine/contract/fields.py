@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationError,
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
@@ -85,9 +86,15 @@ Seconds = Annotated[
 Makespan = Annotated[Seconds, PlainSerializer(_makespan_text, return_type=str)]
 """The same, written to a tenth of a second, as the rows are; `kubectl get` prints it as it is."""
 
+
+def _rounded_duration(value: object) -> float:
+    """A duration of which CEL checks the range: it leaves out what is less than a nanosecond."""
+    return round(parse_duration(value), 6)
+
+
 Budget = Annotated[
     float,
-    _parsed(parse_duration),
+    _parsed(_rounded_duration),
     Field(le=600),
     PlainSerializer(duration_text, return_type=str),
     _text_schema(_CEL_DURATION),
@@ -96,7 +103,7 @@ Budget = Annotated[
 
 Deadline = Annotated[
     float,
-    _parsed(parse_duration),
+    _parsed(_rounded_duration),
     Field(ge=1, le=3600),
     PlainSerializer(duration_text, return_type=str),
     _text_schema(_CEL_DURATION),
@@ -183,6 +190,29 @@ def unknown_fields(
         elif isinstance(part, ResourceModel) and isinstance(value, Mapping):
             for place, known in unknown_fields(part, value):
                 yield f"{key}.{place}", known
+
+
+def readable_fields(model: type[ResourceModel], given: object) -> dict[str, Any]:
+    """Of what a part of a resource was given, the fields that are valid, each for itself.
+
+    Args:
+        model: of the part.
+        given: as it is stored; of what is not a mapping, nothing is.
+    """
+    if not isinstance(given, dict):
+        return {}
+    names = (field.alias or name for name, field in model.model_fields.items())
+    return {name: given[name] for name in names if _is_readable(model, name, given.get(name))}
+
+
+def _is_readable(model: type[ResourceModel], name: str, value: object) -> bool:
+    if value is None:
+        return False
+    try:
+        model.model_validate({name: value})
+    except ValidationError:
+        return False
+    return True
 
 
 class OwnerReference(ResourceModel):

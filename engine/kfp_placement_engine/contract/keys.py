@@ -59,6 +59,9 @@ PREEMPTED_ANNOTATION = "kfp-placement.dev/preempted-for"
 """On a Workflow that its queue has suspended: the uid of the run that it makes room for, or
 `request` if somebody has asked for it."""
 
+PREEMPTED_LABEL = "kfp-placement.dev/preempted"
+"""On the same Workflows, so that they can be selected; the value is `true`."""
+
 PLAN_GATE = "kfp-placement.dev/plan"
 
 HOST_LABEL = "kubernetes.io/hostname"

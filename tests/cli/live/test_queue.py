@@ -179,3 +179,29 @@ def test_in_a_notebook(queued):
 def test_in_a_notebook_without_queues(cluster):
     cluster.put(WORKFLOWS, {"metadata": {"name": "plain", "namespace": "team-a"}})
     assert Run(cluster, NamedRun("team-a", "plain"), now=lambda: NOW).queue is None
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (
+            {"message": "waits for the planner to say what it needs"},
+            "queued: waits for the planner",
+        ),
+        (
+            {"message": "its running steps end, then it waits again"},
+            "queued: its running steps end",
+        ),
+        ({"message": None}, "queued: not looked at yet"),
+    ],
+)
+def test_a_run_without_a_position_says_why(live, queued, status, text):
+    queued.put(RUN_REQUESTS, request("taxi-x7k2p", position=None, starts=None, **status))
+    assert live("explain", "taxi-x7k2p").stdout.startswith(text)
+
+
+def test_before_a_queue_has_learned_only_the_earliest_start_is_said(live, queued):
+    starts = {"earliest": "2026-11-22T14:20:00Z", "forecast": "2026-11-22T16:00:00Z"}
+    queued.put(RUN_REQUESTS, request("taxi-x7k2p", starts=starts))
+    said = live("explain", "taxi-x7k2p").stdout.splitlines()[0]
+    assert said.endswith("starts not before 2026-11-22 14:20 UTC")

@@ -7,6 +7,7 @@ from kfp_placement.live.exceptions import (
     ClusterUnreachableError,
 )
 from kfp_placement.live.kinds import PLACEMENTS, PODS, POLICIES, RUN_QUEUES, WORKFLOWS
+from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL
 from tests.cli.live.conftest import placement
 from tests.support.fake_cluster import executor_pod
 
@@ -283,6 +284,30 @@ def test_runs_that_wait_in_queues_begin(live, cluster, golden):
     assert "team-a/first begins\nteam-b/second begins\n2 runs" in result.stdout
     assert workflow(cluster, "first") == ({"mine": "stays"}, {})
     assert workflow(cluster, "second", "team-b") == ({"mine": "stays"}, {})
+
+
+def suspended(cluster, name, annotations):
+    metadata = {
+        "name": name,
+        "namespace": "team-a",
+        "uid": f"uid-{name}",
+        "labels": {PREEMPTED_LABEL: "true"},
+        "annotations": annotations,
+    }
+    cluster.serve(RUN_QUEUES)
+    cluster.put(WORKFLOWS, {"metadata": metadata, "spec": {"suspend": True}, "status": {}})
+
+
+@pytest.mark.parametrize("arguments", [(), ("low",)])
+def test_runs_that_their_queue_has_suspended_go_on_and_no_others(live, cluster, arguments):
+    suspended(cluster, "low", {PREEMPTED_ANNOTATION: "uid-of-another"})
+    suspended(cluster, "by-hand", {})
+    result = live("release", *arguments)
+    assert result.exit_code == 0
+    assert "team-a/low begins" in result.stdout
+    low = cluster.get(WORKFLOWS, "low", "team-a")
+    assert (low["spec"], low["metadata"]["annotations"], low["metadata"]["labels"]) == ({}, {}, {})
+    assert cluster.get(WORKFLOWS, "by-hand", "team-a")["spec"] == {"suspend": True}
 
 
 def test_a_dry_run_lets_no_run_begin(live, cluster):

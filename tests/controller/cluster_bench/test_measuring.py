@@ -1,10 +1,23 @@
 """What the benchmarks on control planes measure with, without one."""
 
+import json
+from typing import Any
+
 import pytest
 
 from benchmarks.tables import Table
 from kfp_placement_engine.contract.keys import API_VERSION, SCHEDULER_LABEL
+from tests.controller.cluster_bench import queue_scale_report
 from tests.controller.cluster_bench.playing import Actuator, Outcome
+from tests.controller.cluster_bench.queue_scale import work_between
+from tests.controller.cluster_bench.queue_scale_report import (
+    AT_ONCE,
+    EVENTS,
+    Creation,
+    QueueMeasured,
+    QueueSizes,
+    Work,
+)
 from tests.controller.cluster_bench.recorder import Recorder
 from tests.controller.cluster_bench.report import Results, measured_table, safety_table
 from tests.controller.cluster_bench.runs import UNMARKED_LABEL, StepShape, unmarked, workflow
@@ -12,6 +25,7 @@ from tests.controller.cluster_bench.scale_report import Measured, Sizes, parts_o
 from tests.controller.cluster_bench.scenarios import SCENARIOS
 from tests.controller.cluster_bench.simulated import simulate
 from tests.controller.cluster_bench.throughput import bindings
+from tests.controller.cluster_bench.waiting_runs import is_decided, numbered, waiting_run
 from tests.controlplane.api import Api
 from tests.support.scraping import Scraped, quantile
 
@@ -158,3 +172,64 @@ def test_an_interrupted_measurement_shows_what_there_is():
         ["with extender", "99", "-", "99"],
         ["with / without, %", "99", "-", "99"],
     ]
+
+
+def metrics_of_queue(events, writes, decisions, seconds):
+    of_requests = frozenset({("kind", "RunRequest")})
+    nothing: frozenset[tuple[str, str]] = frozenset()
+    return Scraped(
+        {
+            ("kfp_placement_watch_changes_total", of_requests): events,
+            ("kfp_placement_watch_changes_total", frozenset({("kind", "Node")})): 2 * events,
+            ("kfp_placement_api_writes_total", of_requests): writes,
+            ("kfp_placement_queue_tick_seconds_count", nothing): decisions,
+            ("kfp_placement_queue_tick_seconds_sum", nothing): seconds,
+        }
+    )
+
+
+def test_the_work_of_a_queue_is_what_its_metrics_have_grown_by():
+    before, after = metrics_of_queue(10, 5, 2, 0.1), metrics_of_queue(110, 25, 4, 0.3)
+    found = work_between(before, after, wall=20.0, computed=0.2)
+    assert (found.events, found.writes, found.decisions) == (100, {"RunRequest": 20}, 2)
+    assert found.decision_seconds == pytest.approx(0.2)
+
+
+def test_what_a_hold_adds_is_the_median_of_the_pairs():
+    measured = QueueMeasured(QueueSizes(pairs=3))
+    for held, free in ((0.009, 0.004), (0.030, 0.028), (0.007, 0.004)):
+        measured.creations.setdefault((AT_ONCE, True), []).append(Creation(held, held / 2))
+        measured.creations.setdefault((AT_ONCE, False), []).append(Creation(free, free / 2))
+    table = queue_scale_report.parts_of(measured)[-1]
+    assert isinstance(table, Table)
+    assert [list(row[1:]) for row in table.rows[:3]] == [
+        ["held", "9.0 ms", "4.5 ms"],
+        ["not held", "4.0 ms", "2.0 ms"],
+        ["difference", "3.0 ms", "1.5 ms"],
+    ]
+
+
+def test_goals_stand_beside_what_was_measured_and_beside_what_was_not():
+    work = {EVENTS: Work(10.0, 0.5, 250, {}, 20, 1.0)}
+    memory = {"plan-1": 300_000_000, "queue-1": 120_000_000}
+    goals = queue_scale_report.parts_of(QueueMeasured(QueueSizes(), work=work, memory=memory))[1]
+    assert isinstance(goals, Table)
+    found = {row[0]: list(row[1:]) for row in goals.rows}
+    assert found["known after leading"] == ["5 s", "-"]
+    assert found["memory of `queue`"] == ["150 MB", "120.0 MB"]
+    assert found[f"CPU of `queue` an event, while {EVENTS}"] == ["3 ms", "2.0 ms"]
+
+
+def test_runs_that_wait_differ_in_their_names_and_have_kfps_size():
+    one, other = numbered(waiting_run(), "run", 2, "team")
+    assert 9_000 < len(json.dumps(one)) < 13_000
+    assert one["metadata"].pop("name") != other["metadata"].pop("name")
+    assert one == other
+
+
+def test_a_run_is_decided_about_when_both_processes_have_said_so():
+    demand: dict[str, Any] = {"demand": {"peak": []}}
+    missing = {"missing": [{"rule": "quota"}]}
+    assert is_decided({"spec": demand, "status": missing})
+    assert not is_decided({"spec": demand})
+    assert not is_decided({"spec": {}, "status": missing})

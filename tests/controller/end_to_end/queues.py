@@ -1,14 +1,21 @@
 """RunQueues of an end-to-end test, and the runs that wait in them."""
 
+import copy
+import subprocess
+import sys
+from datetime import UTC, datetime
 from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
-from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.model.times import time_text
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 
 JsonObject = dict[str, Any]
+
+PHASE_LABEL = "workflows.argoproj.io/phase"
 
 
 def queue_of(namespace: str, **spec: Any) -> JsonObject:
@@ -51,3 +58,48 @@ def request(installation: Installation, namespace: str, name: str) -> JsonObject
 def said(installation: Installation, namespace: str, name: str) -> JsonObject:
     """What the RunRequest of a run says of its waiting."""
     return dict(request(installation, namespace, name).get("status") or {})
+
+
+def tried_again(failed: JsonObject) -> JsonObject:
+    """What KFP's Retry makes of a failed Workflow: what has succeeded stays, the rest is as new."""
+    again = copy.deepcopy(failed)
+    labels = again["metadata"]["labels"]
+    del labels[COMPLETED_LABEL]
+    labels[PHASE_LABEL] = "Running"
+    status = again["status"]
+    status["phase"] = "Running"
+    del status["finishedAt"]
+    status.pop("message", None)
+    kept = {}
+    for name, node in status["nodes"].items():
+        if node["phase"] in ("Succeeded", "Skipped"):
+            kept[name] = node
+        elif node["type"] == "DAG":
+            unfinished = {key: node[key] for key in node if key not in ("message", "finishedAt")}
+            kept[name] = unfinished | {"phase": "Running"}
+    status["nodes"] = kept
+    return again
+
+
+def try_again(installation: Installation, failed: JsonObject) -> None:
+    """What KFP's Retry does to a failed Workflow that is still there."""
+    again = tried_again(failed)
+    nodes, kept = failed["status"]["nodes"], again["status"]["nodes"]
+    pods = [node["id"] for name, node in nodes.items() if name not in kept]
+    for pod in installation.pods(failed["metadata"]["namespace"]):
+        if pod["metadata"]["name"] in pods or pod["status"]["phase"] == "Failed":
+            installation.api.delete(pod)
+    installation.api.replace(again)
+
+
+def overdue_released(installation: Installation) -> str:
+    """What the shipped job says that frees what is overdue."""
+    line = (sys.executable, "-m", "kfp_placement_controller.main", *installation.release())
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def annotate(installation: Installation, namespace: str, name: str, what: str) -> None:
+    now = time_text(datetime.now(UTC))
+    patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now}}}
+    installation.api.patch(request(installation, namespace, name), patch)

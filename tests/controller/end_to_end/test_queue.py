@@ -1,8 +1,5 @@
 """Whole runs wait without a pod until their queue admits them: everything as shipped, on Argo."""
 
-import copy
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,11 +7,19 @@ from typing import Any
 import pytest
 
 from kfp_placement_engine.readers.argo.keys import (
-    COMPLETED_LABEL,
     INSTANCE_LABEL,
     NODE_NAME_ANNOTATION,
 )
-from tests.controller.end_to_end.queues import is_held, phase, queue_of, released, set_queue, status
+from tests.controller.end_to_end.queues import (
+    is_held,
+    overdue_released,
+    phase,
+    queue_of,
+    released,
+    set_queue,
+    status,
+    try_again,
+)
 from tests.controller.end_to_end.small_pipelines import chain
 from tests.controlplane import housekeeping
 from tests.controlplane.argo.crds import VERSION as ARGO_VERSION
@@ -25,8 +30,6 @@ from tests.support.installation import PLAN, QUEUE, Installation
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 JsonObject = dict[str, Any]
-
-PHASE_LABEL = "workflows.argoproj.io/phase"
 
 SHORT = chain("short", 0.1)
 LONG = chain("long", 4.0, 0.1)
@@ -98,31 +101,6 @@ def test_a_run_that_is_terminated_while_it_waits_fails_without_a_pod(queueing, t
     assert queueing.pods(team) == []
 
 
-def tried_again(installation: Installation, failed: JsonObject) -> None:
-    """What KFP's Retry does to a failed Workflow: what has succeeded stays, the rest is as new."""
-    again = copy.deepcopy(failed)
-    labels = again["metadata"]["labels"]
-    del labels[COMPLETED_LABEL]
-    labels[PHASE_LABEL] = "Running"
-    status = again["status"]
-    status["phase"] = "Running"
-    del status["finishedAt"]
-    status.pop("message", None)
-    kept = {}
-    for name, node in status["nodes"].items():
-        if node["phase"] in ("Succeeded", "Skipped"):
-            kept[name] = node
-        elif node["type"] == "DAG":
-            unfinished = {key: node[key] for key in node if key not in ("message", "finishedAt")}
-            kept[name] = unfinished | {"phase": "Running"}
-    pods = [node["id"] for name, node in status["nodes"].items() if name not in kept]
-    status["nodes"] = kept
-    for pod in installation.pods(failed["metadata"]["namespace"]):
-        if pod["metadata"]["name"] in pods or pod["status"]["phase"] == "Failed":
-            installation.api.delete(pod)
-    installation.api.replace(again)
-
-
 def test_a_failed_run_that_is_tried_again_waits_again_and_repeats_nothing(queueing, team):
     faults = queueing.options.faults.exit_codes
     faults["*.s2(0).executor(0)"] = 1
@@ -132,7 +110,7 @@ def test_a_failed_run_that_is_tried_again_waits_again_and_repeats_nothing(queuei
     faults.clear()
     before = {pod["metadata"]["uid"] for pod in executors_of(queueing, team, "s1")}
     set_queue(queueing, team, quota={"runs": 0})
-    tried_again(queueing, failed)
+    try_again(queueing, failed)
     assert is_held(queueing.workflow(name, team))
     wait_until(lambda: phase(queueing.workflow(name, team)) == "Pending", "it to say so")
     set_queue(queueing, team, quota={})
@@ -257,13 +235,6 @@ def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
         assert is_held(queueing.workflow(name, team))
         late = queueing.submit(SHORT, team)
         assert is_held(queueing.workflow(late, team))
-
-
-def overdue_released(installation: Installation) -> str:
-    """What the shipped job says that frees what is overdue."""
-    line = (sys.executable, "-m", "kfp_placement_controller.main", *installation.release())
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def test_without_a_planner_new_runs_are_not_held(queueing, team):

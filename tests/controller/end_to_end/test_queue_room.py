@@ -2,16 +2,15 @@
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kfp_placement import Workers
 from kfp_placement_engine.contract.keys import HINTS_ANNOTATION
-from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.readers.argo.keys import NODE_NAME_ANNOTATION
 from tests.controller.end_to_end.queues import (
+    annotate,
     is_held,
     phase,
     queue_of,
@@ -257,12 +256,6 @@ def test_a_run_begins_by_request_and_stops_by_request(queueing, team):
     wait_until(lambda: said(queueing, team, name)["phase"] == "Waiting", "it to wait again")
     set_queue(queueing, team, quota={})
     queueing.wait_for_success(name, team)
-
-
-def annotate(installation: Installation, namespace: str, name: str, what: str) -> None:
-    now = time_text(datetime.now(UTC))
-    patch = {"metadata": {"annotations": {f"kfp-placement.dev/{what}": now}}}
-    installation.api.patch(request(installation, namespace, name), patch)
 
 
 def test_another_queue_of_the_namespace_has_a_quota_of_its_own(queueing, team):

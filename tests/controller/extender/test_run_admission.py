@@ -144,7 +144,6 @@ MALFORMED = [
     {"metadata": []},
     {"metadata": {"labels": "x"}},
     {"metadata": {"name": "run", "labels": {COMPLETED_LABEL: {}}}},
-    {"metadata": {"name": "run"}, "status": "Running"},
 ]
 
 

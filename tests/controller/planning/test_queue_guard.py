@@ -53,10 +53,17 @@ def test_a_queue_that_holds_without_a_controller_stays_open():
     assert list(a_guard(holding).due(POLICY, at(60))) == []
 
 
-def test_a_malformed_queue_keeps_what_its_last_valid_version_said():
+def test_a_malformed_queue_is_closed_as_well():
     guard = a_guard(OPEN)
-    malformed = replace(OPEN, status=RunQueueStatus(), problem="spec.quota: no")
+    malformed = replace(OPEN, problem="spec.quota: no")
     guard.queue_changed(Change(("team", "default"), OPEN, malformed))
+    assert list(guard.due(POLICY, at(16))) == [CloseQueue(KEY)]
+
+
+def test_a_lease_that_was_given_back_counts_from_its_last_renewal():
+    guard = a_guard(OPEN)
+    guard.lease.observe(None, at(1))
+    assert list(guard.due(POLICY, at(15))) == []
     assert list(guard.due(POLICY, at(16))) == [CloseQueue(KEY)]
 
 

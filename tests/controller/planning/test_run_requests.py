@@ -9,7 +9,12 @@ from kfp_placement_controller.observed.run_queues import observe_queue
 from kfp_placement_controller.observed.run_requests import ObservedRequest, observe_request
 from kfp_placement_controller.planning.actions import Action, DeleteRequest, WriteRequest
 from kfp_placement_controller.planning.run_requests import PLANS_PER_EVALUATION
-from kfp_placement_controller.sources.argo import WORKFLOWS, WorkflowContent, observe_any_workflow
+from kfp_placement_controller.sources.argo import (
+    MAX_DOCUMENT_BYTES,
+    WORKFLOWS,
+    WorkflowContent,
+    observe_any_workflow,
+)
 from kfp_placement_engine.contract.keys import (
     HINTS_ANNOTATION,
     QUEUE_INSTANCE,
@@ -371,3 +376,14 @@ def test_an_unmarked_run_that_is_over_keeps_nothing_of_its_steps():
     ended = observe_any_workflow({**raw, "status": {"phase": "Succeeded"}})
     assert isinstance(ended.content, WorkflowContent)
     assert (ended.content.document, ended.content.nodes) == (b"", ())
+
+
+def test_a_run_that_cannot_be_read_says_so_and_waits_for_nobody():
+    cluster = QueuedCluster()
+    manifest = wide()
+    manifest["metadata"]["annotations"] = {"note": "x" * MAX_DOCUMENT_BYTES}
+    cluster.submit(manifest)
+    cluster.settle()
+    spec = cluster.spec()
+    assert spec.demand is None
+    assert "it cannot be planned" in spec.problem

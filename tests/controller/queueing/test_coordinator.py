@@ -44,6 +44,20 @@ def test_what_was_just_tried_is_not_tried_at_once_again_but_later():
     assert scene.runs() == [("run", WAITS)]
 
 
+def test_a_run_request_that_is_as_it_was_is_no_reason_to_decide_again():
+    scene = Scene(a_queue(quota={"runs": 0}))
+    run = a_run("run", held_message="waits")
+    scene.tell(run)
+    scene.actions()
+    decided_at = scene.coordinator.decided_at
+    scene.request(run)
+    scene.actions()
+    assert scene.coordinator.decided_at == decided_at
+    scene.request(run, version="2")
+    scene.actions()
+    assert scene.coordinator.decided_at == scene.now
+
+
 def test_a_run_that_says_that_it_waits_is_left_alone():
     scene = Scene(a_queue(quota={"runs": 0}))
     scene.tell(a_run("run", held_message="waits"))
@@ -80,7 +94,7 @@ def test_a_queue_that_no_list_shows_any_more_is_gone():
     scene.tell(a_run("run", held_message="waits"))
     assert scene.runs() == []
     scene.coordinator.listed([], [])
-    assert scene.runs() == [("run", "no-queue")]
+    assert after_a_moment(scene) == [("run", "no-queue")]
 
 
 def test_counts_alone_are_written_at_most_once_a_second():
@@ -94,6 +108,29 @@ def test_counts_alone_are_written_at_most_once_a_second():
     assert scene.statuses() == [{"admitted": 1, "observedGeneration": 1}]
 
 
+def after_a_moment(scene: Scene) -> list[tuple[str, str]]:
+    """What becomes of runs without a queue, once it could have come back."""
+    assert scene.runs() == []
+    scene.pass_time(5)
+    return scene.runs()
+
+
+def test_a_queue_that_is_replaced_frees_nobody():
+    queue = a_queue(quota={"runs": 0})
+    scene = Scene(queue)
+    scene.tell(a_run("run", held_message="waits"))
+    for _ in range(3):
+        # Deleted and created again, as `kubectl replace --force` does.
+        scene.coordinator.queue_changed(queue.key, None)
+        assert scene.runs() == []
+        scene.pass_time(4)
+        assert scene.runs() == []
+        scene.coordinator.queue_changed(queue.key, queue)
+        assert scene.runs() == []
+        scene.pass_time(60)
+    assert scene.runs() == []
+
+
 @pytest.mark.parametrize("label", ["false", None])
 def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
     scene = Scene(a_queue(quota={"runs": 0}))
@@ -102,7 +139,7 @@ def test_runs_of_a_namespace_that_takes_no_part_any_more_begin(label):
         scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
     else:
         scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, label))
-    assert scene.runs() == [("run", "no-queue")]
+    assert after_a_moment(scene) == [("run", "no-queue")]
 
 
 def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
@@ -110,7 +147,7 @@ def test_where_namespaces_must_ask_for_it_one_that_does_not_takes_no_part():
     scene.coordinator.opt_in = True
     scene.coordinator.handle(NAMESPACES, Change(("", TEAM), None, ""))
     scene.tell(a_run("run"))
-    assert scene.runs() == [("run", "no-queue")]
+    assert after_a_moment(scene) == [("run", "no-queue")]
     scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "true"))
     scene.pass_time(5)
     assert scene.runs() == [("run", WAITS)]
@@ -128,6 +165,8 @@ def test_runs_of_the_controllers_own_namespace_begin_and_do_not_count():
     scene = Scene(a_queue())
     scene.coordinator.own_namespace = TEAM
     scene.tell(a_run("held"), a_run("going-on", is_held=False))
+    scene.runs()
+    scene.pass_time(5)
     assert scene.runs() == [("held", "no-queue")]
     scene.pass_time(5)
     (status,) = scene.statuses()
@@ -137,7 +176,7 @@ def test_runs_of_the_controllers_own_namespace_begin_and_do_not_count():
 def test_a_queue_of_another_name_does_not_make_its_namespace_take_part():
     scene = Scene(replace(a_queue(), key=QueueKey(TEAM, "gpu")))
     scene.tell(a_run("run"))
-    assert scene.runs() == [("run", "no-queue")]
+    assert after_a_moment(scene) == [("run", "no-queue")]
 
 
 def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
@@ -148,6 +187,13 @@ def test_without_a_planner_runs_begin_after_the_deadline_of_their_queue():
     assert scene.runs() == []
     scene.pass_time(5, planner=False)
     assert scene.runs() == [("run", "planner-down")]
+
+
+@pytest.mark.parametrize("says", ["run", "hold"])
+def test_a_run_that_cannot_be_planned_begins_whatever_its_queue_holds(says):
+    scene = Scene(a_queue(quota={"runs": 0}, onControllerDown=says))
+    scene.tell(a_run("run"), demand=None, problem="it cannot be read")
+    assert scene.runs() == [("run", "unplannable")]
 
 
 def test_a_queue_that_holds_without_a_planner_holds_for_ever():

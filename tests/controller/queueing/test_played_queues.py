@@ -68,6 +68,8 @@ def test_of_a_run_whose_namespace_takes_part_no_more_it_is_not_said_that_it_wait
         scene.coordinator.queue_changed(QueueKey(TEAM, "default"), None)
     else:
         scene.coordinator.handle(NAMESPACES, Change(("", TEAM), "", "false"))
+    assert scene.settle() == []
+    scene.pass_time(5)
     assert scene.settle() == ["run begins: no-queue"]
     assert (scene.written["run"]["phase"], scene.written["run"].get("position")) == (
         "Admitted",

@@ -6,9 +6,9 @@ import pytest
 
 from kfp_placement_controller.sources.argo import ArgoSource
 from kfp_placement_controller.sources.source import RunEnd
-from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, QUEUE_INSTANCE
+from kfp_placement_engine.contract.keys import PREEMPTED_ANNOTATION, PREEMPTED_LABEL, QUEUE_INSTANCE
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 
 SOURCE = ArgoSource()
 HELD = {INSTANCE_LABEL: QUEUE_INSTANCE}
@@ -110,11 +110,25 @@ def test_patches_name_the_version_and_change_nothing_else():
     assert SOURCE.release_patch(silent) == {"metadata": release}
     nothing = {"phase": None, "message": None}
     assert SOURCE.release_patch(speaking) == {"metadata": release, "status": nothing}
-    noted = {**VERSION, "annotations": {PREEMPTED_ANNOTATION: "other"}}
+    marks = {"annotations": {PREEMPTED_ANNOTATION: "other"}, "labels": {PREEMPTED_LABEL: "true"}}
+    noted = VERSION | marks
     suspend = {"metadata": noted, "spec": {"suspend": True}}
     assert SOURCE.suspend_patch(silent, "other") == suspend
-    clean = {**VERSION, "annotations": {PREEMPTED_ANNOTATION: None}}
+    unmarked = {"annotations": {PREEMPTED_ANNOTATION: None}, "labels": {PREEMPTED_LABEL: None}}
+    clean = VERSION | unmarked
     assert SOURCE.resume_patch(silent) == {"metadata": clean, "spec": {"suspend": None}}
+
+
+def test_what_another_controller_has_done_with_a_workflow_is_no_beginning():
+    began = {"phase": "Running", "startedAt": "2026-01-05T08:00:00Z"}
+    assert SOURCE.observe_queued(a_workflow(status=began)).has_begun
+    run = SOURCE.observe_queued(a_workflow({INSTANCE_LABEL: "mine"}, status=began))
+    assert not run.has_begun
+
+
+def test_a_workflow_that_is_labelled_as_completed_has_ended():
+    run = SOURCE.observe_queued(a_workflow({COMPLETED_LABEL: "true"}))
+    assert run.end is RunEnd.FAILED
 
 
 def test_only_a_workflow_that_its_queue_has_suspended_is_preempted():

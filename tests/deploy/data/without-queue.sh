@@ -1,5 +1,6 @@
-kubectl delete runqueues -A --all    # runs that wait begin, new ones are not held any more
+kubectl delete runqueues -A --all    # runs that wait begin some seconds later, new ones are not held any more
 kubectl get workflows -A -l workflows.argoproj.io/controller-instanceid=kfp-placement-queue    # until none is left
+kubectl get workflows -A -l 'kfp-placement.dev/preempted=true,workflows.argoproj.io/completed!=true'    # likewise
 kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies kfp-placement-hold    # not with features/queue-webhook
 kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies kfp-placement-hold
 kubectl -n kfp-placement delete deployments,services,poddisruptionbudgets queue

@@ -1,4 +1,4 @@
-"""Workflows that wait in a queue: which ones, the change that lets one wait or begin.
+"""Workflows that wait in a queue: which ones, the change that lets one wait, begin, stop or go on.
 
 The label asks for a controller that there is none of, so Argo leaves the Workflow alone and no
 clock runs. `spec.suspend` would begin it, and its deadline with it.
@@ -7,7 +7,11 @@ clock runs. `spec.suspend` would begin it, and its deadline with it.
 from collections.abc import Mapping
 from typing import Any
 
-from kfp_placement_engine.contract.keys import QUEUE_INSTANCE
+from kfp_placement_engine.contract.keys import (
+    PREEMPTED_ANNOTATION,
+    PREEMPTED_LABEL,
+    QUEUE_INSTANCE,
+)
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
 from kfp_placement_engine.readers.fields import Fields
@@ -22,11 +26,33 @@ MAX_MESSAGE_CHARACTERS = 256
 HELD_SELECTOR = f"{INSTANCE_LABEL}={QUEUE_INSTANCE}"
 """Selects Workflows that are held."""
 
+PREEMPTED_SELECTOR = f"{PREEMPTED_LABEL}=true"
+"""Selects Workflows that their queue has suspended."""
+
 
 def is_held(workflow: Mapping[str, Any]) -> bool:
     """Whether a Workflow waits in a queue."""
     labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
     return labels.get(INSTANCE_LABEL) == QUEUE_INSTANCE
+
+
+def is_preempted(workflow: Mapping[str, Any]) -> bool:
+    """Whether its queue has suspended a Workflow; one that others have suspended is theirs."""
+    annotations = _mapping(_mapping(workflow.get("metadata")).get("annotations"))
+    is_suspended = _mapping(workflow.get("spec")).get("suspend") is True
+    return is_suspended and bool(annotations.get(PREEMPTED_ANNOTATION))
+
+
+def is_for_others(workflow: Mapping[str, Any]) -> bool:
+    """Whether a Workflow asks for another workflow controller, so that Argo does not look at it."""
+    labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
+    return bool(labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE)
+
+
+def has_ended(workflow: Mapping[str, Any]) -> bool:
+    """Whether Argo is done with a Workflow."""
+    labels = _mapping(_mapping(workflow.get("metadata")).get("labels"))
+    return bool(labels.get(COMPLETED_LABEL) == "true")
 
 
 def held_message(workflow: Mapping[str, Any]) -> str:
@@ -56,14 +82,30 @@ def releasing_patch(version: str, *, says_so: bool) -> dict[str, Any]:
     return patch | ({"status": {"phase": None, "message": None}} if says_so else {})
 
 
+def suspending_patch(version: str, preempted_for: str) -> dict[str, Any]:
+    """The merge patch after which Argo makes no new pods for a Workflow.
+
+    Args:
+        version: of the Workflow that it was decided by.
+        preempted_for: what it makes room for.
+    """
+    return _suspension(version, preempted_for, suspend=True)
+
+
+def resuming_patch(version: str) -> dict[str, Any]:
+    """The merge patch by which Argo goes on with a Workflow that its queue has suspended."""
+    return _suspension(version, None, suspend=None)
+
+
 def hold_operations(
     workflow: Mapping[str, Any], before: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """The JSON patch that lets a Workflow wait while it is admitted; empty = it begins, or goes on.
 
-    Only a run that is new, or tried again after its end, may wait: Argo does not see the steps of
-    a run end that gets the label while it goes on. One that asks for a workflow controller is left
-    alone.
+    Only a run that is new to Argo, or tried again after its end, may wait: Argo does not see the
+    steps of a run end that gets the label while it goes on. One that asks for another workflow
+    controller is left alone until it does so no longer. What the status of a new Workflow says
+    does not count: its creator may write there what he likes.
 
     Args:
         workflow: as it would be stored.
@@ -79,14 +121,17 @@ def hold_operations(
     labels = metadata.text_mapping("labels")
     if INSTANCE_LABEL in labels or _is_completed(labels):
         return []
-    if before is None:
-        if created.fields("status").get("startedAt") is not None:
-            return []
-    elif not _is_completed(Fields(before, UNNAMED).fields("metadata").text_mapping("labels")):
+    if before is not None and not _is_as_good_as_new(before):
         return []
     if metadata.get("labels") is None:
         return [_adding("/metadata/labels", {INSTANCE_LABEL: QUEUE_INSTANCE})]
     return [_adding(f"/metadata/labels/{_escaped(INSTANCE_LABEL)}", QUEUE_INSTANCE)]
+
+
+def _is_as_good_as_new(before: Mapping[str, Any]) -> bool:
+    """Whether a Workflow, as it was until now, has ended, or was not for this cluster's Argo."""
+    labels = Fields(before, UNNAMED).fields("metadata").text_mapping("labels")
+    return _is_completed(labels) or labels.get(INSTANCE_LABEL, QUEUE_INSTANCE) != QUEUE_INSTANCE
 
 
 def _is_completed(labels: Mapping[str, str]) -> bool:
@@ -100,6 +145,15 @@ def _adding(path: str, value: object) -> dict[str, Any]:
 def _escaped(key: str) -> str:
     """A key as a part of a path (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def _suspension(version: str, preempted_for: str | None, *, suspend: bool | None) -> dict[str, Any]:
+    """Both marks and the suspension, in one patch: neither is ever there without the others."""
+    metadata = {
+        "annotations": {PREEMPTED_ANNOTATION: preempted_for},
+        "labels": {PREEMPTED_LABEL: "true" if suspend else None},
+    }
+    return _versioned(version, **metadata) | {"spec": {"suspend": suspend}}
 
 
 def _versioned(version: str, **metadata: Any) -> dict[str, Any]:

@@ -1,0 +1,149 @@
+"""The last resort for runs that wait, on an API server that is played."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kfp_placement_controller.kinds import RUN_QUEUES
+from kfp_placement_controller.release_process import release
+from kfp_placement_controller.settings import ReleaseSettings
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_controller.sources.argo import WORKFLOWS
+from kfp_placement_engine.contract.keys import (
+    PREEMPTED_ANNOTATION,
+    PREEMPTED_LABEL,
+    QUEUE_INSTANCE,
+)
+from kfp_placement_engine.readers.argo.keys import INSTANCE_LABEL
+from kfp_placement_kube.kinds import LEASES
+from kfp_placement_kube.times import micro_time_text
+
+NOW = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+PLANNER, QUEUE = "kfp-placement-planner", "kfp-placement-queue"
+OVERDUE = ReleaseSettings(overdue=True, pods=False, runs=True)
+
+
+def a_lease(seconds: float, holder: str = "one") -> dict[str, Any]:
+    """A Lease that was renewed some seconds ago."""
+    renewed = micro_time_text(NOW - timedelta(seconds=seconds))
+    return {"spec": {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}}
+
+
+def a_workflow(name: str, labels: dict[str, str], **parts: Any) -> dict[str, Any]:
+    metadata = {
+        "name": name,
+        "namespace": "team",
+        "uid": f"uid-{name}",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-01-05T07:00:00Z",
+        "labels": labels,
+        **parts.pop("metadata", {}),
+    }
+    return {"metadata": metadata, "spec": {}, **parts}
+
+
+def preempted(name: str) -> dict[str, Any]:
+    noted = {"annotations": {PREEMPTED_ANNOTATION: "uid-other"}}
+    return a_workflow(name, {PREEMPTED_LABEL: "true"}, metadata=noted, spec={"suspend": True})
+
+
+HELD = a_workflow("held", {INSTANCE_LABEL: QUEUE_INSTANCE})
+OF_OTHERS = a_workflow("suspended", {PREEMPTED_LABEL: "true"}, spec={"suspend": True})
+STOPPED = preempted("stopped")
+ENDED: dict[str, Any] = {**preempted("ended"), "status": {"phase": "Failed"}}
+
+
+class PlayedServer:
+    """Leases, one RunQueue and Workflows; notes what is patched."""
+
+    def __init__(self, leases: dict[str, Any], spec: dict[str, Any] | None, *runs: Any) -> None:
+        self.leases = leases
+        metadata = {"name": "default", "namespace": "team", "resourceVersion": "1"}
+        queue: dict[str, Any] = {"metadata": metadata, "spec": spec, "status": {"ready": True}}
+        self.queues = [] if spec is None else [queue]
+        self.runs = {run["metadata"]["name"]: run for run in runs}
+        self.patches: list[tuple[str, Any]] = []
+
+    @property
+    def written(self) -> list[str]:
+        return [name for name, _ in self.patches]
+
+    def get(self, kind: Any, name: str, namespace: str = "") -> Any:
+        if kind is LEASES:
+            return self.leases.get(name)
+        return self.runs.get(name) if kind is WORKFLOWS else None
+
+    def list(self, kind: Any, label_selector: str = "", **_: Any) -> Any:
+        if kind is RUN_QUEUES:
+            return SimpleNamespace(items=iter(self.queues))
+        label = tuple(label_selector.split("="))
+        found = [run for run in self.runs.values() if label in run["metadata"]["labels"].items()]
+        return SimpleNamespace(items=iter(found))
+
+    def patch(self, kind: Any, name: str, namespace: str, patch: Any, **_: Any) -> None:
+        self.patches.append((name, patch))
+
+
+def released(server: PlayedServer, settings: ReleaseSettings = OVERDUE) -> list[str]:
+    """What the job writes."""
+    client: Any = server
+    assert release(client, NOW, lambda _: None, settings, DEFAULT_SOURCES) == 0
+    return server.written
+
+
+def both(seconds: float) -> dict[str, Any]:
+    return {PLANNER: a_lease(seconds), QUEUE: a_lease(seconds)}
+
+
+@pytest.mark.parametrize("name", [PLANNER, QUEUE])
+def test_a_lease_that_was_just_given_back_frees_nobody(name):
+    # As at every orderly restart.
+    leases = {**both(1), name: a_lease(1, holder="")}
+    assert released(PlayedServer(leases, {}, HELD, STOPPED)) == []
+
+
+def test_a_lease_that_was_given_back_long_ago_frees_all():
+    leases = {**both(1), QUEUE: a_lease(136, holder="")}
+    assert released(PlayedServer(leases, {}, HELD)) == ["default", "held"]
+
+
+def test_a_lease_that_is_missing_lets_new_runs_begin_and_frees_nobody_at_once():
+    server = PlayedServer({PLANNER: a_lease(1)}, {}, HELD)
+    assert released(server) == ["default"]
+    assert server.patches[0][1]["status"]["ready"] is False
+
+
+def test_preempted_runs_go_on_as_held_ones_begin():
+    server = PlayedServer(both(136), {}, HELD, STOPPED, OF_OTHERS, ENDED)
+    assert released(server) == ["default", "held", "stopped"]
+    assert server.patches[-1][1]["spec"] == {"suspend": None}
+    assert released(PlayedServer(both(136), {"onControllerDown": "hold"}, HELD, STOPPED)) == []
+
+
+def test_before_the_deadline_only_new_runs_begin():
+    assert released(PlayedServer(both(60), {}, HELD, STOPPED)) == ["default"]
+
+
+def test_without_a_queue_runs_are_left_to_those_who_admit_them_while_they_live():
+    # A RunQueue that is being replaced is not there for a moment.
+    assert released(PlayedServer(both(1), None, HELD)) == []
+    assert released(PlayedServer(both(16), None, HELD, STOPPED)) == ["held", "stopped"]
+
+
+MALFORMED = {"quota": {"resources": [{"name": "cpu", "amount": "1e99"}]}}
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [({"onControllerDown": "hold"}, []), ({"onControllerDown": 5}, []), ({}, ["default", "held"])],
+)
+def test_a_malformed_queue_frees_only_if_it_says_so(says, expected):
+    assert released(PlayedServer(both(3600), {**MALFORMED, **says}, HELD)) == expected
+
+
+def test_by_hand_all_go_on_and_a_dry_run_writes_nothing():
+    by_hand = ReleaseSettings(pods=False, runs=True, dry_run=True)
+    server = PlayedServer(both(1), {"onControllerDown": "hold"}, HELD, STOPPED)
+    assert released(server, by_hand) == []

@@ -1,0 +1,95 @@
+"""The thread of the queue: what it has decided is carried out while it leads, and no longer."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from unittest.mock import Mock
+
+from kfp_placement_controller.actuators.kueue_following import KueueFollowing
+from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
+from kfp_placement_controller.actuators.queue_leading import QueueLeading
+from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.loops.queue_loop import QueueLoop
+from kfp_placement_controller.queueing.actions import ReleaseHeld
+from tests.controller.queueing.builders import START
+from tests.controller.queueing.scene import Scene, a_queue, a_run
+
+if TYPE_CHECKING:
+    from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+
+
+class Election:
+    """Says with which epoch we lead."""
+
+    def __init__(self) -> None:
+        self.epoch: int | None = 1
+
+
+def a_loop(scene: Scene, election: Election, runner: Mock) -> QueueLoop:
+    leading = QueueLeading(
+        election,  # type: ignore[arg-type]
+        runner,
+        lambda: scene.now,
+        began=lambda: None,
+        ended=lambda: None,
+    )
+    inbox: Inbox[QueueCoordinator] = Inbox()
+    loop = QueueLoop(
+        scene.coordinator, inbox, leading, Mock(KueueFollowing), runner, lambda: scene.now
+    )
+    loop.caught_up = True
+    return loop
+
+
+def a_runner(**effects: object) -> Mock:
+    return Mock(QueueActionRunner, read_queues=Mock(return_value=[]), **effects)
+
+
+def released(runner: Mock) -> list[str]:
+    actions = [call.args[0] for call in runner.run.call_args_list]
+    return [each.run.key.name for each in actions if isinstance(each, ReleaseHeld)]
+
+
+def two_runs() -> Scene:
+    scene = Scene(a_queue())
+    scene.tell(a_run("first", 0.1), a_run("second", 0.2))
+    # Both kinds were listed at the beginning, and are again only after a while.
+    scene.pass_time(1)
+    return scene
+
+
+def decide(loop: QueueLoop, scene: Scene, runner: Mock) -> list[str]:
+    loop._leading._listed_at = scene.now
+    loop._decide()
+    return released(runner)
+
+
+def test_what_is_decided_is_carried_out_in_order():
+    scene, runner = two_runs(), a_runner()
+    assert decide(a_loop(scene, Election(), runner), scene, runner) == ["first", "second"]
+
+
+def test_nothing_more_is_written_once_another_process_leads():
+    """Its Lease is lost while the first release is being written."""
+    scene, election, runner = two_runs(), Election(), a_runner()
+
+    def lose(_action: object) -> None:
+        election.epoch = None
+
+    runner.run.side_effect = lose
+    assert decide(a_loop(scene, election, runner), scene, runner) == ["first"]
+
+
+def test_nor_while_the_process_ends():
+    scene, runner = two_runs(), a_runner()
+    loop = a_loop(scene, Election(), runner)
+    runner.run.side_effect = lambda _action: loop.stop()
+    assert decide(loop, scene, runner) == ["first"]
+
+
+def test_a_leader_that_has_lost_its_lease_follows():
+    scene, election, runner = two_runs(), Election(), a_runner()
+    loop = a_loop(scene, election, runner)
+    election.epoch = None
+    assert decide(loop, scene, runner) == []
+    assert scene.coordinator.epoch is None
+    assert scene.now > START + timedelta(hours=1)
