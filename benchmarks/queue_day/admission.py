@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.queue_day.nodes import NODES
 from benchmarks.queue_day.runs import Amounts, Run
 from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
-from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,

@@ -19,7 +19,7 @@ from kfp_placement_controller.observed.kueue_quotas import (
     observe_local_queue,
 )
 from kfp_placement_controller.observed.workloads import observe_workload
-from kfp_placement_controller.queueing.kueue_actions import (
+from kfp_placement_controller.queueing.kueue.actions import (
     ApplyStatus,
     ClearAdmission,
     CreateWorkload,
@@ -27,7 +27,7 @@ from kfp_placement_controller.queueing.kueue_actions import (
     KueueAction,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue_statuses import without_admission
+from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_engine.exceptions import InputError
 from kfp_placement_kube.access import WATCH_VERBS, Need, check_access, is_served
 from kfp_placement_kube.answers import JsonObject

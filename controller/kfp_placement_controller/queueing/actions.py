@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kfp_placement_controller.queueing.kueue_actions import KueueAction
+from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.start_ranges import StartOutcome
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_engine.model.keys import QueueKey, RunKey

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from kfp_placement_controller.queueing.forecast import PlayedQueues
-from kfp_placement_controller.queueing.kueue_actions import KueueAction
+from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.situation import Situation
 from kfp_placement_controller.queueing.verdicts import Verdict
 from kfp_placement_engine.contract.run_request import NodeGroups

@@ -21,10 +21,10 @@ from kfp_placement_controller.queueing.actions import (
     ReleaseHeld,
     ResumeRun,
 )
-from kfp_placement_controller.queueing.builtin_backend import BuiltinBackend
+from kfp_placement_controller.queueing.builtin.backend import BuiltinBackend
 from kfp_placement_controller.queueing.cluster_room import ClusterRoom
-from kfp_placement_controller.queueing.kueue_backend import KueueBackend
-from kfp_placement_controller.queueing.kueue_objects import KueueObjects
+from kfp_placement_controller.queueing.kueue.backend import KueueBackend
+from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.publisher import PublishingParams, QueuePublisher
 from kfp_placement_controller.queueing.queued_runs import KnownRun, QueuedRuns
 from kfp_placement_controller.queueing.releases import PlannerState, Releases

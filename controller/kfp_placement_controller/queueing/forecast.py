@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.queueing.admission import in_order
-from kfp_placement_controller.queueing.reservations import Reservations
+from kfp_placement_controller.queueing.builtin.admission import in_order
+from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, QueueRules, WaitingRun
 from kfp_placement_controller.queueing.verdicts import RUNS
 from kfp_placement_engine.model.keys import QueueKey, RunKey

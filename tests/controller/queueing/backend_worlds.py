@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.kinds import RUN_REQUESTS
 from kfp_placement_controller.queueing.actions import WriteRequestStatus
-from kfp_placement_controller.queueing.kueue_actions import KueueAction
+from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.sources.queue_source import QueuedRun
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.contract.keys import RUNS_RESOURCE

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kfp_placement_controller.queueing.admission import decide, in_order
+from kfp_placement_controller.queueing.builtin.admission import decide, in_order
 from kfp_placement_controller.queueing.runs import NodeRoom, QueueRules
 from kfp_placement_controller.queueing.verdicts import Lack, Rule, verdict_text
 from kfp_placement_engine.model.demand import Demand, PodGroup

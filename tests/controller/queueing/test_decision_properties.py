@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.admission import decide, in_order
-from kfp_placement_controller.queueing.preemption import preempted
-from kfp_placement_controller.queueing.reservations import Reservations
+from kfp_placement_controller.queueing.builtin.admission import decide, in_order
+from kfp_placement_controller.queueing.builtin.preemption import preempted
+from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import NodeRoom, QueueRules
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey

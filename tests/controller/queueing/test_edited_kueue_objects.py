@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfp_placement_controller.queueing.defects import Defects
-from kfp_placement_controller.queueing.kueue_statuses import without_admission
+from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, KueueScene
 from tests.controller.queueing.scene import a_run, demand
 

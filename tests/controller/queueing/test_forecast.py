@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.admission import decide
+from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.forecast import (
     Forecast,
     ForecastParams,

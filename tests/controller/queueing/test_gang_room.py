@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.queueing.gang_room import GangRoom, scarcest_first
+from kfp_placement_controller.queueing.builtin.gang_room import GangRoom, scarcest_first
 from kfp_placement_engine.model.demand import PodGroup
 from tests.controller.queueing.builders import GPU, amounts
 

@@ -5,14 +5,14 @@ from collections import Counter
 import pytest
 import yaml
 
-from kfp_placement_controller.queueing import kueue_writes
-from kfp_placement_controller.queueing.kueue_actions import (
+from kfp_placement_controller.queueing.kueue import writes
+from kfp_placement_controller.queueing.kueue.actions import (
     ClearAdmission,
     CreateWorkload,
     DeleteWorkload,
     PatchWorkload,
 )
-from kfp_placement_controller.queueing.kueue_statuses import without_admission
+from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_controller.sources.source import RunEnd
 from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
@@ -274,14 +274,14 @@ def test_a_run_that_requests_nothing_begins_and_stops_nobody(requests):
 def test_a_defect_in_deciding_about_one_run_stops_no_other(scene, monkeypatch, caplog):
     scene.submit(a_run("broken", 0.1), demand=demand(cpu="1"))
     scene.submit(a_run("waits", 0.2), demand=demand(cpu="1"))
-    decide = kueue_writes.for_waiting
+    decide = writes.for_waiting
 
     def for_waiting(run, *others):
         if run.known.key.name == "broken":
             raise StopIteration
         return decide(run, *others)
 
-    monkeypatch.setattr(kueue_writes, "for_waiting", for_waiting)
+    monkeypatch.setattr(writes, "for_waiting", for_waiting)
     for _ in range(5):
         scene.pass_time(11)
         scene.settle()

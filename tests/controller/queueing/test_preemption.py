@@ -1,6 +1,6 @@
 """Whom a run of higher priority makes wait."""
 
-from kfp_placement_controller.queueing.preemption import preempted
+from kfp_placement_controller.queueing.builtin.preemption import preempted
 from kfp_placement_engine.model.keys import QueueKey
 from tests.controller.queueing.builders import GPU, a_demand, admitted, after, nodes, rules, waiting
 

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.queueing.admission import decide
 from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions, Stop
+from kfp_placement_controller.queueing.builtin.admission import decide
+from kfp_placement_controller.queueing.builtin.preemption import preempted
 from kfp_placement_controller.queueing.forecast import PlayedQueues
-from kfp_placement_controller.queueing.preemption import preempted
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.runs import NO_RULES, AdmittedRun, NodeRoom, WaitingRun

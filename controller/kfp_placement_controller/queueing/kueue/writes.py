@@ -8,10 +8,10 @@ from datetime import datetime
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing import kueue_statuses, kueue_workloads
-from kfp_placement_controller.queueing.kueue_actions import KueueAction
-from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.kueue_runs import KueueRun
+from kfp_placement_controller.queueing.kueue import statuses, workloads
+from kfp_placement_controller.queueing.kueue.actions import KueueAction
+from kfp_placement_controller.queueing.kueue.objects import KueueObjects
+from kfp_placement_controller.queueing.kueue.runs import KueueRun
 from kfp_placement_engine.contract.run_request import RequestedEnd
 from kfp_placement_engine.model.demand import Demand
 from kfp_placement_engine.model.resources import Resources
@@ -30,17 +30,17 @@ def for_waiting(run: KueueRun, objects: KueueObjects, now: datetime) -> Iterator
         if not run.unschedulable:
             yield from _creation(run, objects)
     elif workload.is_evicted:
-        yield kueue_workloads.clearing(key, workload)
+        yield workloads.clearing(key, workload)
     elif workload.is_finished or run.is_outdated:
         # A new one is made.
-        yield kueue_workloads.deletion(key, workload)
+        yield workloads.deletion(key, workload)
     elif workload.has_reservation:
         yield from _for_reservation(run, workload, objects, now)
     elif run.was_refused:
         if _may_fit(run, objects):
-            yield kueue_workloads.deletion(key, workload)
+            yield workloads.deletion(key, workload)
     elif run.unschedulable:
-        yield kueue_workloads.deletion(key, workload)
+        yield workloads.deletion(key, workload)
     else:
         yield from _for_pending(run, workload, objects)
 
@@ -57,7 +57,7 @@ def for_running(run: KueueRun, objects: KueueObjects, now: datetime) -> Iterator
     if workload is None:
         yield from _creation(run, objects)
     elif workload.is_finished:
-        yield kueue_workloads.deletion(run.known.key, workload)
+        yield workloads.deletion(run.known.key, workload)
     elif workload.is_evicted:
         # It stops first.
         return
@@ -75,7 +75,7 @@ def for_draining(run: KueueRun, taken: Resources) -> Iterator[KueueAction]:
         taken: by its pods.
     """
     if run.workload is not None and run.workload.has_reservation:
-        yield from kueue_statuses.reclaim(run.workload, Demand(peak=taken))
+        yield from statuses.reclaim(run.workload, Demand(peak=taken))
 
 
 def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetime) -> KueueAction:
@@ -88,18 +88,18 @@ def for_other(workload: ObservedWorkload, request: ObservedRequest, now: datetim
     """
     end = None if request.spec is None else request.spec.end
     if end is None:
-        return kueue_workloads.deletion(request.key, workload)
-    return kueue_statuses.finish(workload, succeeded=end == RequestedEnd.SUCCEEDED, now=now)
+        return workloads.deletion(request.key, workload)
+    return statuses.finish(workload, succeeded=end == RequestedEnd.SUCCEEDED, now=now)
 
 
 def _for_reservation(
     run: KueueRun, workload: ObservedWorkload, objects: KueueObjects, now: datetime
 ) -> Iterator[KueueAction]:
     if run.known.demand is not None:
-        yield from kueue_statuses.reclaim(workload, run.known.demand)
+        yield from statuses.reclaim(workload, run.known.demand)
     ours = {name: state for name, state in workload.checks.items() if name in objects.checks}
     if run.is_planned and "Pending" in ours.values():
-        yield kueue_statuses.answer(workload, ours, run.unschedulable, now)
+        yield statuses.answer(workload, ours, run.unschedulable, now)
     yield from _correction(run, workload, objects)
 
 
@@ -108,7 +108,7 @@ def _for_pending(
 ) -> Iterator[KueueAction]:
     # PodSets cannot change their names while units of the old ones are given back.
     if workload.reclaimed:
-        yield kueue_statuses.take_back(workload)
+        yield statuses.take_back(workload)
     else:
         yield from _correction(run, workload, objects)
 
@@ -125,10 +125,8 @@ def _may_fit(run: KueueRun, objects: KueueObjects) -> bool:
 def _creation(run: KueueRun, objects: KueueObjects) -> Iterator[KueueAction]:
     local, demand = objects.local_queue(run.queue), run.known.demand
     if local is not None and demand is not None and not objects.misfit(run.queue):
-        units = kueue_workloads.pod_sets(demand, local.resources)
-        yield kueue_workloads.creation(
-            run.known.key, run.request.uid, local.name, run.priority, units
-        )
+        units = workloads.pod_sets(demand, local.resources)
+        yield workloads.creation(run.known.key, run.request.uid, local.name, run.priority, units)
 
 
 def _correction(
@@ -136,7 +134,5 @@ def _correction(
 ) -> Iterator[KueueAction]:
     local, demand = objects.local_queue(run.queue), run.known.demand
     if local is not None and demand is not None and not objects.misfit(run.queue):
-        units = kueue_workloads.pod_sets(demand, local.resources)
-        yield from kueue_workloads.correction(
-            run.known.key, workload, local.name, run.priority, units
-        )
+        units = workloads.pod_sets(demand, local.resources)
+        yield from workloads.correction(run.known.key, workload, local.name, run.priority, units)

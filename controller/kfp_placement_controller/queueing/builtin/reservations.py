@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from kfp_placement_controller.queueing.gang_room import GangRoom, scarcest_first
+from kfp_placement_controller.queueing.builtin.gang_room import GangRoom, scarcest_first
 from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kfp_placement_controller.queueing.reservations import Reservations
+from kfp_placement_controller.queueing.builtin.reservations import Reservations
 from kfp_placement_controller.queueing.runs import (
     NO_RULES,
     AdmittedRun,

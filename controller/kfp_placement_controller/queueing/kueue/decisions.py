@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.backend import Stop
-from kfp_placement_controller.queueing.kueue_actions import KueueAction
-from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.kueue_runs import KueueRun
+from kfp_placement_controller.queueing.kueue.actions import KueueAction
+from kfp_placement_controller.queueing.kueue.objects import KueueObjects
+from kfp_placement_controller.queueing.kueue.runs import KueueRun
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.queueing.verdicts import Lack, Rule

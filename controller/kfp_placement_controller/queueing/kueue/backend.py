@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
-from kfp_placement_controller.queueing import kueue_statuses, kueue_writes
 from kfp_placement_controller.queueing.backend import Decisions
 from kfp_placement_controller.queueing.defects import Defects
 from kfp_placement_controller.queueing.forecast import PlayedQueues
-from kfp_placement_controller.queueing.kueue_actions import KueueAction
-from kfp_placement_controller.queueing.kueue_decisions import (
+from kfp_placement_controller.queueing.kueue import statuses, writes
+from kfp_placement_controller.queueing.kueue.actions import KueueAction
+from kfp_placement_controller.queueing.kueue.decisions import (
     KueueDecision,
     missing_of,
     stop_of,
     unread,
 )
-from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.kueue_runs import KueueRun, kueue_run
+from kfp_placement_controller.queueing.kueue.objects import KueueObjects
+from kfp_placement_controller.queueing.kueue.runs import KueueRun, kueue_run
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.runs import QueueRules
 from kfp_placement_controller.queueing.situation import Situation
@@ -62,9 +62,9 @@ class KueueBackend:
         stopping = (known for known, _ in situation.draining.values())
         draining = decide(stopping, partial(_of_draining, taken=taken))
         decided = [*waiting, *running, *draining]
-        writes = [*self._reports(situation, now)]
-        writes += [action for each in decided for action in each.writes]
-        writes += self._for_others(situation, decided, now)
+        actions = [*self._reports(situation, now)]
+        actions += [action for each in decided for action in each.writes]
+        actions += self._for_others(situation, decided, now)
         return Decisions(
             verdicts=_verdicts(waiting),
             stops={each.known.key: each.stop for each in running if each.stop is not None},
@@ -74,7 +74,7 @@ class KueueBackend:
                 for each in situation.queues
                 if each.spec.backend == QueueBackend.KUEUE
             },
-            writes=self._to_try(writes, now),
+            writes=self._to_try(actions, now),
             played=[*_played(waiting, running)],
         )
 
@@ -108,7 +108,7 @@ class KueueBackend:
             missing=missing_of(run, self.objects),
             nodes=run.nodes or (),
             waiting=None if is_admitted else run.as_waiting(),
-            writes=tuple(kueue_writes.for_waiting(run, self.objects, now)),
+            writes=tuple(writes.for_waiting(run, self.objects, now)),
         )
 
     def _of_running(self, run: KueueRun, now: datetime) -> KueueDecision:
@@ -119,7 +119,7 @@ class KueueBackend:
             # It keeps its nodes, with and without its Workload.
             nodes=run.nodes,
             running=run.as_admitted(now),
-            writes=tuple(kueue_writes.for_running(run, self.objects, now)),
+            writes=tuple(writes.for_running(run, self.objects, now)),
         )
 
     # What else to write.
@@ -138,7 +138,7 @@ class KueueBackend:
             request = by_uid.get(workload.owner_uid)
             # Its owner may be gone, or not seen yet: Kubernetes deletes it, or its run comes.
             if request is not None and not _is_ending(request, situation):
-                write = partial(kueue_writes.for_other, workload, request, now)
+                write = partial(writes.for_other, workload, request, now)
                 action = self._defects.attempt(request.key, write, lambda _: None)
                 if action is not None:
                     yield action
@@ -152,7 +152,7 @@ class KueueBackend:
             active = check.active
             is_said = active is not None and active.holds == (not problem)
             if not is_said or (problem and active is not None and active.message != problem):
-                yield kueue_statuses.report(name, problem, now)
+                yield statuses.report(name, problem, now)
 
     def _to_try(self, actions: Iterable[KueueAction], now: datetime) -> list[KueueAction]:
         """Those that were not tried just now."""
@@ -167,8 +167,8 @@ class KueueBackend:
 
 
 def _of_draining(run: KueueRun, _now: datetime, taken: Mapping[RunKey, Resources]) -> KueueDecision:
-    writes = tuple(kueue_writes.for_draining(run, taken[run.known.key]))
-    return KueueDecision(run.known, run.queue.key, writes=writes)
+    actions = tuple(writes.for_draining(run, taken[run.known.key]))
+    return KueueDecision(run.known, run.queue.key, writes=actions)
 
 
 def _is_ending(request: ObservedRequest, situation: Situation) -> bool:

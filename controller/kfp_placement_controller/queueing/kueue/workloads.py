@@ -10,7 +10,7 @@ from kfp_placement_controller.kinds import (
     WORKLOADS,
 )
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing.kueue_actions import (
+from kfp_placement_controller.queueing.kueue.actions import (
     ClearAdmission,
     CreateWorkload,
     DeleteWorkload,

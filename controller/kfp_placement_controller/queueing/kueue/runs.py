@@ -8,8 +8,8 @@ from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
 from kfp_placement_controller.queueing.backend import BY_REQUEST
-from kfp_placement_controller.queueing.kueue_objects import KueueObjects
-from kfp_placement_controller.queueing.kueue_workloads import workload_name
+from kfp_placement_controller.queueing.kueue.objects import KueueObjects
+from kfp_placement_controller.queueing.kueue.workloads import workload_name
 from kfp_placement_controller.queueing.queued_runs import KnownRun
 from kfp_placement_controller.queueing.run_queues import RunQueues, rules_of
 from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun

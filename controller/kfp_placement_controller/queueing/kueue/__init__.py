@@ -1,0 +1,1 @@
+"""Kueue as the one who decides: its Workloads, followed and put right."""
