@@ -1,1 +1,1 @@
-"""The queue that decides by itself: quotas of RunQueues, the room of the cluster, preemption."""
+"""The queue that decides on its own: quotas of RunQueues, the room of the cluster, preemption."""
