@@ -6,14 +6,12 @@ shows a forecast corrects it by how earlier ones turned out (`start_ranges`).
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from kfp_placement_controller.queueing.builtin.admission import in_order
-from kfp_placement_controller.queueing.builtin.reservations import Reservations
+from kfp_placement_controller.queueing.builtin.admission import decide, in_order
 from kfp_placement_controller.queueing.runs import AdmittedRun, NodeRoom, QueueRules, WaitingRun
-from kfp_placement_controller.queueing.verdicts import RUNS
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 
@@ -22,13 +20,15 @@ class ForecastParams:
     """How the queue is played.
 
     Attributes:
+        most_runs: the first of those that wait, which are played; the others begin later.
         most_tries: how often it is checked whether a run fits: a bound on the work, the same on
-            every machine. 5,000 take some 50 ms, and play some 70 ends of runs where 100 wait.
+            every machine. 5,000 take some 100 ms, and play some 50 ends of runs where 100 wait.
         overdue_share: how much longer a run is taken to last that is overdue by its plan, as a
             share of the time that it has had.
         unknown_seconds: how long a run is taken to last of which no plan is known.
     """
 
+    most_runs: int = 200
     most_tries: int = 5_000
     overdue_share: float = 0.1
     unknown_seconds: float = 600.0
@@ -91,55 +91,52 @@ def forecast(queues: PlayedQueues, now: datetime, params: ForecastParams) -> For
 
 
 class _Play:
+    """Queues whose runs end as planned; at each end it is decided who goes, as usual."""
+
     def __init__(self, queues: PlayedQueues, now: datetime, params: ForecastParams) -> None:
+        self._queues = queues
         self._params = params
         self._now = now
-        self._waiting = in_order(queues.waiting, queues.rules, now)
-        self._reservations = Reservations(
-            queues.admitted, queues.rules, queues.nodes, self._waiting
-        )
-        self._ends = [(self._end(run), run.key, run) for run in queues.admitted]
+        in_turn = in_order(queues.waiting, queues.rules, now)
+        self._waiting = in_turn[: params.most_runs]
+        self._others = in_turn[params.most_runs :]
+        self._running = {run.key: run for run in queues.admitted}
+        self._ends = [(self._end(run), run.key) for run in queues.admitted]
         heapq.heapify(self._ends)
         self._starts: dict[RunKey, datetime] = {}
         self._tries = params.most_tries
 
     def to_end(self) -> Forecast:
-        while self._ends and self._waiting:
-            if self._tries <= 0:
-                return Forecast(self._starts, later=dict.fromkeys(self._left(), self._now))
+        while self._ends and self._waiting and self._tries > 0:
             self._now = self._ends[0][0]
             while self._ends and self._ends[0][0] <= self._now:
-                self._reservations.release(heapq.heappop(self._ends)[2])
-            self._waiting = [*self._not_admitted()]
-        return Forecast(self._starts, never=frozenset(self._left()))
+                del self._running[heapq.heappop(self._ends)[1]]
+            self._decide()
+        left = [run.key for run in self._waiting]
+        others = [run.key for run in self._others]
+        if self._ends and left:
+            return Forecast(self._starts, later=dict.fromkeys([*left, *others], self._now))
+        return Forecast(self._starts, later=dict.fromkeys(others, self._now), never=frozenset(left))
 
-    def _left(self) -> Iterable[RunKey]:
-        return (run.key for run in self._waiting)
-
-    def _not_admitted(self) -> Iterable[WaitingRun]:
-        """Let run whoever fits by now; returns the others."""
-        full: set[QueueKey] = set()
+    def _decide(self) -> None:
+        """Let run whoever may by now."""
+        queues, running = self._queues, [*self._running.values()]
+        verdicts = decide(self._waiting, running, queues.rules, queues.nodes, self._now)
+        self._tries -= len(verdicts)
+        begun = {each.key for each in verdicts if each.is_admitted}
         for run in self._waiting:
-            if run.queue in full:
-                yield run
-                continue
-            self._tries -= 1
-            lacks = self._reservations.lacks(run)
-            if not lacks:
+            if run.key in begun:
                 self._begin(run)
-                continue
-            if any(each.resource == RUNS for each in lacks):
-                # Nobody behind it fits either: a thousand that wait are not tried each time.
-                full.add(run.queue)
-            yield run
+        self._waiting = [run for run in self._waiting if run.key not in begun]
 
     def _begin(self, run: WaitingRun) -> None:
         seconds = run.makespan_seconds
         lasts = timedelta(seconds=self._params.unknown_seconds if seconds is None else seconds)
-        begun = AdmittedRun(run.key, run.queue, run.priority, self._now, run.demand)
-        self._reservations.reserve(begun)
+        self._running[run.key] = AdmittedRun(
+            run.key, run.queue, run.priority, self._now, run.demand
+        )
         self._starts[run.key] = self._now
-        heapq.heappush(self._ends, (self._now + lasts, run.key, begun))
+        heapq.heappush(self._ends, (self._now + lasts, run.key))
 
     def _end(self, run: AdmittedRun) -> datetime:
         """When a run ends that runs now."""

@@ -62,12 +62,14 @@ class Verdict:
             admitted.
         position: among the runs of its queue that wait on, from 1; 0 if it is admitted.
         waiting: how many these are.
+        keeps_room: whether room of the cluster is kept for it, which those behind it cannot have.
     """
 
     key: RunKey
     missing: tuple[Lack, ...] = ()
     position: int = 0
     waiting: int = 0
+    keeps_room: bool = False
 
     @property
     def is_admitted(self) -> bool:

@@ -350,10 +350,52 @@ class TestReservation:
             replace(self.LARGE, stands_back=True),
         ):
             assert self.tried(run, 1000) == ["small"]
-        too_much = rules(overcommit=1.0, reserve_after_seconds=0.0, quota={GPU: 3})
-        assert self.tried(self.LARGE, 1000, too_much) == []
 
     def test_a_run_gets_what_was_kept_for_it(self):
         cluster = nodes(cpu=8, gpu=4)
         found = decide([self.LARGE, self.SMALL], [], self.RULES, cluster, after(13))
         assert [each.key.name for each in found if each.is_admitted] == ["large"]
+
+    def test_room_is_kept_for_as_long_as_it_was_waited_for_and_again_after_as_long(self):
+        hours = [11.9, 12.1, 23.9, 24.1, 35.9, 36.1]
+        begun = [self.tried(self.LARGE, each) for each in hours]
+        assert begun == [["small"], [], [], ["small"], ["small"], []]
+
+    def test_a_run_of_the_future_keeps_nothing(self):
+        assert self.tried(replace(self.LARGE, submitted_at=after(100)), 1) == ["small"]
+
+    def test_a_run_that_waits_for_the_quota_of_its_queue_keeps_only_that(self):
+        """Runs of other queues go on as before, also gangs."""
+        its_rules = {
+            QUEUE: QueueRules(max_runs=1, reserve_after_seconds=3600.0, overcommit=1.0),
+            OTHER: QueueRules(overcommit=1.0),
+        }
+        gang = a_demand(gpu=2, gang=(2, {GPU: 1}))
+        runs = [
+            waiting("first", a_demand(cpu=8, gpu=4, gang=(4, {GPU: 1}))),
+            waiting("second", a_demand(cpu=8)),
+            waiting("other", gang, queue=OTHER),
+        ]
+        running = [admitted("r", a_demand(cpu=1))]
+        cluster = nodes(cpu=8, gpu=4)
+        assert going(runs, running, its_rules, cluster, now=after(1.5)) == ["other"]
+
+    def test_quota_is_kept_for_one_run_of_a_queue(self):
+        its_rules = rules(quota={GPU: 4}, reserve_after_seconds=12 * 3600.0)
+        running = [admitted("r", a_demand(gpu=2))]
+        cluster = nodes(cpu=64, gpu=64)
+        runs = [waiting("large", a_demand(gpu=4)), self.SMALL]
+        assert going(runs, running, its_rules, cluster, now=after(11)) == ["small"]
+        assert going(runs, running, its_rules, cluster, now=after(13)) == []
+
+    def test_room_of_the_cluster_is_kept_for_one_run(self):
+        """Else two that cannot both run would keep everybody waiting."""
+        running = [admitted("r", a_demand(gpu=1))]
+        runs = [
+            waiting("large", a_demand(gpu=4)),
+            waiting("too", a_demand(cpu=8, gpu=4)),
+            waiting("small", a_demand(cpu=8), submitted_at=after(1)),
+        ]
+        found = decided(runs, running, self.RULES, nodes(cpu=8, gpu=4), now=after(13))
+        assert [name for name, each in found.items() if each.keeps_room] == ["large"]
+        assert found["small"].is_admitted

@@ -120,11 +120,28 @@ def test_work_is_bounded_and_the_rest_begins_later():
     assert all(run.key in found for run in waits)
 
 
-def test_a_queue_that_is_full_is_not_tried_for_each_run():
-    waits = [waiting(f"run-{n:03}", makespan_seconds=HOUR) for n in range(400)]
+def test_only_the_first_of_very_many_runs_are_played():
+    waits = [waiting(f"run-{n:03}", makespan_seconds=HOUR) for n in range(40)]
     running = [admitted("old", ends_at=after(1))]
-    found = forecast(queues_of(waits, running), START, ForecastParams(most_tries=1_000))
-    assert len(found.starts) == 400
+    found = forecast(queues_of(waits, running), START, ForecastParams(most_runs=10))
+    assert {key.name for key in found.starts} == {f"run-{n:03}" for n in range(10)}
+    assert len(found.later) == 30
+    assert set(found.later.values()) == {after(10)}
+
+
+def test_room_that_is_kept_for_a_run_is_not_promised_to_another():
+    """The large run has waited for 13 hours, so the small one behind it waits for its end."""
+    its_rules = rules(overcommit=1.0, reserve_after_seconds=12 * HOUR)
+    waits = [
+        waiting("large", a_demand(cpu=8), makespan_seconds=HOUR),
+        waiting("small", a_demand(cpu=2), submitted_at=after(12), makespan_seconds=HOUR),
+    ]
+    running = [
+        admitted("short", a_demand(cpu=4), ends_at=after(14)),
+        admitted("long", a_demand(cpu=4), ends_at=after(15)),
+    ]
+    found = starts(queues_of(waits, running, its_rules), now=after(13))
+    assert found == {"large": 15.0, "small": 16.0}
 
 
 MADE = st.lists(

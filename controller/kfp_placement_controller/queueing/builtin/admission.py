@@ -1,7 +1,8 @@
 """Which waiting runs may go: the whole decision, from nothing but what it is given."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from kfp_placement_controller.queueing.builtin.reservations import Reservations
@@ -12,7 +13,7 @@ from kfp_placement_controller.queueing.runs import (
     QueueRules,
     WaitingRun,
 )
-from kfp_placement_controller.queueing.verdicts import GIVEN_BACK, Lack, Verdict
+from kfp_placement_controller.queueing.verdicts import Lack, Rule, Verdict
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 
 _SECONDS_PER_HOUR = 3600.0
@@ -28,7 +29,8 @@ def decide(
     """Decide who may go.
 
     Runs are tried in order. A run that does not fit waits and stops nobody behind it (backfill),
-    unless other runs were suspended for it, and it fits once they have stopped.
+    unless room is kept for it: since other runs were suspended for it, and it fits once they have
+    stopped, or since it has waited long.
 
     Args:
         waiting: runs that are held.
@@ -42,33 +44,72 @@ def decide(
     """
     runs = in_order(waiting, rules, now)
     reservations = Reservations(admitted, rules, nodes, runs)
+    kept = _KeptRoom(rules, now)
     lacks: dict[RunKey, tuple[Lack, ...]] = {}
     taking: list[WaitingRun] = []
     for run in runs:
-        lacks[run.key] = reservations.lacks(run)
+        missing = lacks[run.key] = reservations.lacks(run)
         if (
-            not lacks[run.key]
+            not missing
             or (run.has_victims and _fits_later(run, taking, admitted, rules, nodes))
-            or (_has_waited_long(run, rules, now) and lacks[run.key][0].rule in GIVEN_BACK)
+            or kept.keeps_cluster(run, missing[0].rule)
         ):
             reservations.take(run)
             taking.append(run)
+        elif kept.keeps_quota(run, missing[0].rule):
+            reservations.take_quota(run)
+    return _verdicts(runs, lacks, {run.key for run in taking})
+
+
+def _verdicts(
+    runs: Sequence[WaitingRun], lacks: Mapping[RunKey, tuple[Lack, ...]], taking: Collection[RunKey]
+) -> list[Verdict]:
     left = Counter(run.queue for run in runs if lacks[run.key])
     positions: Counter[QueueKey] = Counter()
     verdicts = []
     for run in runs:
-        if not lacks[run.key]:
+        missing = lacks[run.key]
+        if not missing:
             verdicts.append(Verdict(run.key))
             continue
         positions[run.queue] += 1
-        verdicts.append(Verdict(run.key, lacks[run.key], positions[run.queue], left[run.queue]))
+        position, waiting = positions[run.queue], left[run.queue]
+        verdicts.append(Verdict(run.key, missing, position, waiting, run.key in taking))
     return verdicts
 
 
-def _has_waited_long(run: WaitingRun, rules: Mapping[QueueKey, QueueRules], now: datetime) -> bool:
-    """Whether a run has waited long enough for room to be kept for it."""
-    limit = rules.get(run.queue, NO_RULES).reserve_after_seconds
-    return not run.stands_back and (now - run.submitted_at).total_seconds() >= limit
+@dataclass
+class _KeptRoom:
+    """Room kept for runs that have waited long: one run of each queue, and one of the cluster.
+
+    Only what it lacks is kept for a run: one that waits for the quota of its queue is no reason to
+    keep other queues from the cluster. And only for as long as it has waited for that before: then
+    those behind it may go for as long again, and so on, since what it waits for may never come.
+    """
+
+    rules: Mapping[QueueKey, QueueRules]
+    now: datetime
+    _quotas: set[QueueKey] = field(default_factory=set)
+    _cluster: bool = False
+
+    def keeps_cluster(self, run: WaitingRun, rule: Rule) -> bool:
+        """Whether room of the cluster is kept for a run that lacks some."""
+        if self._cluster or rule not in (Rule.CAPACITY, Rule.GANGS):
+            return False
+        self._cluster = self._has_its_turn(run)
+        return self._cluster
+
+    def keeps_quota(self, run: WaitingRun, rule: Rule) -> bool:
+        """Whether quota of its queue is kept for a run that lacks some."""
+        if run.queue in self._quotas or rule is not Rule.QUOTA or not self._has_its_turn(run):
+            return False
+        self._quotas.add(run.queue)
+        return True
+
+    def _has_its_turn(self, run: WaitingRun) -> bool:
+        reserve_after = self.rules.get(run.queue, NO_RULES).reserve_after_seconds
+        waited_seconds = max(0.0, (self.now - run.submitted_at).total_seconds())
+        return not run.stands_back and int(waited_seconds // reserve_after) % 2 == 1
 
 
 def _fits_later(

@@ -54,7 +54,10 @@ class BuiltinBackend:
             add_to(used.setdefault(run.queue, Counter()), run.demand.peak)
         let = [by_key[each.key] for each in verdicts if each.is_admitted]
         taking = [*admitted, *(_taking(run, now) for run in let)]
-        victims, preemptor = _preempted(stuck, taking, {run.key for run in let}, queues, nodes)
+        kept = [_kept(by_key[each.key], now) for each in verdicts if each.keeps_room]
+        victims, preemptor = _preempted(
+            stuck, taking, kept, {run.key for run in let}, queues, nodes
+        )
         uids = {known.key: known.run.owner.uid for known in known_waiting}
         return Decisions(
             verdicts={each.key: each for each in verdicts},
@@ -76,6 +79,7 @@ def _stop_for(preemptor: RunKey, uids: Mapping[RunKey, str]) -> Stop:
 def _preempted(
     stuck: Sequence[WaitingRun],
     taking: Sequence[AdmittedRun],
+    kept: Sequence[AdmittedRun],
     let: Collection[RunKey],
     queues: RunQueues,
     nodes: Sequence[NodeRoom],
@@ -92,7 +96,9 @@ def _preempted(
     stuck = [run for run in stuck if priority(run) > lowest]
     most = max(1, _MOST_COMPARED // len(taking))
     for run in stuck[:most]:
-        victims = preempted(run, taking, rules, nodes)
+        # What others give back must not be kept for somebody else.
+        beside = [*taking, *(each for each in kept if each.key != run.key)]
+        victims = preempted(run, beside, rules, nodes)
         # Those that are only being let run now have nothing to give back yet.
         if victims and not set(victims) & set(let):
             return victims, run.key
@@ -134,6 +140,11 @@ def _as_draining(
     run = _as_admitted(known, queues, now)
     ends_at = None if run.ends_at is None else now + (run.ends_at - now) * _DRAINING_SHARE
     return replace(run, demand=Demand(peak=taken, gangs=gangs), suspended=True, ends_at=ends_at)
+
+
+def _kept(run: WaitingRun, now: datetime) -> AdmittedRun:
+    """A run that waits, and for which room is kept, as if it had it already."""
+    return AdmittedRun(run.key, run.queue, run.priority, now, run.demand, is_of_others=True)
 
 
 def _taking(run: WaitingRun, now: datetime) -> AdmittedRun:

@@ -114,6 +114,10 @@ class Reservations:
         for cluster in self._clusters.values():
             cluster.pack_more(run.demand.gangs)
 
+    def take_quota(self, run: WaitingRun) -> None:
+        """Reserve what one more run needs of the quota of its queue alone."""
+        self._count_in_queue(run, 1)
+
     def reserve(self, run: AdmittedRun) -> None:
         """Count a run as admitted: one that was released, or that is let run."""
         self._admitted[run.key] = run
@@ -142,10 +146,13 @@ class Reservations:
         )
 
     def _count(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
-        change = add_to if sign > 0 else subtract_from
-        change(self._by_queue.setdefault(run.queue, Counter()), {**run.demand.peak, RUNS: 1})
+        self._count_in_queue(run, sign)
         for cluster in self._clusters.values():
             cluster.add(run.demand, sign)
+
+    def _count_in_queue(self, run: WaitingRun | AdmittedRun, sign: int) -> None:
+        change = add_to if sign > 0 else subtract_from
+        change(self._by_queue.setdefault(run.queue, Counter()), {**run.demand.peak, RUNS: 1})
 
     def _pack(self) -> None:
         gangs = [each for run in self._admitted.values() for each in run.demand.gangs]
