@@ -1,12 +1,11 @@
-"""The time as the processes that decide see it: it never jumps."""
+"""The time of this machine, and whether somebody has set it."""
 
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-MOST_DRIFT = 0.5
-"""How much faster or slower than time itself the clock goes while it follows one that was set."""
+LEAST_STEP_SECONDS = 1.0
+"""Less is drift, as every clock has it."""
 
 
 def wall_clock() -> datetime:
@@ -14,38 +13,31 @@ def wall_clock() -> datetime:
     return datetime.now(UTC)
 
 
-class SteadyClock:
-    """The time of this machine, which it follows slowly when that is set.
+class ClockWatch:
+    """Notices that the clock was set, as after a machine was suspended.
 
-    Ages and pauses are differences of times. If the machine's clock is set an hour ahead, as after
-    it was suspended, a Lease that is renewed every two seconds must not look an hour old: runs that
-    wait would begin. If it is set back, nothing must stand still until that hour has passed.
+    How long ago something was is a difference of two times. If the clock is set an hour ahead
+    between them, a Lease that is renewed every two seconds looks an hour old, and runs that wait
+    would begin; if it is set back, nothing would be due for an hour.
     """
 
     def __init__(
-        self,
-        wall: Callable[[], datetime] = wall_clock,
-        monotonic_seconds: Callable[[], float] = time.monotonic,
+        self, clock: Callable[[], datetime], monotonic_seconds: Callable[[], float] = time.monotonic
     ) -> None:
-        """It begins with the time as it is.
+        """Begin with the time as it is.
 
         Args:
-            wall: the time as the machine has it.
+            clock: the time.
             monotonic_seconds: a count of seconds that nobody sets.
         """
-        self._wall = wall
+        self._clock = clock
         self._monotonic_seconds = monotonic_seconds
-        self._lock = threading.Lock()
-        self._now = wall()
-        self._read_at = monotonic_seconds()
+        self._time = clock()
+        self._seconds = monotonic_seconds()
 
-    def __call__(self) -> datetime:
-        """The time."""
-        with self._lock:
-            read_at = self._monotonic_seconds()
-            passed = timedelta(seconds=read_at - self._read_at)
-            self._read_at = read_at
-            self._now += passed
-            drift = passed * MOST_DRIFT
-            self._now += max(-drift, min(drift, self._wall() - self._now))
-            return self._now
+    def step(self) -> timedelta:
+        """By how much the clock was set since the last call; zero = it was not."""
+        now, seconds = self._clock(), self._monotonic_seconds()
+        step = (now - self._time) - timedelta(seconds=seconds - self._seconds)
+        self._time, self._seconds = now, seconds
+        return step if abs(step.total_seconds()) >= LEAST_STEP_SECONDS else timedelta(0)

@@ -8,7 +8,7 @@ from datetime import datetime
 from kfp_placement_controller.actuators.leading import Leading
 from kfp_placement_controller.actuators.plan_actions import ActionRunner
 from kfp_placement_controller.actuators.search_worker import SearchWorker
-from kfp_placement_controller.clock import SteadyClock
+from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import COMPONENT, connect, connect_for_lease
 from kfp_placement_controller.kinds import PLACEMENTS, POLICIES, RUN_QUEUES, RUN_REQUESTS
 from kfp_placement_controller.loops.inbox import Inbox
@@ -78,10 +78,9 @@ class PlanProcess:
         settings: PlanSettings,
         client: KubeClient,
         sources: RunSources,
-        clock: Callable[[], datetime] | None = None,
+        clock: Callable[[], datetime] = wall_clock,
     ) -> None:
         """Nothing is started yet."""
-        clock = SteadyClock() if clock is None else clock
         self._settings = settings
         self.coordinator = Coordinator(
             sources,

@@ -10,7 +10,7 @@ from kfp_placement_controller.actuators.kueue_following import KueueFollowing
 from kfp_placement_controller.actuators.kueue_workloads import KueueWriter
 from kfp_placement_controller.actuators.queue_actions import QueueActionRunner
 from kfp_placement_controller.actuators.queue_leading import QueueLeading
-from kfp_placement_controller.clock import SteadyClock
+from kfp_placement_controller.clock import wall_clock
 from kfp_placement_controller.connection import (
     COMPONENT,
     configuration,
@@ -90,10 +90,9 @@ class QueueProcess:
         client: KubeClient,
         sources: Sequence[QueueSource],
         pods_of: RunSources,
-        clock: Callable[[], datetime] | None = None,
+        clock: Callable[[], datetime] = wall_clock,
     ) -> None:
         """Nothing is started yet."""
-        clock = SteadyClock() if clock is None else clock
         self._settings = settings
         coordinator = QueueCoordinator(
             pods_of, own_namespace=settings.own_namespace, opt_in=settings.opt_in

@@ -1,12 +1,13 @@
-"""The clock of the processes that decide."""
+"""The clock of the processes that decide: what follows when somebody sets it."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kfp_placement_controller.clock import MOST_DRIFT, SteadyClock, wall_clock
+from kfp_placement_controller.clock import ClockWatch, wall_clock
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+NOTHING = timedelta(0)
 
 
 class Machine:
@@ -15,38 +16,35 @@ class Machine:
     def __init__(self) -> None:
         self.wall = START
         self.seconds = 100.0
-        self.clock = SteadyClock(lambda: self.wall, lambda: self.seconds)
+        self.watch = ClockWatch(lambda: self.wall, lambda: self.seconds)
 
-    def passes(self, seconds: float) -> float:
-        """Time passes; returns how much of it the clock shows, in seconds."""
-        before = self.clock()
+    def pass_time(self, seconds: float) -> None:
         self.seconds += seconds
         self.wall += timedelta(seconds=seconds)
-        return (self.clock() - before).total_seconds()
 
 
-def test_it_shows_the_time_of_the_machine():
+def test_time_that_passes_is_no_step():
     machine = Machine()
-    assert machine.clock() == START
-    assert machine.passes(10) == 10
-    assert machine.clock() == machine.wall
-    assert abs(SteadyClock()() - wall_clock()) < timedelta(minutes=1)
+    for seconds in (0.0, 10.0, 86_400.0):
+        machine.pass_time(seconds)
+        assert machine.watch.step() == NOTHING
+    assert ClockWatch(wall_clock).step() == NOTHING
 
 
 @pytest.mark.parametrize("hours", [1, -1])
-def test_it_follows_a_clock_that_was_set_without_a_jump(hours):
+def test_a_step_is_noticed_once(hours):
     machine = Machine()
+    machine.pass_time(7)
     machine.wall += timedelta(hours=hours)
-    sign = 1 if hours > 0 else -1
-    assert machine.passes(0) == 0
-    assert machine.passes(10) == 10 * (1 + sign * MOST_DRIFT)
-    machine.passes(3600 / MOST_DRIFT)
-    assert machine.clock() == machine.wall
-    assert machine.passes(10) == 10
+    machine.pass_time(5)
+    assert machine.watch.step() == timedelta(hours=hours)
+    machine.pass_time(5)
+    assert machine.watch.step() == NOTHING
 
 
-def test_it_never_goes_back():
+def test_drift_is_no_step():
     machine = Machine()
-    machine.wall -= timedelta(days=1)
-    times = [machine.clock() for _ in range(100) if machine.passes(0.1) >= 0]
-    assert times == sorted(times)
+    for _ in range(100):
+        machine.pass_time(2)
+        machine.wall += timedelta(milliseconds=20)
+        assert machine.watch.step() == NOTHING

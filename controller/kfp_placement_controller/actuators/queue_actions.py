@@ -36,6 +36,9 @@ ObservedT = TypeVar("ObservedT")
 
 _LOG = logging.getLogger(__name__)
 
+_REFUSED = frozenset({400, 403, 422})
+"""Answers that the same request would get again; all others are of the moment."""
+
 _NOTES = {
     ReleaseCause.HAS_BEGUN: (
         "HoldRemoved",
@@ -109,8 +112,12 @@ class QueueActionRunner:
                 _LOG.warning("a %s is not read: %.300s", kind.kind, error)
         return observed
 
-    def run(self, action: QueueAction) -> None:
-        """Carry out one action; what fails is decided again."""
+    def run(self, action: QueueAction) -> bool:
+        """Carry out one action; what fails is decided again.
+
+        Returns:
+            Whether it was refused, and would be again: as a webhook of others can.
+        """
         try:
             match action:
                 case ShowHeld():
@@ -135,6 +142,8 @@ class QueueActionRunner:
             _LOG.debug("%s: %s", type(action).__name__, error)
         except KubernetesError as error:
             _LOG.warning("%s: %s", type(action).__name__, error)
+            return error.status in _REFUSED
+        return False
 
     def _release(self, action: ReleaseHeld) -> None:
         run = action.run

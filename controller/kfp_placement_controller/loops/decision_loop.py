@@ -1,14 +1,18 @@
 """A loop that decides: one thread takes in what has come, decides, and carries that out."""
 
 import gc
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
+from kfp_placement_controller.clock import ClockWatch
 from kfp_placement_controller.loops.inbox import Inbox
 from kfp_placement_engine.model.durations import whole_seconds_text
+
+_LOG = logging.getLogger(__name__)
 
 LEAST_PAUSE_SECONDS = 0.05
 """Between two looks: changes come in bursts."""
@@ -25,6 +29,10 @@ class Decider(Protocol):
 
     def next_at(self, now: datetime, /) -> datetime:
         """When to decide again if nothing changes before."""
+        ...
+
+    def clock_set(self, step: timedelta, /) -> None:
+        """Somebody has set the clock; by so much times that were taken before are off."""
         ...
 
 
@@ -80,8 +88,9 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             is_synced: whether everything there was at the start is in the inbox or was taken in.
             stand_for_election: called once, when it was all taken in.
         """
+        clock_watch = ClockWatch(self._clock)
         while not self._stopping.is_set():
-            self._came_round_at = self._clock()
+            self._follow_clock(clock_watch)
             is_complete = not self.caught_up and is_synced()
             if self._take() and is_complete:
                 # A replica that has not seen everything does not stand for election: others can
@@ -94,6 +103,14 @@ class DecisionLoop(ABC, Generic[DeciderT]):
             if self.caught_up and not self._stopping.is_set():
                 self._decide()
                 self._stopping.wait(LEAST_PAUSE_SECONDS)
+
+    def _follow_clock(self, watch: ClockWatch) -> None:
+        """Take the time, and tell the decider if somebody has set the clock."""
+        step = watch.step()
+        self._came_round_at = self._clock()
+        if step:
+            _LOG.warning("the clock was set by %.1f s", step.total_seconds())
+            self._decider.clock_set(step)
 
     def _take(self) -> bool:
         """Take in what has come, or wait until it is time to look; returns whether none is left.

@@ -17,6 +17,7 @@ from kfp_placement_controller.metrics import (
     RUNS_WAITING,
 )
 from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.queueing.steering import SteeringAction
 from kfp_placement_controller.queueing.verdicts import RUNS
 from kfp_placement_engine.contract.run_queue import resources_of
 from kfp_placement_engine.model.quantities import in_base_units
@@ -63,7 +64,8 @@ class QueueLoop(DecisionLoop[QueueCoordinator]):
             # Writing can take seconds; meanwhile another process may have begun to lead.
             if self._stopping.is_set() or not self._leading.still_leads(self._decider):
                 return
-            self._runner.run(action)
+            if self._runner.run(action) and isinstance(action, SteeringAction):
+                self._decider.refused(action, self._clock())
         _count(self._decider, self._clock())
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, PlacementPolicyStatus
@@ -77,6 +77,15 @@ class LeaseWatch:
         elif lease != self._seen:
             self.has_renewed = self._seen is not None
             self._seen, self._changed_at = lease, now
+
+    def clock_set(self, step: timedelta) -> None:
+        """Our clock was set.
+
+        Args:
+            step: by how much.
+        """
+        if self._changed_at is not None:
+            self._changed_at += step
 
     def age_seconds(self, now: datetime) -> float:
         """Seconds since it was seen to be renewed, even if it has been given back or deleted since.

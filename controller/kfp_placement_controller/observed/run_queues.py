@@ -71,6 +71,11 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
     except InputError as error:
         spec = _of_malformed(raw.get("spec"))
         return ObservedQueue(key, version, generation, spec, status, problem=str(error))
+    if spec.backend not in [*QueueBackend]:
+        # A newer version of us may know it: such an object stays when that is taken back.
+        problem = f"backend {spec.backend!r:.60} is not one that this version knows"
+        spec = _of_malformed(raw.get("spec"))
+        return ObservedQueue(key, version, generation, spec, status, problem=problem)
     return ObservedQueue(key, version, generation, spec, status)
 
 

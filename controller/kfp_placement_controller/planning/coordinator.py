@@ -148,6 +148,15 @@ class Coordinator:
         """The Lease of the queue has changed."""
         self.queue_guard.lease.observe(lease, now)
 
+    def clock_set(self, step: timedelta) -> None:
+        """Somebody has set our clock.
+
+        Args:
+            step: by how much.
+        """
+        self.guard.lease.clock_set(step)
+        self.queue_guard.lease.clock_set(step)
+
     def written(self, write: WritePlacement, now: datetime) -> None:
         """A placement has been written."""
         self.publisher.written(write, now)

@@ -57,6 +57,7 @@ class RunRequests:
         need = self._needs.get(key)
         if observed is None:
             self._needs.pop(key, None)
+            self._revisions.pop(key, None)
         elif need is not None and need.observed.uid == observed.uid:
             need.observed = observed
         else:

@@ -85,8 +85,12 @@ class ReadRun:
 
     @property
     def weight(self) -> float:
-        """Of its completion among other runs: by the highest priority of its steps."""
-        return 1.0 + max((step.priority for step in self.graph.steps), default=0.0)
+        """Of its completion among other runs: by the highest priority of its steps.
+
+        One for priority 0; above it grows with the priority, below it shrinks and stays above zero.
+        """
+        priority = max((step.priority for step in self.graph.steps), default=0.0)
+        return 1.0 + priority if priority >= 0 else 1.0 / (1.0 - priority)
 
     def with_plan(self, plan: CurrentPlan) -> "PlannedRun":
         """The run with this plan in force."""

@@ -31,7 +31,7 @@ from kfp_placement_controller.queueing.releases import PlannerState, Releases
 from kfp_placement_controller.queueing.run_queues import RunQueues
 from kfp_placement_controller.queueing.situation import Situation, situation_of
 from kfp_placement_controller.queueing.start_ranges import StartRanges
-from kfp_placement_controller.queueing.steering import Steering
+from kfp_placement_controller.queueing.steering import Steering, SteeringAction
 from kfp_placement_controller.sources.load import Load
 from kfp_placement_controller.sources.source import RunSources
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
@@ -167,6 +167,27 @@ class QueueCoordinator:
         self.runs.requests_listed(requests)
         self._is_changed = True
 
+    def clock_set(self, step: timedelta) -> None:
+        """Somebody has set our clock: what is remembered by it moves along, or is forgotten.
+
+        Args:
+            step: by how much.
+        """
+        self.planner.clock_set(step)
+        self.steering.clear()
+        self.publisher.clear()
+        self.ranges.play_again()
+        self.decided_at = self._led_at = self._progressed_at = None
+
+    def refused(self, action: SteeringAction, now: datetime) -> None:
+        """The API server has refused what was decided about a run, and would again.
+
+        Args:
+            action: what was to be done.
+            now: the time.
+        """
+        self.steering.refused(action, now)
+
     def follow(self) -> None:
         """Another leads from now on."""
         self.epoch = None
@@ -180,6 +201,8 @@ class QueueCoordinator:
             return []
         self._is_changed, self.decided_at = False, now
         self.steering.forget(now)
+        named = {key.namespace for key in self.queues.default_keys()}
+        self.releases.observe((name for name in named if not self._excluded(name)), now)
         planner = self._planner_state(now)
         standing = self.steering.standing(
             self.runs, lambda known: self._cause(known, planner, now), now
@@ -195,6 +218,8 @@ class QueueCoordinator:
             self.room,
             self.runs.requests(),
             planner.problem,
+            fixed=[each.key for each in taking_part if self.steering.is_refused(each)],
+            returning=self.releases.returning(now),
         )
         decided = self.builtin.decide(situation, now).and_of(self.kueue.decide(situation, now))
         self.ranges.observe_queues(self.queues)
@@ -218,8 +243,7 @@ class QueueCoordinator:
     def _cause(self, known: KnownRun, planner: PlannerState, now: datetime) -> ReleaseCause | None:
         """Why a waiting run goes on whatever its queue decides; None = it waits on."""
         queue = self._queue_of_namespace(known.key.namespace)
-        has_pods = known.run.has_begun and bool(self.room.load.of_run(known.key))
-        return self.releases.cause(known, queue, planner, now, has_pods=has_pods)
+        return self.releases.cause(known, queue, planner, now)
 
     def _released_by(
         self, action: ReleaseHeld | ResumeRun, situation: Situation, now: datetime

@@ -97,6 +97,10 @@ class QueuePublisher:
     _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
+    def clear(self) -> None:
+        """When what was written is not known any more: the clock was set."""
+        self._written.clear()
+
     def released(self, uid: str, cause: ReleaseCause) -> None:
         """A run has been let run.
 
@@ -245,7 +249,8 @@ class QueuePublisher:
         verdict = decided.verdicts.get(known.key)
         if verdict is None or verdict.is_admitted:
             return None
-        return self.ranges.starts(known.key, queue, known.status.starts, now)
+        since = known.waiting_since(now)
+        return self.ranges.starts(known.key, queue, known.status.starts, since, now)
 
     def _backing(self, queue: ObservedQueue, decided: Decisions) -> Iterator[ConditionFinding]:
         """Whether the backend of a queue is there; nothing of one that always was."""

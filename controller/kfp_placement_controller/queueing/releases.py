@@ -1,11 +1,15 @@
 """Why a run that waits goes on whatever its queue decides: nothing waits for what cannot come."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import ReleaseCause
 from kfp_placement_controller.queueing.queued_runs import KnownRun
+
+_MOST_KEPT = 10
+"""How many times longer than it may return a RunQueue that is gone is remembered."""
 
 _MOST_BACKLOG = 10
 """How many times longer than its queue says a run waits for a planner that says what others need.
@@ -48,7 +52,34 @@ class Releases:
     """
 
     replacing_seconds: float = 5.0
-    _without_queue: dict[str, datetime] = field(default_factory=dict)
+    _known: set[str] = field(default_factory=set)
+    _gone: dict[str, datetime] = field(default_factory=dict)
+
+    def observe(self, namespaces: Iterable[str], now: datetime) -> None:
+        """These namespaces take part.
+
+        Args:
+            namespaces: by their RunQueue `default`.
+            now: the time.
+        """
+        known = set(namespaces)
+        for gone in self._known - known:
+            self._gone.setdefault(gone, now)
+        self._known = known
+        forgotten = timedelta(seconds=_MOST_KEPT * self.replacing_seconds)
+        self._gone = {
+            name: at
+            for name, at in self._gone.items()
+            if name not in known and now - at < forgotten
+        }
+
+    def returning(self, now: datetime) -> Iterable[str]:
+        """Namespaces whose RunQueue was there a moment ago.
+
+        Args:
+            now: the time.
+        """
+        return (name for name, at in self._gone.items() if self._may_return(at, now))
 
     def cause(
         self,
@@ -56,8 +87,6 @@ class Releases:
         queue: ObservedQueue | None,
         planner: PlannerState,
         now: datetime,
-        *,
-        has_pods: bool = False,
     ) -> ReleaseCause | None:
         """Why a waiting run goes on in any case; None = it waits on.
 
@@ -66,21 +95,18 @@ class Releases:
             queue: by which its namespace takes part; None = it does not.
             planner: as it is now.
             now: the time.
-            has_pods: whether pods of it are on nodes.
         """
         if known.run.is_terminated:
             return ReleaseCause.TERMINATED
-        if known.went_on or (known.run.is_held and known.run.has_begun and has_pods):
+        if known.went_on:
             return ReleaseCause.HAS_BEGUN
         if queue is None:
-            return ReleaseCause.NO_QUEUE if self._is_gone(known.key.namespace, now) else None
-        self._without_queue.pop(known.key.namespace, None)
+            gone_at = self._gone.setdefault(known.key.namespace, now)
+            return None if self._may_return(gone_at, now) else ReleaseCause.NO_QUEUE
         return _cause_in_queue(known, queue, planner, now)
 
-    def _is_gone(self, namespace: str, now: datetime) -> bool:
-        """Whether a queue that is not there will not come back."""
-        since = self._without_queue.setdefault(namespace, now)
-        return now - since >= timedelta(seconds=self.replacing_seconds)
+    def _may_return(self, gone_at: datetime, now: datetime) -> bool:
+        return now - gone_at < timedelta(seconds=self.replacing_seconds)
 
 
 def _cause_in_queue(

@@ -73,6 +73,10 @@ class RunQueues:
         key = QueueKey(namespace, name)
         return key if key in self._queues else QueueKey(namespace, DEFAULT_QUEUE)
 
+    def default_keys(self) -> Iterator[QueueKey]:
+        """Of the queues by which namespaces take part."""
+        return (key for key in self._queues if key.name == DEFAULT_QUEUE)
+
     def get(self, key: QueueKey) -> ObservedQueue | None:
         """A queue; None = there is none of that name."""
         return self._queues.get(key)

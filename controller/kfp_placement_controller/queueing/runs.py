@@ -88,8 +88,8 @@ class AdmittedRun:
         admitted_at: when.
         demand: what is left of it needs.
         suspended: it was asked to stop; it takes room until its running steps have ended.
-        is_of_others: another backend has admitted it, or somebody else has suspended it: we cannot
-            make it stop.
+        is_fixed: it cannot be asked to stop: another backend has admitted it, somebody else has
+            suspended it, or its object refuses to be changed.
         ends_at: when it ends by the plan in force; None = not known.
     """
 
@@ -99,13 +99,13 @@ class AdmittedRun:
     admitted_at: datetime
     demand: Demand
     suspended: bool = False
-    is_of_others: bool = False
+    is_fixed: bool = False
     ends_at: datetime | None = None
 
     @property
     def may_be_suspended(self) -> bool:
         """Whether it can be asked to stop."""
-        return not self.suspended and not self.is_of_others
+        return not self.suspended and not self.is_fixed
 
 
 @dataclass(frozen=True, slots=True)

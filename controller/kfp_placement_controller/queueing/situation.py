@@ -31,6 +31,8 @@ class Situation:
         nodes: what the cluster has for runs.
         requests: all RunRequests, also of runs that have ended or take no part.
         planner_problem: why nobody says what runs need; "" = somebody does.
+        fixed: admitted runs whose objects refuse to be changed: they cannot be stopped.
+        returning: namespaces whose RunQueue was there a moment ago: it may be being replaced.
     """
 
     waiting: Sequence[KnownRun]
@@ -41,6 +43,8 @@ class Situation:
     nodes: Sequence[NodeRoom]
     requests: Sequence[ObservedRequest] = ()
     planner_problem: str = ""
+    fixed: frozenset[RunKey] = frozenset()
+    returning: frozenset[str] = frozenset()
 
     def queue_of(self, known: KnownRun) -> QueueKey:
         """The RunQueue that decides about a run."""
@@ -66,6 +70,8 @@ def situation_of(
     room: ClusterRoom,
     requests: Iterable[ObservedRequest] = (),
     planner_problem: str = "",
+    fixed: Iterable[RunKey] = (),
+    returning: Iterable[str] = (),
 ) -> Situation:
     """Of all runs at one moment.
 
@@ -77,6 +83,8 @@ def situation_of(
         room: the cluster.
         requests: all RunRequests.
         planner_problem: why nobody says what runs need; "" = somebody does.
+        fixed: admitted runs whose objects refuse to be changed.
+        returning: namespaces whose RunQueue was there a moment ago.
     """
     draining = {}
     deciding = []
@@ -102,4 +110,6 @@ def situation_of(
         nodes=room.rooms(counted | draining.keys()),
         requests=tuple(requests),
         planner_problem=planner_problem,
+        fixed=frozenset(fixed),
+        returning=frozenset(returning),
     )

@@ -62,8 +62,8 @@ class RangeParams:
         least_waits: of a queue, before the end of a range is said.
         untaught_share: of a forecast, before which a run is not expected to start, until then. The
             tenth from below was 0.14 to 0.30 on made-up days (`benchmarks.queue`).
-        move_seconds, move_share: how much a bound must move to be said again: so long, and this
-            share of what is left of the wait.
+        move_seconds, move_share: how much a forecast must move for a range to be said again: so
+            long, and this share of the whole wait.
         shortest_seconds: a forecast of less counts as this: the ratios of waits of a moment say
             nothing about long ones.
     """
@@ -98,6 +98,10 @@ class StartRanges:
         """What queues have learned is read again from their statuses."""
         self._ratios.clear()
         self._forecast, self._played_at = Forecast(), None
+
+    def play_again(self) -> None:
+        """Forecasts are due: the clock was set."""
+        self._played_at = None
 
     def observe_queues(self, queues: Iterable[ObservedQueue]) -> None:
         """These are the queues there are now.
@@ -159,7 +163,12 @@ class StartRanges:
         return tuple(self._ratios.get(queue, ()))
 
     def starts(
-        self, run: RunKey, queue: QueueKey, said: StartRange | None, now: datetime
+        self,
+        run: RunKey,
+        queue: QueueKey,
+        said: StartRange | None,
+        since: datetime,
+        now: datetime,
     ) -> StartRange | None:
         """When a waiting run is likely to start; None = it is not known whether it ever does.
 
@@ -167,10 +176,11 @@ class StartRanges:
             run: that waits.
             queue: that decides about it.
             said: what was said last of it; it stays while it is about right.
+            since: when it began to wait.
             now: the time.
         """
         found = self._range(run, queue, now)
-        if found is None or said is None or self._has_moved(said, found, now):
+        if found is None or said is None or self._has_moved(said, found, since, now):
             return found
         return said
 
@@ -195,15 +205,27 @@ class StartRanges:
         tenths = quantiles(learned, n=10)
         return tenths[0], tenths[-1]
 
-    def _has_moved(self, said: StartRange, found: StartRange, now: datetime) -> bool:
-        if (said.latest is None) != (found.latest is None):
+    def _has_moved(
+        self, said: StartRange, found: StartRange, since: datetime, now: datetime
+    ) -> bool:
+        """Whether the forecast is another, or half of what was left of the wait then is over.
+
+        What is left is a share of a time that passes, so the range itself moves all the time.
+        """
+        if (said.latest is None, said.forecast is None) != (
+            found.latest is None,
+            found.forecast is None,
+        ):
             return True
-        pairs = [(said.earliest, found.earliest), (said.latest, found.latest)]
-        return any(
-            abs(new - old).total_seconds()
-            > max(self.params.move_seconds, self.params.move_share * (new - now).total_seconds())
-            for old, new in pairs
-            if old is not None and new is not None
+        old, new = said.forecast or said.earliest, found.forecast or found.earliest
+        if said.said_at is None or new <= now:
+            return said.said_at is None
+        least = max(
+            self.params.move_seconds, self.params.move_share * (new - since).total_seconds()
+        )
+        is_halved = (new - now) * 2 < old - said.said_at
+        return abs((new - old).total_seconds()) > least or (
+            is_halved and (now - said.said_at).total_seconds() > self.params.move_seconds
         )
 
 

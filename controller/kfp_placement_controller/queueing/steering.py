@@ -23,14 +23,6 @@ SteeringAction = ShowHeld | ReleaseHeld | SuspendRun | ResumeRun
 """What is done with a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tries:
-    """How often it was tried to let a run go on, and when last."""
-
-    count: int
-    last: datetime
-
-
 @dataclass
 class Standing:
     """Which runs wait, before their queues decide.
@@ -54,17 +46,15 @@ class Steering:
 
     Attributes:
         retry_seconds: between two tries of the same write.
-        most_tries: to let a run go on, one after another. A run of which others refuse any change
-            would take its place in the queue forever.
-        refused_seconds: how long such a run is left alone then.
+        refused_seconds: how long a run is left alone whose object may not be changed, as an
+            admission webhook of others can say: else it took its place in the queue forever.
     """
 
     retry_seconds: float
-    most_tries: int = 5
     refused_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _let: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    _tries: dict[str, _Tries] = field(default_factory=dict)
+    _refused: dict[str, datetime] = field(default_factory=dict)
     _obeyed: dict[str, datetime] = field(default_factory=dict)
 
     @property
@@ -76,16 +66,14 @@ class Steering:
         """Nothing was tried."""
         self._tried.clear()
         self._let.clear()
-        self._tries.clear()
+        self._refused.clear()
 
     def forget(self, now: datetime) -> None:
         """What was tried longer ago may be tried again."""
         self._tried = {what: at for what, at in self._tried.items() if self._is_recent(at, now)}
         self._let = {run: at for run, at in self._let.items() if self._is_recent(at, now)}
-        forgotten = timedelta(seconds=2 * self.refused_seconds)
-        self._tries = {
-            uid: each for uid, each in self._tries.items() if now - each.last < forgotten
-        }
+        pause = timedelta(seconds=self.refused_seconds)
+        self._refused = {uid: at for uid, at in self._refused.items() if now - at < pause}
 
     def standing(
         self,
@@ -112,12 +100,12 @@ class Steering:
     def _stand(
         self, known: KnownRun, cause: ReleaseCause | None, found: Standing, now: datetime
     ) -> None:
-        if self.is_refused(known, now):
-            found.refused.append(known)
-        elif cause is not None:
+        if cause is not None:
             found.wanted.append(self.let(known, cause, now))
             if cause is not ReleaseCause.TERMINATED:
                 found.let.append(known)
+        elif self.is_refused(known):
+            found.refused.append(known)
         elif self.is_let(known):
             found.let.append(known)
         else:
@@ -136,12 +124,13 @@ class Steering:
         """Whether it was let run just now, and its object does not show it yet."""
         return (known.run.owner.uid, known.run.version) in self._let
 
-    def is_refused(self, known: KnownRun, now: datetime) -> bool:
-        """Whether it could not be let go on several times, so that it is left alone for a while."""
-        tries = self._tries.get(known.run.owner.uid)
-        if tries is None or tries.count < self.most_tries:
-            return False
-        return now - tries.last < timedelta(seconds=self.refused_seconds)
+    def refused(self, action: SteeringAction, now: datetime) -> None:
+        """The API server has refused something for good, not only for now."""
+        self._refused[action.run.owner.uid] = now
+
+    def is_refused(self, known: KnownRun) -> bool:
+        """Whether its object could not be changed a short time ago."""
+        return known.run.owner.uid in self._refused
 
     def decided(
         self,
@@ -164,7 +153,7 @@ class Steering:
             verdict = decided.verdicts.get(known.key)
             if verdict is not None and verdict.is_admitted:
                 yield self.let(known, ReleaseCause.ADMITTED, now)
-            elif known.run.is_held and not known.run.held_message:
+            elif known.run.is_held and not known.run.held_message and not self.is_refused(known):
                 queue = situation.queue_of(known)
                 yield ShowHeld(known.run, f"waits in RunQueue {queue.name}")
         for known in situation.admitted:
@@ -182,10 +171,6 @@ class Steering:
         if what in self._tried:
             return False
         self._tried[what] = now
-        if isinstance(action, ReleaseHeld | ResumeRun):
-            before = self._tries.get(action.run.owner.uid)
-            count = 0 if before is None else before.count % self.most_tries
-            self._tries[action.run.owner.uid] = _Tries(count + 1, now)
         return True
 
     def _obey(self, uid: str, asked_at: datetime | None) -> None:

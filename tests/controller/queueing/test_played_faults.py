@@ -9,6 +9,8 @@ import pytest
 from kfp_placement_controller.observed.liveness import HeldLease
 from kfp_placement_controller.queueing.actions import (
     ReleaseHeld,
+    ShowHeld,
+    SuspendRun,
     WriteQueueStatus,
     WriteRequestStatus,
 )
@@ -181,17 +183,6 @@ def test_a_wait_that_is_said_to_begin_in_the_future_ends_all_the_same():
     assert scene.settle() == ["run begins: no-demand"]
 
 
-# Holds by hand.
-
-
-def test_a_run_with_pods_on_nodes_that_is_held_goes_on_though_nobody_saw_it_begin():
-    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
-    scene.submit(a_run("run", 0.1, has_begun=True), demand=demand(cpu="1"))
-    assert scene.settle() == []
-    scene.pod("run", cpu=500)
-    assert scene.settle() == ["run begins: has-begun"]
-
-
 # The planner.
 
 
@@ -240,35 +231,122 @@ def ready(coordinator: QueueCoordinator, seconds: float) -> list[Any]:
 # Writes.
 
 
-def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_again():
-    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
-    scene.submit(a_run("refused", 0.1), demand=demand(cpu="1"))
-    scene.submit(a_run("next", 0.2), demand=demand(cpu="1"))
-    tries = settle_but(scene, "refused", seconds=600)
-    assert 5 <= tries <= 60
-    assert scene.written["next"]["phase"] == "Admitted"
-    assert scene.written["refused"]["phase"] == "Waiting"
-    scene.change(scene.known["next"], end=RunEnd.SUCCEEDED)
-    settle_but(scene, "refused", seconds=60)
-    assert scene.message("refused") == (
-        "may begin, but its object cannot be changed: that is tried again every minute"
-    )
-    scene.pass_time(61)
-    assert scene.settle() == ["refused begins: admitted"]
+def play_but(
+    scene: Played,
+    kind: type[ReleaseHeld] | type[ShowHeld] | type[SuspendRun],
+    name: str,
+    seconds: float,
+    *,
+    refused: bool,
+) -> list[str]:
+    """Carry out all but one kind of action on one run; returns what happened, and each such try.
 
-
-def settle_but(scene: Played, name: str, seconds: float) -> int:
-    """Carry out all but the release of one run; returns how often that was tried."""
-    tries = 0
+    Args:
+        scene: what is played.
+        kind: of the action.
+        name: of the run.
+        seconds: how long.
+        refused: whether the API server says that it never will; else it says nothing for now.
+    """
+    said = []
     until = scene.now + timedelta(seconds=seconds)
     while scene.now < until:
         for action in scene.actions():
-            if isinstance(action, ReleaseHeld) and action.run.key.name == name:
-                tries += 1
+            if isinstance(action, kind) and action.run.key.name == name:
+                said.append(f"{kind.__name__} {name}")
+                if refused:
+                    scene.coordinator.refused(action, scene.now)
             else:
-                scene.carry_out(action)
+                said += scene.carry_out(action)
         scene.pass_time(0.5)
-    return tries
+    return said
+
+
+def two_for_one_place() -> Played:
+    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
+    scene.submit(a_run("first", 0.1), demand=demand(cpu="1"))
+    scene.submit(a_run("next", 0.2), demand=demand(cpu="1"))
+    return scene
+
+
+def test_a_run_whose_release_is_refused_gives_its_place_to_others_and_is_tried_again():
+    scene = two_for_one_place()
+    said = play_but(scene, ReleaseHeld, "first", 30, refused=True)
+    assert said == ["ReleaseHeld first", "next begins: admitted"]
+    assert scene.message("first") == (
+        "may begin, but its object cannot be changed: that is tried again every minute"
+    )
+    scene.change(scene.known["next"], end=RunEnd.SUCCEEDED)
+    scene.pass_time(61)
+    assert scene.settle() == ["first begins: admitted"]
+
+
+def test_a_run_whose_release_fails_for_now_keeps_its_place_and_is_tried_again_soon():
+    scene = two_for_one_place()
+    said = play_but(scene, ReleaseHeld, "first", 30, refused=False)
+    assert set(said) == {"ReleaseHeld first"}
+    assert 5 <= len(said) <= 30
+    assert scene.settle() == ["first begins: admitted"]
+
+
+def test_a_terminated_run_is_released_even_if_that_was_refused_before():
+    scene = two_for_one_place()
+    play_but(scene, ReleaseHeld, "first", 5, refused=True)
+    scene.change(scene.known["first"], is_terminated=True)
+    assert scene.settle() == ["first begins: terminated"]
+
+
+def test_where_a_run_cannot_be_stopped_another_is():
+    scene = Played(a_queue(quota=FOUR_CPUS), nodes=[a_node(cpu=64)])
+    for name, hours in (("one", 0.1), ("two", 0.2)):
+        scene.submit(a_run(name, hours), demand=demand(cpu="2"))
+        scene.settle()
+        scene.pass_time(60)
+    scene.submit(a_run("high", 0.3), priority=10, demand=demand(cpu="2"))
+    said = play_but(scene, SuspendRun, "two", 10, refused=True)
+    assert said == ["SuspendRun two", "one stops for uid-high", "high begins: admitted"]
+
+
+def test_what_a_run_cannot_be_let_say_is_not_tried_all_the_time():
+    scene = Played(a_queue(quota={"runs": 0}), nodes=[a_node()])
+    scene.submit(a_run("run", 0.1), demand=demand(cpu="1"))
+    said = play_but(scene, ShowHeld, "run", 300, refused=True)
+    assert 3 <= len(said) <= 6
+
+
+def test_a_run_that_waits_is_not_written_about_while_nothing_happens():
+    """Only as what is left of its wait is halved, and halved again."""
+    scene = Played(
+        a_queue(quota={"runs": 1}, status={"waitRatios": 10 * [0.5, 2.0]}), nodes=[a_node()]
+    )
+    scene.submit(a_run("old", 0.9), demand=demand(cpu="1"), makespan="1h")
+    for number in range(10):
+        run = a_run(f"run-{number}", 1.0 + number / 1000)
+        scene.submit(run, demand=demand(cpu="1"), makespan="5m")
+    scene.settle()
+    writes = []
+    for _ in range(10 * 60 // 5):
+        scene.pass_time(5)
+        for action in scene.actions():
+            writes.append(type(action).__name__)
+            scene.carry_out(action)
+    assert len(writes) <= 10
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_is_set_frees_nobody_and_holds_nothing_up(hours):
+    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
+    scene.submit(a_run("first", 0.1), demand=demand(cpu="1"))
+    scene.submit(a_run("next", 0.2), demand=None)
+    assert scene.settle() == ["first begins: admitted"]
+    step = timedelta(hours=hours)
+    scene.now += step
+    scene.coordinator.clock_set(step)
+    assert scene.settle() == []
+    scene.pass_time(1)
+    scene.say("next", demand=demand(cpu="1"))
+    scene.change(scene.known["first"], end=RunEnd.SUCCEEDED)
+    assert scene.settle() == ["next begins: admitted"]
 
 
 def test_nothing_is_said_of_a_run_between_its_admission_and_its_beginning():
@@ -306,7 +384,6 @@ def test_a_status_that_cannot_be_read_is_written_whole_and_not_again_and_again()
     scene.settle()
     scene.pass_time(20)
     assert [each for each in scene.actions() if isinstance(each, WriteRequestStatus)] == []
-    assert scene.known["run"] == replace(scene.known["run"], is_held=True)
 
 
 def test_a_run_waits_for_a_planner_that_is_busy_with_others_but_not_forever():
@@ -339,3 +416,15 @@ def test_what_changes_in_runs_that_go_on_and_matters_to_no_queue_causes_no_decis
         scene.coordinator.handle(run.owner.kind, change)
         scene.actions()
         assert (scene.coordinator.decided_at == decided_at) is (end is None)
+
+
+def test_a_run_that_was_stopped_by_request_stops_nobody_else():
+    scene = Played(a_queue(quota={"runs": 1}), nodes=[a_node()])
+    scene.submit(a_run("high", 0.1), priority=50)
+    scene.submit(a_run("low", 0.2))
+    assert scene.settle() == ["high begins: admitted"]
+    scene.ask("high", PREEMPT_ANNOTATION)
+    assert scene.settle() == ["high stops for request", "low begins: admitted"]
+    assert pass_days(scene) == []
+    scene.change(scene.known["low"], end=RunEnd.SUCCEEDED)
+    assert scene.settle() == ["high goes on: admitted"]

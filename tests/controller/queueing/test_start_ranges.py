@@ -41,12 +41,12 @@ def queues(ends_at):
 
 
 def test_before_it_has_seen_enough_waits_a_queue_says_only_when_the_earliest_is():
-    said = ranges_of(HALVES[:19]).starts(RUN, QUEUE, None, START)
+    said = ranges_of(HALVES[:19]).starts(RUN, QUEUE, None, START, START)
     assert said == StartRange(earliest=after(0.2), forecast=after(1), said_at=START)
 
 
 def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_been():
-    said = ranges_of(HALVES).starts(RUN, QUEUE, None, START)
+    said = ranges_of(HALVES).starts(RUN, QUEUE, None, START, START)
     assert said == StartRange(
         earliest=after(0.5), latest=after(2), forecast=after(1), said_at=START
     )
@@ -54,29 +54,29 @@ def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_bee
 
 def test_a_range_is_of_what_is_left_of_the_wait():
     now = START + timedelta(minutes=30)
-    said = ranges_of(HALVES).starts(RUN, QUEUE, None, now)
+    said = ranges_of(HALVES).starts(RUN, QUEUE, None, START, now)
     assert (said.earliest, said.latest) == (after(0.75), after(1.5))
 
 
 def test_a_run_that_is_not_played_to_its_start_begins_later_than_what_was_played():
     ranges = StartRanges()
     found = ranges_of(HALVES)
-    assert found.starts(RunKey("team", "other"), QUEUE, None, START) is None
-    assert ranges.starts(RUN, QUEUE, None, START) is None
+    assert found.starts(RunKey("team", "other"), QUEUE, None, START, START) is None
+    assert ranges.starts(RUN, QUEUE, None, START, START) is None
 
 
 def test_what_was_said_stays_while_it_is_about_right():
     ranges = ranges_of(HALVES)
-    said = ranges.starts(RUN, QUEUE, None, START)
+    said = ranges.starts(RUN, QUEUE, None, START, START)
     for seconds, is_new in ((60.0, False), (-60.0, False), (600.0, True), (-600.0, True)):
         moved = ranges_of(HALVES, ends_at=after(1) + timedelta(seconds=seconds))
-        assert (moved.starts(RUN, QUEUE, said, START) != said) is is_new
+        assert (moved.starts(RUN, QUEUE, said, START, START) != said) is is_new
 
 
 def test_the_end_of_a_range_is_said_as_soon_as_there_is_one():
-    early = ranges_of().starts(RUN, QUEUE, None, START)
+    early = ranges_of().starts(RUN, QUEUE, None, START, START)
     assert early.latest is None
-    assert ranges_of(HALVES).starts(RUN, QUEUE, early, START).latest == after(2)
+    assert ranges_of(HALVES).starts(RUN, QUEUE, early, START, START).latest == after(2)
 
 
 def test_what_became_of_a_forecast_is_learned_once():

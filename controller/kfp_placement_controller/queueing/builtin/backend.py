@@ -40,7 +40,10 @@ class BuiltinBackend:
         preemptors = {known.run.preempted_for for known, _ in draining}
         preemptors |= {known.run.preempted_for for known in situation.waiting}
         waiting = [_as_waiting(known, queues, preemptors) for known in known_waiting]
-        admitted = [_as_admitted(known, queues, now) for known in situation.admitted]
+        admitted = [
+            _as_admitted(known, queues, now, is_fixed=known.key in situation.fixed)
+            for known in situation.admitted
+        ]
         admitted += [_as_draining(known, taken, queues, now) for known, taken in draining]
         verdicts = decide(waiting, admitted, rules, nodes, now)
         by_key = {run.key: run for run in waiting}
@@ -93,7 +96,7 @@ def _preempted(
     lowest = min((priority(run) for run in taking if run.may_be_suspended), default=None)
     if lowest is None:
         return (), None
-    stuck = [run for run in stuck if priority(run) > lowest]
+    stuck = [run for run in stuck if not run.stands_back and priority(run) > lowest]
     most = max(1, _MOST_COMPARED // len(taking))
     for run in stuck[:most]:
         # What others give back must not be kept for somebody else.
@@ -119,7 +122,9 @@ def _as_waiting(known: KnownRun, queues: RunQueues, preemptors: Collection[str])
     )
 
 
-def _as_admitted(known: KnownRun, queues: RunQueues, now: datetime) -> AdmittedRun:
+def _as_admitted(
+    known: KnownRun, queues: RunQueues, now: datetime, *, is_fixed: bool = False
+) -> AdmittedRun:
     queue = queues.of_run(known.key.namespace, known.queue_name)
     return AdmittedRun(
         key=known.key,
@@ -127,7 +132,9 @@ def _as_admitted(known: KnownRun, queues: RunQueues, now: datetime) -> AdmittedR
         priority=known.priority,
         admitted_at=known.admitted_at,
         demand=known.demand or _NOTHING,
-        is_of_others=known.run.is_suspended or queues.backend_of(queue) != QueueBackend.BUILTIN,
+        is_fixed=is_fixed
+        or known.run.is_suspended
+        or queues.backend_of(queue) != QueueBackend.BUILTIN,
         ends_at=known.ends_at(now),
     )
 
@@ -144,7 +151,7 @@ def _as_draining(
 
 def _kept(run: WaitingRun, now: datetime) -> AdmittedRun:
     """A run that waits, and for which room is kept, as if it had it already."""
-    return AdmittedRun(run.key, run.queue, run.priority, now, run.demand, is_of_others=True)
+    return AdmittedRun(run.key, run.queue, run.priority, now, run.demand, is_fixed=True)
 
 
 def _taking(run: WaitingRun, now: datetime) -> AdmittedRun:

@@ -132,7 +132,11 @@ class KueueBackend:
         undecided = (known.request for known, _ in situation.undecided.values())
         kept |= {request.uid for request in undecided if request is not None}
         others = [each for each in self.objects.workloads() if each.owner_uid not in kept]
-        others = [each for each in others if not each.is_finished]
+        others = [
+            each
+            for each in others
+            if not each.is_finished and each.namespace not in situation.returning
+        ]
         by_uid = {each.uid: each for each in situation.requests} if others else {}
         for workload in others:
             request = by_uid.get(workload.owner_uid)
