@@ -14,12 +14,13 @@ from benchmarks.queue_day.runs import Amounts, Run
 from benchmarks.queue_day.simulation import AtOnce, StepWork, simulate
 from kfp_placement_controller.queueing.builtin.admission import decide
 from kfp_placement_controller.queueing.forecast import PlayedQueues
+from kfp_placement_controller.queueing.run_queues import rules_of
 from kfp_placement_controller.queueing.runs import (
     AdmittedRun,
     NodeRoom,
-    QueueRules,
     WaitingRun,
 )
+from kfp_placement_engine.contract.run_queue import RunQueueSpec
 from kfp_placement_engine.model.demand import Demand, PodGroup
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import (
@@ -105,7 +106,8 @@ class Queue:
         self._plans: dict[int, list[PlannedStep]] = {}
         self._waiting: dict[int, WaitingRun] = {}
         self._admitted: dict[int, AdmittedRun] = {}
-        self._rules = {QUEUE: QueueRules(overcommit=overcommit)}
+        # All else as a RunQueue has it that says nothing of it.
+        self._rules = {QUEUE: rules_of(RunQueueSpec(overcommit=overcommit))}
         self._nodes = [
             NodeRoom(f"node-{number}", {**canonical(node), "pods": _PODS_PER_NODE})
             for number, node in enumerate(NODES)
