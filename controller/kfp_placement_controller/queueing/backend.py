@@ -19,6 +19,9 @@ from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources
 
+BY_KUEUE = "kueue"
+"""What a run makes room for that Kueue has evicted."""
+
 BY_REQUEST = "request"
 """What a run makes room for that somebody has asked to stop: it lets all others go first."""
 

@@ -1,7 +1,7 @@
 """What the statuses of RunQueues and RunRequests are to say, and how often that is written."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,10 +11,11 @@ from kfp_placement_controller.queueing.actions import (
     WriteQueueStatus,
     WriteRequestStatus,
 )
-from kfp_placement_controller.queueing.backend import Decisions
+from kfp_placement_controller.queueing.backend import BY_KUEUE, BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.conditions import ConditionFinding
 from kfp_placement_controller.queueing.queue_status import (
     BACKEND_READY,
+    VALID,
     QueueCounts,
     backing,
     readiness,
@@ -190,17 +191,10 @@ class QueuePublisher:
             for each in queues
         }
         for queue in queues:
-            ready = readiness(
-                is_excluded=excluded(queue.key.namespace),
-                is_paused=policy.paused,
-                planner_problem=situation.planner_problem,
-                holds_without_controller=queue.holds_without_controller,
-            )
-            valid = validity(queue.problem, has_rules=queues.has_rules(queue.key))
             patch = status_patch(
                 queue.status.model_dump(mode="json", by_alias=True),
                 {each.type: each for each in queue.status.conditions},
-                (ready, valid, *self._backing(queue, decided)),
+                self._findings(queue, situation, decided, policy, excluded),
                 self.counts[queue.key],
                 queue.generation,
                 now,
@@ -210,6 +204,29 @@ class QueuePublisher:
             pause = self.params.count_seconds if {"ready", "conditions"}.isdisjoint(patch) else 0.0
             if self._may_write(("queue", *queue.key), queue.version, pause, now):
                 yield WriteQueueStatus(queue.key, queue.version, patch)
+
+    def _findings(
+        self,
+        queue: ObservedQueue,
+        situation: Situation,
+        decided: Decisions,
+        policy: PlacementPolicySpec,
+        excluded: Callable[[str], bool],
+    ) -> Sequence[ConditionFinding]:
+        """The conditions of a queue."""
+        namespace, queues = queue.key.namespace, situation.queues
+        has_rules = queues.has_rules(queue.key)
+        backend_problem = decided.problems.get(queue.key, "")
+        ready = readiness(
+            has_default=queues.of_namespace(namespace) is not None,
+            is_excluded=excluded(namespace),
+            is_paused=policy.paused,
+            planner_problem=situation.planner_problem,
+            holds_without_controller=queue.holds_without_controller,
+            nobody_admitted=BACKEND_READY if backend_problem else "" if has_rules else VALID,
+        )
+        valid = validity(queue.problem, has_rules=has_rules)
+        return (ready, valid, *self._backing(queue, decided))
 
     def _place(
         self,
@@ -238,6 +255,7 @@ class QueuePublisher:
             reason=reason,
             message=message,
             is_remembered=cause is not None,
+            stopped=_stopped(known, situation),
             notes=tuple(notes),
             nodes=decided.nodes.get(known.key, None if is_of_kueue and known.is_admitted else ()),
             starts=self._starts(known, queue, decided, now),
@@ -273,6 +291,21 @@ class QueuePublisher:
             del self._written[next(iter(self._written))]
         self._written[what] = _Written(now, version)
         return True
+
+
+def _stopped(known: KnownRun, situation: Situation) -> str:
+    """Why a run was stopped that waits again; "" = it was not."""
+    match known.run.preempted_for if known.run.is_preempted else "":
+        case "":
+            return ""
+        case word if word == BY_REQUEST:
+            return "stopped: somebody has asked for it"
+        case word if word == BY_KUEUE:
+            return "stopped: Kueue has evicted it"
+        case uid:
+            runs = (*situation.waiting, *situation.admitted)
+            names = (f"run {each.key.name}" for each in runs if each.run.owner.uid == uid)
+            return f"stopped for {next(names, 'a run')} of a higher priority"
 
 
 def _used(queue: ObservedQueue, decided: Decisions) -> dict[str, int]:

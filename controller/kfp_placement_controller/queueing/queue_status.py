@@ -35,16 +35,27 @@ class QueueCounts:
 
 
 def readiness(
-    *, is_excluded: bool, is_paused: bool, planner_problem: str, holds_without_controller: bool
+    *,
+    has_default: bool,
+    is_excluded: bool,
+    is_paused: bool,
+    planner_problem: str,
+    holds_without_controller: bool,
+    nobody_admitted: str,
 ) -> ConditionFinding:
     """Whether new runs may be held; said by the process that admits them, while it leads.
 
     Args:
+        has_default: the namespace has a RunQueue `default`, by which it takes part.
         is_excluded: the namespace takes no part, so admission leaves its runs alone in any case.
         is_paused: the policy is.
         planner_problem: why no planner tells what runs need; "" = one does.
         holds_without_controller: the queue lets runs wait in that case.
+        nobody_admitted: the condition that says why nobody new is admitted; "" = runs are.
     """
+    if not has_default:
+        message = "the namespace has no RunQueue default: none of its runs waits; create one"
+        return ConditionFinding(READY, False, "NoDefaultQueue", message)
     if is_excluded:
         message = f"the namespace takes no part (label {ENABLED_LABEL}): its runs begin at once"
         return ConditionFinding(READY, False, "NamespaceExcluded", message)
@@ -54,6 +65,9 @@ def readiness(
         return ConditionFinding(READY, False, "PlannerDown", f"{planner_problem}; new runs begin")
     if planner_problem:
         return ConditionFinding(READY, True, "PlannerDown", f"{planner_problem}; all runs wait")
+    if nobody_admitted:
+        message = f"new runs are held, and nobody is admitted: see condition {nobody_admitted}"
+        return ConditionFinding(READY, True, "NotAdmitting", message)
     return ConditionFinding(READY, True, "Admitting", "runs are admitted")
 
 

@@ -46,6 +46,7 @@ class RunPlace:
         draining: it waits again, and steps of it still run.
         reason, message: why it is admitted, if it is.
         is_remembered: whether we have let it run; else its status may know better why.
+        stopped: why it was stopped, if it was.
         notes: what its author should know.
         nodes: that its queue has assigned to it; None = those that it has.
         starts: when it is likely to start; None = it does not wait, or nobody knows.
@@ -59,6 +60,7 @@ class RunPlace:
     reason: RequestReason = RequestReason.NOT_HELD
     message: str = ""
     is_remembered: bool = False
+    stopped: str = ""
     notes: tuple[str, ...] = ()
     nodes: NodeGroups | None = None
     starts: StartRange | None = None
@@ -165,20 +167,21 @@ def _findings(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
             found = ConditionFinding(admitted, True, place.reason, place.message)
     elif place.verdict is None or place.verdict.is_admitted:
         text = _message(known, place) or ""
-        found = ConditionFinding(admitted, False, RequestReason.PENDING_EVALUATION, text)
+        reason = RequestReason.PREEMPTED if place.draining else RequestReason.PENDING_EVALUATION
+        found = ConditionFinding(admitted, False, reason, text)
     else:
         rule = place.verdict.missing[0].rule
         found = ConditionFinding(admitted, False, _REASONS[rule], rule_text(rule))
-    return [found, *_preemption(known)]
+    return [found, *_preemption(known, place)]
 
 
-def _preemption(known: KnownRun) -> list[ConditionFinding]:
+def _preemption(known: KnownRun, place: RunPlace) -> list[ConditionFinding]:
     preempted = RequestCondition.PREEMPTED
     before = known.status.condition(preempted)
     if known.run.is_preempted:
         if before is not None and before.status == "True":
             return [ConditionFinding(preempted, True, before.reason, before.message)]
-        text = "suspended by its queue: it waits again, and its finished steps are not repeated"
+        text = f"{place.stopped}; it waits again, and its finished steps are not repeated"
         return [ConditionFinding(preempted, True, RequestReason.PREEMPTED, text)]
     if before is None:
         return []

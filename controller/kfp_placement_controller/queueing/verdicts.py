@@ -79,7 +79,7 @@ class Verdict:
 
 _TEXTS = {
     Rule.STEP: "has a step that fits no node",
-    Rule.QUOTA_SIZE: "needs {} more than the whole quota",
+    Rule.QUOTA_SIZE: "needs {} more than the whole quota, and waits until that is raised",
     Rule.QUOTA: "lacks {} of the quota",
     Rule.NO_NODE: "needs {}, which no node has",
     Rule.CAPACITY: "lacks {} of the cluster",

@@ -173,7 +173,10 @@ def test_a_run_request_says_what_a_run_needs_and_goes_with_it(queueing, team):
     found = request(queueing, team, name)
     peak = {each["name"]: each["amount"] for each in found["spec"]["demand"]["peak"]}
     assert peak == {"cpu": "1500m", "memory": "256Mi", "pods": "1"}
-    assert found["status"]["message"] == "1st of 1, needs 1 run more than the whole quota"
+    assert (
+        found["status"]["message"]
+        == "1st of 1, needs 1 run more than the whole quota, and waits until that is raised"
+    )
     assert found["metadata"]["ownerReferences"][0]["name"] == name
     queueing.api.delete(queueing.workflow(name, team))
     wait_until(lambda: request(queueing, team, name) == {}, "its RunRequest to go with it")
@@ -187,7 +190,8 @@ def test_an_unmarked_workflow_waits_for_what_it_needs_and_its_pods_are_left_alon
     name = queueing.submit(plain, team)
     wait_until(lambda: said(queueing, team, name).get("phase") == "Waiting", "it to wait")
     assert (
-        said(queueing, team, name)["message"] == "1st of 1, needs 1 cpu more than the whole quota"
+        said(queueing, team, name)["message"]
+        == "1st of 1, needs 1 cpu more than the whole quota, and waits until that is raised"
     )
     set_queue(queueing, team, quota={"resources": [{"name": "cpu", "amount": "2"}]})
     queueing.wait_for_success(name, team)

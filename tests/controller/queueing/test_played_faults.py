@@ -142,7 +142,10 @@ def test_times_at_the_ends_of_the_calendar_do_no_harm(text, place):
         scene.show("run")
     scene.pass_time(60)
     scene.settle()
-    assert scene.message("run") == "1st of 1, needs 1 run more than the whole quota"
+    assert (
+        scene.message("run")
+        == "1st of 1, needs 1 run more than the whole quota, and waits until that is raised"
+    )
     assert scene.written["run"].get("admittedAt") is None
     assert scene.written["run"]["waitingSince"] >= time_text(START)
     assert pass_days(scene) == []

@@ -14,7 +14,10 @@ KEY = RunKey("team", "run")
         ([Lack(Rule.QUOTA, "cpu", 8000)], "lacks 8 cpu of the quota"),
         ([Lack(Rule.QUOTA, "cpu", 500)], "lacks 500m cpu of the quota"),
         ([Lack(Rule.QUOTA, "runs", 1)], "lacks 1 run of the quota"),
-        ([Lack(Rule.QUOTA_SIZE, "runs", 2)], "needs 2 runs more than the whole quota"),
+        (
+            [Lack(Rule.QUOTA_SIZE, "runs", 2)],
+            "needs 2 runs more than the whole quota, and waits until that is raised",
+        ),
         (
             [Lack(Rule.CAPACITY, "cpu", 1000), Lack(Rule.CAPACITY, "memory", 2**30)],
             "lacks 1 cpu and 1Gi memory of the cluster",

@@ -2,12 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from kfp_placement_controller.observed.run_requests import ObservedRequest
-from kfp_placement_controller.queueing.backend import Decisions
+from kfp_placement_controller.queueing.backend import BY_REQUEST, Decisions
 from kfp_placement_controller.queueing.defects import Defects
 from kfp_placement_controller.queueing.forecast import PlayedQueues
 from kfp_placement_controller.queueing.kueue import statuses, writes
@@ -27,6 +27,9 @@ from kfp_placement_controller.queueing.verdicts import Verdict
 from kfp_placement_engine.contract.run_queue import DEFAULT_QUEUE, QueueBackend
 from kfp_placement_engine.model.keys import QueueKey, RunKey
 from kfp_placement_engine.model.resources import Resources, add_to
+
+_MOST_STOPS = 10_000
+"""Runs stopped by request of which is remembered which Workload they had."""
 
 
 @dataclass
@@ -49,6 +52,7 @@ class KueueBackend:
     aging_seconds: float = 60.0
     _tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     _defects: Defects = field(default_factory=Defects)
+    _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
@@ -89,7 +93,9 @@ class KueueBackend:
     ) -> list[KueueDecision]:
         def decision(known: KnownRun) -> KueueDecision | None:
             run = kueue_run(known, situation.queues, self.objects, now, self.aging_seconds)
-            return None if run is None else decide(run, now)
+            if run is None:
+                return None
+            return decide(replace(run, outdated_uid=self._outdated_uid(run)), now)
 
         decided = []
         for known in runs:
@@ -98,6 +104,20 @@ class KueueBackend:
             if each is not None:
                 decided.append(each)
         return decided
+
+    def _outdated_uid(self, run: KueueRun) -> str:
+        """Of the Workload that a run had when it was stopped by request; each time there is one.
+
+        The clock of the API server, which says when a Workload was created, may not be ours.
+        """
+        if run.known.run.preempted_for != BY_REQUEST or run.workload is None:
+            return ""
+        created_at = run.workload.created_at
+        is_old = created_at is not None and created_at < run.waiting_since
+        stop = (run.request.uid, run.request.preempt_at)
+        if len(self._outdated) >= _MOST_STOPS and stop not in self._outdated:
+            del self._outdated[next(iter(self._outdated))]
+        return self._outdated.setdefault(stop, run.workload.uid if is_old else "")
 
     def _of_waiting(self, run: KueueRun, now: datetime) -> KueueDecision:
         is_admitted = run.workload is not None and run.workload.is_admitted

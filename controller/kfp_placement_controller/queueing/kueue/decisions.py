@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing.backend import Stop
+from kfp_placement_controller.queueing.backend import BY_KUEUE, Stop
 from kfp_placement_controller.queueing.kueue.actions import KueueAction
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.kueue.runs import KueueRun
@@ -13,9 +13,6 @@ from kfp_placement_controller.queueing.runs import AdmittedRun, WaitingRun
 from kfp_placement_controller.queueing.verdicts import Lack, Rule
 from kfp_placement_engine.contract.run_request import NodeGroups
 from kfp_placement_engine.model.keys import QueueKey
-
-BY_KUEUE = "kueue"
-"""What a run makes room for that Kueue has evicted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from datetime import datetime
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.observed.run_requests import ObservedRequest
 from kfp_placement_controller.observed.workloads import ObservedWorkload
-from kfp_placement_controller.queueing.backend import BY_REQUEST
 from kfp_placement_controller.queueing.kueue.objects import KueueObjects
 from kfp_placement_controller.queueing.kueue.workloads import workload_name
 from kfp_placement_controller.queueing.queued_runs import KnownRun
@@ -38,6 +37,7 @@ class KueueRun:
         nodes: of the flavors that it was assigned; None = no quota is reserved for it, and it was
             not refused.
         was_refused: whether its Workload is inactive since one of its steps fits none of `nodes`.
+        outdated_uid: of the Workload that it had when somebody asked that it stops; "" = of none.
     """
 
     known: KnownRun
@@ -48,6 +48,7 @@ class KueueRun:
     workload: ObservedWorkload | None
     nodes: NodeGroups | None
     was_refused: bool = False
+    outdated_uid: str = ""
 
     @property
     def is_planned(self) -> bool:
@@ -97,10 +98,7 @@ class KueueRun:
     @property
     def is_outdated(self) -> bool:
         """Whether its Workload is from before somebody asked that it stops: a new one waits."""
-        if self.known.run.preempted_for != BY_REQUEST or self.workload is None:
-            return False
-        created_at = self.workload.created_at
-        return created_at is not None and created_at < self.waiting_since
+        return self.workload is not None and self.workload.uid == self.outdated_uid
 
 
 def kueue_run(
