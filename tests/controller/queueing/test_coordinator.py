@@ -289,3 +289,30 @@ def test_a_condition_keeps_its_time_while_it_holds():
     earlier = {each["type"]: each["lastTransitionTime"] for each in first["conditions"]}
     assert times["Valid"] == earlier["Valid"]
     assert datetime.fromisoformat(times["Ready"]) > datetime.fromisoformat(earlier["Ready"])
+
+
+def test_a_queue_beside_which_there_is_no_default_says_that_it_holds_nobody():
+    gpu = replace(a_queue(), key=QueueKey(TEAM, "gpu"))
+    scene = Scene(gpu)
+    (status,) = scene.statuses()
+    (ready,) = [each for each in status["conditions"] if each["type"] == "Ready"]
+    assert (status["ready"], ready["reason"]) == (False, "NoDefaultQueue")
+    scene.coordinator.queue_changed(QueueKey(TEAM, "default"), a_queue())
+    scene.pass_time(5)
+    assert [each["ready"] for each in scene.statuses()] == [True, True]
+
+
+def test_a_queue_whose_backend_is_missing_holds_runs_and_says_that_nobody_begins():
+    scene = Scene(a_queue(backend="kueue", localQueue="team"))
+    (status,) = scene.statuses()
+    conditions = {each["type"]: each for each in status["conditions"]}
+    assert (status["ready"], conditions["Ready"]["reason"]) == (True, "NotAdmitting")
+    assert conditions["Ready"]["message"].endswith("see condition BackendReady")
+
+
+def test_a_backend_that_a_newer_version_knows_is_a_malformed_queue():
+    queue = a_queue(backend="future")
+    assert queue.problem == "backend 'future' is not one that this version knows"
+    scene = Scene(queue)
+    scene.tell(a_run("run"))
+    assert scene.runs() == [("run", WAITS)]

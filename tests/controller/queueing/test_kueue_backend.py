@@ -1,6 +1,8 @@
 """What follows from Kueue's objects as the API server prints them; Kueue itself is not needed."""
 
 from collections import Counter
+from datetime import timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +16,9 @@ from kfp_placement_controller.queueing.kueue.actions import (
 )
 from kfp_placement_controller.queueing.kueue.statuses import without_admission
 from kfp_placement_controller.sources.source import RunEnd
+from kfp_placement_engine.contract.keys import PREEMPT_ANNOTATION
 from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_engine.model.times import time_text
 from tests.controller.queueing.kueue_scene import ADMISSION, ADMITTED, RESERVED, KueueScene
 from tests.controller.queueing.scene import TEAM, a_queue, a_run, demand
 
@@ -310,3 +314,71 @@ def test_the_priority_of_a_workload_grows_at_most_once_a_minute():
     assert set(patched.values()) == {1}
     priorities = [scene.workloads[f"run-{number}"]["spec"]["priority"] for number in range(20)]
     assert priorities == sorted(priorities, reverse=True)
+
+
+class StoredWorkloads(KueueScene):
+    """Workloads are created and deleted as asked, by an API server with a clock of its own."""
+
+    def __init__(self, ahead: timedelta) -> None:
+        self.ahead = ahead
+        self.made = 0
+        super().__init__()
+
+    def carry_out(self, action: Any) -> list[str]:
+        match action:
+            case CreateWorkload():
+                said = super().carry_out(action)
+                self.made += 1
+                metadata = self.workloads[action.run.name]["metadata"]
+                metadata["uid"] = f"workload-{self.made}"
+                metadata["creationTimestamp"] = time_text(self.now - self.ahead)
+                self.tell_kueue()
+                return said
+            case DeleteWorkload():
+                self.asked.append(action)
+                self.workloads.pop(action.run.name, None)
+                self.tell_kueue()
+                return []
+            case _:
+                return super().carry_out(action)
+
+
+@pytest.mark.parametrize("minutes", [-60, -1, 0, 1, 60])
+def test_a_run_that_was_stopped_by_request_gets_one_new_workload_whatever_clocks_say(minutes):
+    scene = StoredWorkloads(timedelta(minutes=minutes))
+    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.settle()
+    assert scene.status("run", ADMITTED, admission=ADMISSION) == ["run begins: admitted"]
+    pod = scene.pod("run", cpu=100)
+    scene.ask("run", PREEMPT_ANNOTATION)
+    assert scene.settle() == ["run stops for request"]
+    scene.end_pod(pod)
+    for _ in range(60):
+        scene.pass_time(5)
+        scene.settle()
+    deleted = [each for each in scene.asked if isinstance(each, DeleteWorkload)]
+    # If the API server's clock is ahead of ours, the old one looks new, and stays.
+    assert (len(deleted), scene.made) == ((1, 2) if minutes >= 0 else (0, 1))
+
+
+def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads():
+    scene = KueueScene()
+    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.settle()
+    scene.status("run", ADMITTED, admission=ADMISSION)
+    scene.asked.clear()
+    queue = scene.coordinator.queues.get(QueueKey(TEAM, "default"))
+    assert queue is not None
+    scene.coordinator.queue_changed(queue.key, None)
+    for _ in range(4):
+        scene.pass_time(1)
+        scene.settle()
+    scene.coordinator.queue_changed(queue.key, queue)
+    scene.settle()
+    assert [each for each in scene.asked if isinstance(each, DeleteWorkload)] == []
+    scene.coordinator.queue_changed(queue.key, None)
+    scene.pass_time(1)
+    scene.settle()
+    scene.pass_time(6)
+    scene.settle()
+    assert [type(each) for each in scene.asked] == [DeleteWorkload]

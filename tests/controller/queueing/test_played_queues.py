@@ -192,6 +192,13 @@ def test_a_run_of_lower_priority_stops_for_one_that_then_fits_and_goes_on_later(
     assert scene.settle() == ["low stops for uid-high"]
     assert scene.message("low") == "its running steps end, then it waits again"
     assert scene.condition("low", "Preempted") == ("True", "Preempted")
+    assert scene.condition("low") == ("False", "Preempted")
+    (text,) = [
+        each["message"]
+        for each in scene.written["low"]["conditions"]
+        if each["type"] == "Preempted"
+    ]
+    assert text.startswith("stopped for run high of a higher priority; it waits again")
     # Its running step keeps its room; others do not take what it gives back.
     scene.submit(a_run("small", 0.3), demand=demand(cpu="2"))
     assert scene.settle() == []

@@ -52,6 +52,14 @@ def test_then_it_says_in_what_range_four_of_five_of_its_last_runs_would_have_bee
     )
 
 
+def test_a_range_leaves_out_a_tenth_of_the_last_runs_at_either_end():
+    """Of twenty that waited for a tenth to twice of their forecasts, evenly."""
+    said = ranges_of([n / 10 for n in range(1, 21)]).starts(RUN, QUEUE, None, START, START)
+    # The quantiles of Hyndman and Fan's sixth definition, at 2.1 and 18.9 of 20.
+    assert (said.earliest - START) / timedelta(hours=1) == pytest.approx(0.21, abs=0.001)
+    assert (said.latest - START) / timedelta(hours=1) == pytest.approx(1.89, abs=0.001)
+
+
 def test_a_range_is_of_what_is_left_of_the_wait():
     now = START + timedelta(minutes=30)
     said = ranges_of(HALVES).starts(RUN, QUEUE, None, START, now)
