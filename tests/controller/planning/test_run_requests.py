@@ -387,3 +387,15 @@ def test_a_run_that_cannot_be_read_says_so_and_waits_for_nobody():
     spec = cluster.spec()
     assert spec.demand is None
     assert "it cannot be planned" in spec.problem
+
+
+@pytest.mark.parametrize("priority", [-1, -2, -1_000_000])
+def test_a_run_of_a_negative_priority_is_planned_like_any_other(priority):
+    """Its completion counts for less beside others', and never for nothing."""
+    cluster = QueuedCluster()
+    cluster.submit(a_two_shapes(*(named("default", name, priority) for name in "ab")))
+    cluster.settle()
+    (run,) = cluster.coordinator.registry.planned()
+    assert 0 < run.weight < 1
+    assert cluster.coordinator.planner.problems == {}
+    assert cluster.spec().priority == priority
