@@ -72,7 +72,7 @@ def observe_queue(raw: Mapping[str, Any]) -> ObservedQueue:
         spec = _of_malformed(raw.get("spec"))
         return ObservedQueue(key, version, generation, spec, status, problem=str(error))
     if spec.backend not in [*QueueBackend]:
-        # A newer version of us may know it: such an object stays when that is taken back.
+        # A newer version may know it: such an object stays when that version is taken back.
         problem = f"backend {spec.backend!r:.60} is not one that this version knows"
         spec = _of_malformed(raw.get("spec"))
         return ObservedQueue(key, version, generation, spec, status, problem=problem)

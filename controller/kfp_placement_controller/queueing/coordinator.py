@@ -183,7 +183,7 @@ class QueueCoordinator:
         """The API server has refused what was decided about a run, and would again.
 
         Args:
-            action: what was to be done.
+            action: what it has refused.
             now: the time.
         """
         self.steering.refused(action, now)

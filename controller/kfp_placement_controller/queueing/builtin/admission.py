@@ -82,8 +82,8 @@ def _verdicts(
 class _KeptRoom:
     """Room kept for runs that have waited long: one run of each queue, and one of the cluster.
 
-    Only what it lacks is kept for a run: one that waits for the quota of its queue is no reason to
-    keep other queues from the cluster. And only for as long as it has waited for that before: then
+    Only what it lacks is kept for a run: one that waits for the quota of its queue must not keep
+    other queues from the cluster. And only for as long as it has waited for that before: then
     those behind it may go for as long again, and so on, since what it waits for may never come.
     """
 
