@@ -26,6 +26,9 @@ Examples:
   kfp-placement queue
   kfp-placement queue -A -o wide
   kfp-placement queue -n team-a -o json
+
+\b
+Exit codes: 0 listed, or there are none; 1 no answer, or it is refused; 3 queues are not installed.
 """
 
 _ADMIT_EPILOG = """\b
@@ -38,13 +41,15 @@ Examples:
   kfp-placement admit -n team-a taxi-x7k2p
 
 \b
-Exit codes: 0 asked; 1 the run does not wait, or it is refused; 3 no such run, or in no queue.
+Exit codes: 0 asked; 1 the run does not wait, or it is refused; 2 several runs may be meant;
+3 no such run, or in no queue.
 """
 
 _PREEMPT_EPILOG = """\b
-No pod is killed: the running steps end, no new ones begin, and the run waits behind all others of
-its queue. When it is admitted again, it goes on where it was. You need the right to patch
-RunRequests (ClusterRole kfp-placement-operate-queues).
+No pod is killed: the run stops after its running steps and goes behind all others. If its queue
+still has room for it, it goes on at once, where it was. To keep a run from going on, lower the
+queue's quota first. You need the right to patch RunRequests (ClusterRole
+kfp-placement-operate-queues).
 
 \b
 Examples:
@@ -52,7 +57,8 @@ Examples:
   kfp-placement preempt -n team-a taxi-x7k2p
 
 \b
-Exit codes: 0 asked; 1 the run does not run, or it is refused; 3 no such run, or in no queue.
+Exit codes: 0 asked; 1 the run does not run, or it is refused; 2 several runs may be meant;
+3 no such run, or in no queue.
 """
 
 
