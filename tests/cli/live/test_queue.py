@@ -9,7 +9,7 @@ import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.fetching import NamedRun
-from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS, RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
@@ -100,6 +100,49 @@ def test_without_runs_it_says_where_it_has_looked(live, cluster):
     assert "No run waits or runs in a queue in namespace team-a" in result.stderr
 
 
+def run_queue(namespace="team-a", **status):
+    """RunQueue `default` of a namespace."""
+    metadata = {"name": "default", "namespace": namespace}
+    return {"metadata": metadata, "spec": {}, "status": status}
+
+
+DOWN = {
+    "type": "Ready",
+    "status": "False",
+    "reason": "LeaseStale",
+    "message": "not renewed",
+    "lastTransitionTime": "2026-11-20T10:00:01Z",
+}
+
+
+def test_a_namespace_without_a_queue_is_told_apart_from_an_empty_queue(live, cluster):
+    cluster.serve(RUN_REQUESTS, RUN_QUEUES)
+    cluster.put(RUN_QUEUES, run_queue("team-b"))
+    lacks = "Namespace team-a has no RunQueue default: its runs do not wait.\n"
+    assert live("queue").stderr == lacks
+    assert live("queue", "-A").stderr == "No run waits or runs in a queue in any namespace.\n"
+    cluster.put(RUN_QUEUES, run_queue(ready=True))
+    assert "No run waits" in live("queue").stderr
+    cluster.refused[RUN_QUEUES.path("team-a")] = ClusterForbiddenError("you may not")
+    assert "RunQueue" not in live("queue").stderr
+
+
+@pytest.mark.parametrize("namespace", ["-n=team-a", "-A"])
+def test_a_queue_that_is_not_ready(live, queued, namespace):
+    queued.put(RUN_QUEUES, run_queue(ready=False, conditions=[DOWN]))
+    queued.put(RUN_QUEUES, run_queue("team-b"))
+    name = "team-a/default" if namespace == "-A" else "default"
+    warning = f"Warning: RunQueue {name} is not ready (LeaseStale): new runs begin at once\n"
+    for arguments in ([], ["-o", "json"]):
+        result = live("queue", *namespace.split("="), *arguments)
+        assert (result.exit_code, result.stderr) == (0, warning)
+
+
+def test_a_queue_that_cannot_be_read_is_not_judged(live, queued):
+    queued.put(RUN_QUEUES, run_queue(ready="perhaps"))
+    assert live("queue").stderr == ""
+
+
 def test_a_run_that_waits_is_admitted_by_an_annotation_with_the_time(live, queued):
     result = live("admit", "taxi-x7k2p")
     assert (result.exit_code, result.stdout) == (0, "team-a/taxi-x7k2p begins out of turn.\n")
@@ -111,6 +154,10 @@ def test_a_run_that_runs_is_stopped_by_an_annotation_with_the_time(live, queued)
     queued.put(RUN_REQUESTS, request(**ADMITTED))
     result = live("preempt", "taxi-x7k2p")
     assert result.exit_code == 0
+    assert result.stdout == (
+        "team-a/taxi-x7k2p is asked to stop after its running steps; it goes on when its queue has"
+        " room for it.\n"
+    )
     annotations = {PREEMPT_ANNOTATION: "2026-11-20T10:03:00Z"}
     assert queued.writes[-1][1] == {"metadata": {"annotations": annotations}}
 
