@@ -44,10 +44,10 @@ Each run: prepare {prepare:g} s, train {train:g} s on the GPU, evaluate {evaluat
 {high} comes last and overtakes {low}, whose priority is lower. It does not stop {first}, whose
 priority is the same. It is {now:%H:%M:%S} UTC now.
 
-What comes after "queued" is what `kubectl placement queue` says of a run. In brackets: how long that
-is from now, and when the plans in force let it begin; the first is a fifth of the second until the
-queue has seen 20 runs wait. Where only its position and its start change, this is written within
-15 s.
+What comes after "queued" is what `kubectl placement queue` says of a run. In brackets: how long
+that is from now, and when the plans in force let it begin; the first is a fifth of the second until
+the queue has seen 20 runs wait. Where only its position and its start change, this is written
+within 15 s.
 """
 
 TRUE = """

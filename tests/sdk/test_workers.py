@@ -16,6 +16,7 @@ from kfp_placement import (
     placed,
     placed_pipeline,
 )
+from kfp_placement._marks import Marks
 from kfp_placement_engine.model.demand import PodGroup
 from kfp_placement_engine.readers import read_run_file
 from tests.support.pipelines import metadata, one_step, work
@@ -142,4 +143,4 @@ def test_an_option_that_does_not_exist_names_the_closest_one(option, advice):
 
 def test_a_long_value_is_quoted_to_its_end():
     with pytest.raises(MarkValueError, match=r"queue = 'a{75}\.\.\.' "):
-        placed_pipeline(queue="a" * 300)
+        Marks.checked("pipeline", {"queue": "a" * 300}, known=("queue",))
