@@ -185,7 +185,7 @@ class _Watcher:
         return Look(self.run, notes=notes, outcome=outcome, queue=self._queue)
 
     def queued(self, view: QueueView | None, moment: datetime) -> Look:
-        """How the run waits, or that it was let run; its likely start alone is no change."""
+        """How the run waits, or that it may run; a new likely start alone is not reported."""
         before, self._queue = self._queue, view
         if view is None or (not view.is_waiting and before is None and self._is_planned):
             return self.look()
