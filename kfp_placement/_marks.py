@@ -3,7 +3,6 @@
 Knows nothing of kfp, so that everything about values can be tested and reused without it.
 """
 
-import difflib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -124,9 +123,7 @@ def unknown_option(subject: str, name: str, known: Sequence[str]) -> UnknownOpti
         return UnknownOptionError(
             f"{subject}: {name!r} applies to single steps; use place() or @placed"
         )
-    close = difflib.get_close_matches(name, known, n=1)
-    advice = f"did you mean {close[0]!r}?" if close else "options: " + ", ".join(known)
-    return UnknownOptionError(f"{subject}: there is no option {name!r:.60}; {advice}")
+    return _mark_values.unknown(subject, name, known)
 
 
 def _warn_of_near_words(subject: str, values: Mapping[str, Any]) -> None:

@@ -51,24 +51,35 @@ def explain(run: str, step: str | None, output_format: str, **target: Any) -> in
     from kfp_placement.cli.output import emit, table_style
     from kfp_placement.live.choosing import planned_run, steps_named
     from kfp_placement.live.documents import document_text, explanation_document
-    from kfp_placement.live.explanation import explanation
+    from kfp_placement.live.explanation import (
+        explanation,
+        unplanned_explanation,
+        without_past_plan,
+    )
     from kfp_placement.live.policy import why_off
-    from kfp_placement.live.queues import queue_of, queue_text
+    from kfp_placement.live.queues import queue_of, waiting_text
+    from kfp_placement.live.workflows import why_no_plan
 
     named_run = the_run(cluster, namespace, run)
+    is_document = output_format in ("json", "yaml")
+    queue = None if is_document else queue_of(cluster, named_run.key)
+    if queue is not None and named_run.raw is None:
+        why = why_no_plan(cluster, named_run.namespace, named_run.name)
+        emit(unplanned_explanation(queue, why), None)
+        return ExitCode.OK
     view, missing = planned_run(cluster, named_run)
     off = why_off(cluster)
+    view = without_past_plan(view, queue)
     steps = view.steps if step is None else steps_named(view, step)
-    if output_format in ("json", "yaml"):
+    if is_document:
         document = explanation_document(view, steps, now(), missing, off)
         emit(document_text(document, output_format), None)
     else:
         warn(off)
         wide = output_format == "wide"
         style = table_style(None, wide=wide)
-        queue = queue_of(cluster, named_run.key)
         if queue is not None and queue.is_waiting:
-            emit(f"{queue_text(queue)}\n", None)
+            emit(f"{waiting_text(queue)}\n", None)
         emit(explanation(view, steps, now(), style, in_full=wide or step is not None), None)
     for each in missing:
         warn(each)

@@ -57,10 +57,13 @@ def list_runs(output_format: str, **target: Any) -> None:
         return
     warn(off)
     warn(unplanned_text(unplanned, candidates(unplanned)))
-    if runs:
+    queued = waiting_runs(cluster, namespace)
+    # Where not all runs are listed, those left out may have a plan.
+    only_queued = [] if more else [view for key, view in queued.items() if key not in planned]
+    if runs or only_queued:
         style = table_style(None, wide=output_format == "wide")
-        queued = waiting_runs(cluster, namespace)
-        emit(runs_table(runs, now(), style, queued, namespaces=not namespace), None)
+        table = runs_table(runs, now(), style, queued, only_queued, namespaces=not namespace)
+        emit(table, None)
     else:
         searched = (
             f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"

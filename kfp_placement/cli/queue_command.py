@@ -15,6 +15,7 @@ from kfp_placement.cli.live_options import (
     the_run,
     warn_of_namespace,
 )
+from kfp_placement.cli.terminal import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,24 +74,35 @@ def queue(output_format: str, **target: Any) -> None:
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.output import emit, table_style
     from kfp_placement.live.documents import document_text, queue_document
+    from kfp_placement.live.queue_readiness import default_queues, not_ready_text
     from kfp_placement.live.queues import list_queued, queue_table
     from kfp_placement_engine.contract.run_request import RequestPhase
 
     views = [
         each for each in list_queued(cluster, namespace) if each.phase != RequestPhase.FINISHED
     ]
+    queues = default_queues(cluster, namespace)
+    for each in queues or ():
+        warn(not_ready_text(each, namespaces=not namespace))
     if output_format in ("json", "yaml"):
         emit(document_text(queue_document(views), output_format), None)
         return
     if views:
         style = table_style(None, wide=output_format == "wide")
         emit(queue_table(views, now(), style, namespaces=not namespace), None)
-        return
-    warn_of_namespace(cluster, namespace)
-    searched = (
-        f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
-    )
-    click.echo(f"No run waits or runs in a queue in {searched}.", err=True)
+    else:
+        warn_of_namespace(cluster, namespace)
+    has_no_queue = bool(namespace) and queues == ()
+    if has_no_queue:
+        lacks = f"Namespace {namespace} has no RunQueue default: its runs do not wait."
+        click.echo(lacks, err=True)
+    elif not views:
+        click.echo(_nothing_text(namespace), err=True)
+
+
+def _nothing_text(namespace: str) -> str:
+    where = f"namespace {namespace}; -A looks in all namespaces" if namespace else "any namespace"
+    return f"No run waits or runs in a queue in {where}."
 
 
 @click.command("admit", epilog=_ADMIT_EPILOG)
@@ -116,7 +128,10 @@ def preempt(run: str, **target: Any) -> None:
     from kfp_placement.live.queues import ask_to_preempt
 
     view = _asked(run, Target(**target), ask_to_preempt)
-    click.echo(f"{view.key.namespace}/{view.key.name} stops when its running steps have ended.")
+    click.echo(
+        f"{view.key.namespace}/{view.key.name} is asked to stop after its running steps; it goes on"
+        " when its queue has room for it."
+    )
 
 
 def _asked(run: str, target: Target, ask: "Callable[..., None]") -> "QueueView":

@@ -56,12 +56,13 @@ def watch(run: str, timeout: float | None, **target: Any) -> int:
     # Only now: without a cluster the answer needs none of it.
     from kfp_placement.cli.live_block import LiveBlock
     from kfp_placement.live.policy import why_off
+    from kfp_placement.live.queues import queue_of
     from kfp_placement.live.watching import looks
     from kfp_placement.live.workflows import why_no_plan
 
     named_run = the_run(cluster, namespace, run)
     warn(why_off(cluster))
-    if named_run.raw is None:
+    if named_run.raw is None and queue_of(cluster, named_run.key) is None:
         why = why_no_plan(cluster, named_run.namespace, named_run.name)
         warn(f"if the run gets no plan within seconds, {why}")
     with LiveBlock() as block:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from kfp_placement.live.formatting import (
@@ -19,7 +20,8 @@ from kfp_placement.live.formatting import (
     sentence,
 )
 from kfp_placement.live.latencies import latency_text
-from kfp_placement.live.runs import AlternativeView, RunView, StepView
+from kfp_placement.live.queues import QueueView, waiting_text
+from kfp_placement.live.runs import UNKNOWN_STATE, AlternativeView, RunView, StepView
 from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
@@ -39,6 +41,7 @@ _NOT_COMPARED = (
 )
 ACTIVE = frozenset({StepState.RUNNING, StepState.WAITING})
 """States of steps that something happens to."""
+_NOT_BEGUN = frozenset({StepState.PENDING, StepState.WAITING, UNKNOWN_STATE})
 _MAX_ACTIVE = 100
 """Steps that are laid out for a terminal; what does not fit on it is cut off."""
 
@@ -66,6 +69,32 @@ def explanation(
     elif steps:
         blocks.append(_table(run, steps, now, style))
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks) + "\n"
+
+
+def unplanned_explanation(queue: QueueView, why: str) -> str:
+    """What there is to say of a run that is in a queue and has no plan.
+
+    Args:
+        queue: how it waits.
+        why: it has no plan.
+    """
+    return f"{waiting_text(queue)}\nno plan: {why}\n"
+
+
+def without_past_plan(run: RunView, queue: QueueView | None) -> RunView:
+    """The run; while it waits in a queue, without times planned for steps that have not begun.
+
+    They count from a moment at which it was not let run.
+    """
+    if queue is None or not queue.is_waiting:
+        return run
+    return replace(run, steps=tuple(map(_without_planned_times, run.steps)))
+
+
+def _without_planned_times(step: StepView) -> StepView:
+    if step.state not in _NOT_BEGUN:
+        return step
+    return replace(step, planned_start_seconds=None, planned_finish_seconds=None)
 
 
 def active_lines(run: RunView, now: datetime, style: TableStyle) -> list[str]:

@@ -8,7 +8,7 @@ from kfp_placement.live.exceptions import (
     ClusterForbiddenError,
     ClusterMissingError,
 )
-from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject
+from kfp_placement.live.kinds import PLACEMENTS, Api, JsonObject, Kind
 from kfp_placement_engine.model.durations import whole_seconds_text
 
 MAX_REFUSALS = 5
@@ -24,9 +24,9 @@ Tell = Callable[[str], None]
 
 
 def follow(
-    api: Api, namespace: str, name: str, *, pause: Pause, tell: Tell
+    api: Api, namespace: str, name: str, *, pause: Pause, tell: Tell, kind: Kind = PLACEMENTS
 ) -> Iterator[JsonObject | None]:
-    """The run's PipelinePlacement as it changes, without end; None = there is none (any more).
+    """An object of the run as it changes, without end; None = there is none (any more).
 
     Args:
         api: the cluster.
@@ -34,6 +34,7 @@ def follow(
         name: of the object.
         pause: waits for this many seconds.
         tell: told why nothing comes.
+        kind: of the object; by default its PipelinePlacement.
 
     Raises:
         ClusterError: the server refuses repeatedly.
@@ -43,17 +44,17 @@ def follow(
     while True:
         try:
             if not version:
-                current, version = _current(api, namespace, name)
+                current, version = _current(api, kind, namespace, name)
                 failures = 0
                 yield current
-            for kind, raw in api.stream(
-                PLACEMENTS, version, namespace=namespace, field_selector=_only(name)
+            for change, raw in api.stream(
+                kind, version, namespace=namespace, field_selector=_only(name)
             ):
                 failures = 0
                 version = _version(raw) or version
-                if kind in ("ADDED", "MODIFIED"):
+                if change in ("ADDED", "MODIFIED"):
                     yield raw
-                elif kind == "DELETED":
+                elif change == "DELETED":
                     yield None
             pause(PAUSE_BETWEEN_STREAMS_SECONDS)
         except ClusterExpiredError:
@@ -69,9 +70,9 @@ def follow(
             pause(seconds)
 
 
-def _current(api: Api, namespace: str, name: str) -> tuple[JsonObject | None, str]:
+def _current(api: Api, kind: Kind, namespace: str, name: str) -> tuple[JsonObject | None, str]:
     current, version = None, ""
-    for page in api.pages(PLACEMENTS, namespace=namespace, field_selector=_only(name)):
+    for page in api.pages(kind, namespace=namespace, field_selector=_only(name)):
         version = page.resource_version
         current = next(iter(page.items), current)
     return current, version

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import inf
 from types import MappingProxyType
 
 from kfp_placement.live.formatting import (
@@ -19,6 +20,7 @@ from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
+from kfp_placement_engine.contract.run_request import RequestPhase
 from kfp_placement_engine.model.keys import RunKey
 from kfp_placement_engine.model.step_state import StepState
 
@@ -31,6 +33,7 @@ def runs_table(
     now: datetime,
     style: TableStyle,
     queued: Mapping[RunKey, QueueView] = MappingProxyType({}),
+    unplanned: Sequence[QueueView] = (),
     *,
     namespaces: bool,
 ) -> str:
@@ -41,6 +44,7 @@ def runs_table(
         now: the time.
         style: how to print.
         queued: runs that wait in queues.
+        unplanned: those of them that have no plan.
         namespaces: with a column for the namespace.
     """
     columns = [
@@ -59,9 +63,20 @@ def runs_table(
         Column("WAITS FOR", shrink_to=_MIN_WAITS),
         Column("NOTES", wrap_from=_MIN_NOTE),
     ]
-    rows = [
-        _row(run, now, queued.get(run.key), wide=style.wide, namespaces=namespaces) for run in runs
+    aged = [
+        (
+            run.age_seconds(now),
+            _row(run, now, queued.get(run.key), wide=style.wide, namespaces=namespaces),
+        )
+        for run in runs
     ]
+    aged += [
+        (_age_seconds(view, now), _unplanned_row(view, now, style, namespaces=namespaces))
+        for view in unplanned
+    ]
+    if unplanned:
+        aged.sort(key=lambda each: inf if each[0] is None else each[0])
+    rows = [row for _, row in aged]
     return "".join(f"{line.rstrip()}\n" for line in layout(columns, rows, style.columns))
 
 
@@ -87,6 +102,28 @@ def _row(
         waiting_summary(run, now),
         "; ".join(each for each in (queue_text(queue) if queue else "", notes(run)) if each),
     ]
+
+
+def _unplanned_row(
+    view: QueueView, now: datetime, style: TableStyle, *, namespaces: bool
+) -> list[str]:
+    """A run that waits in a queue and has no plan, such as one without a marked step."""
+    return [
+        *([name_text(view.key.namespace)] if namespaces else []),
+        name_text(view.key.name),
+        *([NONE, name_text(view.run_name)] if style.wide else []),
+        str(RequestPhase.WAITING),
+        *[NONE] * (6 if style.wide else 3),
+        ago_text(_age_seconds(view, now)),
+        "",
+        queue_text(view),
+    ]
+
+
+def _age_seconds(view: QueueView, now: datetime) -> float | None:
+    if view.submitted_at is None:
+        return None
+    return max(0.0, (now - view.submitted_at).total_seconds())
 
 
 def _first_plan(run: RunView) -> str:

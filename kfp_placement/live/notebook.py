@@ -12,14 +12,21 @@ from kfp_placement.exceptions import MarkValueError, UnknownStepError, UsageErro
 from kfp_placement.live.choosing import planned_run, steps_named, the_run
 from kfp_placement.live.connection import LiveCluster
 from kfp_placement.live.exceptions import ClusterMissingError
-from kfp_placement.live.explanation import ACTIVE, explanation, step_rows
+from kfp_placement.live.explanation import (
+    ACTIVE,
+    explanation,
+    step_rows,
+    unplanned_explanation,
+    without_past_plan,
+)
 from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.formatting import clock_text, makespans_text, progress_text, run_title
 from kfp_placement.live.kinds import Api
 from kfp_placement.live.policy import why_off
-from kfp_placement.live.queues import QueueView, queue_of
+from kfp_placement.live.queues import QueueView, queue_of, queue_text, waiting_text
 from kfp_placement.live.runs import RunView, StepView, run_view
 from kfp_placement.live.watching import Clock, Look, Outcome, looks
+from kfp_placement.live.workflows import why_no_plan
 from kfp_placement.report.markup import Markup, tag, text
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import visible
@@ -69,7 +76,8 @@ def run(
         raise UsageError(f"name a run, such as run('taxi-x7k2p'); got {name!r:.60}")
     cluster = LiveCluster.connect(None if kubeconfig is None else Path(kubeconfig), context)
     where = cluster.namespace if namespace is None else namespace
-    return Run(cluster, the_run(cluster, where, name, wider=_WIDER))
+    named = the_run(cluster, where, name, wider=_WIDER)
+    return Run(cluster, named, queue=queue_of(cluster, named.key))
 
 
 def utc_now() -> datetime:
@@ -85,13 +93,21 @@ class Run:
         namespace: where.
     """
 
-    def __init__(self, api: Api, named_run: NamedRun, now: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        api: Api,
+        named_run: NamedRun,
+        now: Clock = utc_now,
+        *,
+        queue: QueueView | None = None,
+    ) -> None:
         """Show what is known of it; nothing is asked yet.
 
         Args:
             api: the cluster.
             named_run: the run.
             now: the time.
+            queue: how it waits in its queue; None = it is in none.
         """
         self.name = named_run.name
         self.namespace = named_run.namespace
@@ -101,7 +117,7 @@ class Run:
         known = None
         if named_run.raw is not None:
             known = run_view(named_run.raw, run_name=named_run.run_name)
-        self._latest = self._snapshot(known)
+        self._latest = self._snapshot(known, queue)
 
     @property
     def phase(self) -> str:
@@ -134,13 +150,13 @@ class Run:
         show = _screen()
         off = why_off(self._api)
         if off:
-            show(self._looked(Look(self._latest.run, warnings=(visible(off),))))
+            show(self._looked(self._same(warnings=(visible(off),))))
         try:
             for look in looks(self._api, self._named_run, now=self._now, timeout_seconds=seconds):
                 show(self._looked(look))
         except KeyboardInterrupt:
             stopped = ("Stopped watching; the run goes on.",)
-            show(self._looked(Look(self._latest.run, notes=stopped)))
+            show(self._looked(self._same(notes=stopped)))
 
     def explain(self, step: str | None = None) -> str:
         """Where a step is, why there, why not yet and until when, as the cluster says now.
@@ -150,31 +166,49 @@ class Run:
 
         Raises:
             UnknownStepError: there is no such step.
-            PlacementError: the run has no plan, or the cluster does not answer.
+            PlacementError: the run has no plan and waits in no queue, or the cluster does not
+                answer.
         """
         named = the_run(self._api, "", f"{self.namespace}/{self.name}", wider=_WIDER)
+        queue = queue_of(self._api, named.key)
+        if queue is not None and named.raw is None:
+            self._latest = self._snapshot(None, queue)
+            why = why_no_plan(self._api, self.namespace, self.name)
+            return _Answer(unplanned_explanation(queue, why))
         view, missing = planned_run(self._api, named)
-        self._latest = self._snapshot(view)
+        view = without_past_plan(view, queue)
+        self._latest = self._snapshot(view, queue)
         try:
             steps = view.steps if step is None else steps_named(view, step)
         except ClusterMissingError as error:
             raise UnknownStepError(str(error)) from error
         answer = explanation(view, steps, self._now(), TableStyle(), in_full=step is not None)
-        return _Answer("\n".join([*(f"Warning: {visible(each)}" for each in missing), answer]))
+        waits = [waiting_text(queue)] if queue is not None and queue.is_waiting else []
+        warnings = (f"Warning: {visible(each)}" for each in missing)
+        return _Answer("\n".join([*warnings, *waits, answer]))
+
+    def _same(self, *, notes: tuple[str, ...] = (), warnings: tuple[str, ...] = ()) -> Look:
+        """What was seen last, with something to say."""
+        return Look(self._latest.run, notes=notes, warnings=warnings, queue=self._latest.queue)
 
     def _looked(self, look: Look) -> "_Snapshot":
         """What there is to show after a look."""
         ended = (_OUTCOMES[look.outcome],) if look.outcome in _OUTCOMES else ()
         warnings = (f"Warning: {each}" for each in look.warnings)
         news = (*look.notes, *warnings, *look.lines, *ended)
-        self._latest = self._snapshot(look.run or self._latest.run, news, self._latest.remarks)
+        run = look.run or self._latest.run
+        self._latest = self._snapshot(run, look.queue, news, self._latest.remarks)
         return self._latest
 
     def _snapshot(
-        self, run: RunView | None, news: tuple[str, ...] = (), before: tuple[str, ...] = ()
+        self,
+        run: RunView | None,
+        queue: QueueView | None,
+        news: tuple[str, ...] = (),
+        before: tuple[str, ...] = (),
     ) -> "_Snapshot":
         remarks = (*before, *news)[-MAX_NOTES:]
-        return _Snapshot(f"{self.namespace}/{self.name}", run, self._now(), news, remarks)
+        return _Snapshot(f"{self.namespace}/{self.name}", run, queue, self._now(), news, remarks)
 
     # `typing.override` is there from Python 3.12 on.
     def __repr__(self) -> str:  # type: ignore[explicit-override]
@@ -205,6 +239,7 @@ class _Snapshot:
     Attributes:
         key: namespace and name.
         run: as it was; None = it had no plan.
+        queue: how it waited; None = in no queue.
         moment: when.
         news: changes since the snapshot before; empty = nothing.
         remarks: the latest of these and of earlier ones.
@@ -212,6 +247,7 @@ class _Snapshot:
 
     key: str
     run: RunView | None
+    queue: QueueView | None
     moment: datetime
     news: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -219,16 +255,18 @@ class _Snapshot:
     @property
     def title(self) -> str:
         """One line."""
+        queue = self.queue
+        waits = [queue_text(queue)] if queue is not None and queue.is_waiting else []
         if self.run is None:
-            return f"{visible(self.key)}: no plan yet"
-        facts = (progress_text(self.run), makespans_text(self.run))
-        return f"{run_title(self.run)}: {visible(self.run.phase)}, {', '.join(facts)}"
+            return f"{visible(self.key)}: {', '.join(['no plan yet', *waits])}"
+        facts = (visible(self.run.phase), progress_text(self.run), makespans_text(self.run))
+        return f"{run_title(self.run)}: {', '.join([*facts, *waits])}"
 
     def markup(self) -> Markup:
         """A small table; bounded whatever the run is, and without a style sheet."""
         parts = [tag("p", tag("b", text(self.title)))]
         if self.run is not None and self.run.steps:
-            chosen = _chosen(self.run.steps)
+            chosen = _chosen(without_past_plan(self.run, self.queue).steps)
             rows = step_rows(self.run, chosen, self.moment)
             table = [_row("th", _TITLES), *(_row("td", row) for row in rows)]
             parts.append(tag("table", *table, style=_TABLE_STYLE))

@@ -11,6 +11,7 @@ from kfp_placement.live.exceptions import (
 )
 from kfp_placement.live.formatting import NONE, age_text, name_text, sentence
 from kfp_placement.live.kinds import RUN_REQUESTS, Api, JsonObject
+from kfp_placement.report import values
 from kfp_placement.report.columns import Column, layout
 from kfp_placement.report.table import TableStyle
 from kfp_placement.report.visible import shown
@@ -48,6 +49,8 @@ class QueueView:
         missing: the same as amounts: resource -> Kubernetes quantity.
         earliest, latest: when it is likely to start, for four of five runs; None = not said.
         notes: what its author should know.
+        makespan_seconds: how long it takes once it begins; None = not said.
+        end: how it has ended, `Succeeded` or `Failed`; "" = not said.
         submitted_at, waiting_since, admitted_at: when; None = not said.
     """
 
@@ -63,6 +66,8 @@ class QueueView:
     earliest: datetime | None = None
     latest: datetime | None = None
     notes: tuple[str, ...] = ()
+    makespan_seconds: float | None = None
+    end: str = ""
     submitted_at: datetime | None = None
     waiting_since: datetime | None = None
     admitted_at: datetime | None = None
@@ -100,6 +105,8 @@ def queue_view(raw: JsonObject) -> QueueView:
         earliest=None if starts is None else starts.earliest,
         latest=None if starts is None else starts.latest,
         notes=status.notes or spec.notes,
+        makespan_seconds=spec.makespan_seconds,
+        end=spec.end or "",
         submitted_at=spec.submitted_at,
         waiting_since=status.waiting_since,
         admitted_at=status.admitted_at,
@@ -192,13 +199,27 @@ def _ask(api: Api, view: QueueView, annotation: str, at: datetime) -> None:
 
 
 def queue_text(view: QueueView) -> str:
-    """How a run waits, as text: `queued 3rd of 7, lacks 8 cpu of the quota`."""
+    """How a run waits, as text: `queued 3rd of 7, lacks 8 cpu of the quota`; then its notes."""
+    parts = [place_text(view), starts_text(view) if view.is_waiting else ""]
+    text = ", ".join(part for part in parts if part)
+    return "; ".join([text, *map(sentence, view.notes)])
+
+
+def place_text(view: QueueView) -> str:
+    """The same without its likely start, which moves with time, and without notes."""
     if not view.is_waiting:
         return f"{shown(view.phase, 20).lower()} in RunQueue {name_text(view.queue)}"
     message = sentence(view.message) or "not looked at yet"
-    place = f"queued {message}" if view.position is not None else f"queued: {message}"
-    parts = [place, starts_text(view)]
-    return ", ".join(part for part in parts if part)
+    return f"queued {message}" if view.position is not None else f"queued: {message}"
+
+
+def waiting_text(view: QueueView) -> str:
+    """How a run waits, and on a line of its own how long it takes once it begins."""
+    seconds = view.makespan_seconds
+    # One that was stopped has done a part of it.
+    if not view.is_waiting or seconds is None or view.admitted_at is not None:
+        return queue_text(view)
+    return f"{queue_text(view)}\ntakes {values.duration(seconds)} once it begins"
 
 
 def starts_text(view: QueueView) -> str:

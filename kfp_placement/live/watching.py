@@ -9,15 +9,21 @@ from datetime import datetime
 from enum import Enum
 
 from kfp_placement.live.changes import changes, is_replanned, with_states_seen
-from kfp_placement.live.exceptions import ClusterError
+from kfp_placement.live.exceptions import (
+    ClusterError,
+    ClusterForbiddenError,
+    ClusterMissingError,
+)
 from kfp_placement.live.fetching import NamedRun
 from kfp_placement.live.following import follow
 from kfp_placement.live.formatting import clock_text
-from kfp_placement.live.kinds import Api, JsonObject
+from kfp_placement.live.kinds import RUN_REQUESTS, Api, JsonObject
+from kfp_placement.live.queues import QueueView, place_text, queue_of, queue_text, queue_view
 from kfp_placement.live.runs import RunView, run_view
 from kfp_placement.live.workflows import with_failure
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.contract.placement import Phase
+from kfp_placement_engine.contract.run_request import RequestedEnd, RequestPhase
 
 LOOK_SECONDS = 1.0
 """Where nothing comes, a look is due after this: running times grow."""
@@ -46,6 +52,7 @@ class Look:
         notes: what is awaited.
         warnings: what is not known.
         outcome: None = it goes on.
+        queue: how it waits in its queue; None = it is in none, or we may not look.
     """
 
     run: RunView | None = None
@@ -53,6 +60,7 @@ class Look:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     outcome: Outcome | None = None
+    queue: QueueView | None = None
 
 
 def looks(
@@ -74,13 +82,16 @@ def looks(
     """
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     follower, watcher = _Follower(api, named_run), _Watcher(api, named_run)
+    queued = watcher.queued(_queue_now(api, named_run), now())
+    if queued.lines:
+        yield queued
     follower.start()
-    while True:
+    while queued.outcome is None:
         wait = LOOK_SECONDS
         if deadline is not None:
             wait = min(wait, deadline - time.monotonic())
             if wait <= 0:
-                yield Look(watcher.run, outcome=Outcome.TIMED_OUT)
+                yield watcher.look(outcome=Outcome.TIMED_OUT)
                 return
         look = _next(follower, watcher, wait, now)
         yield look
@@ -92,35 +103,71 @@ def _next(follower: "_Follower", watcher: "_Watcher", wait_seconds: float, now: 
     try:
         seen = follower.seen.get(timeout=wait_seconds)
     except queue.Empty:
-        return Look(watcher.run)
+        return watcher.look()
     if isinstance(seen, Exception):
         raise seen
     if isinstance(seen, str):
-        return Look(watcher.run, notes=(visible(seen),))
+        return watcher.look(notes=(visible(seen),))
+    if isinstance(seen, _SeenRequest):
+        return watcher.queued(seen.view, now())
     return watcher.absent() if seen is None else watcher.saw(seen, now())
 
 
-class _Follower(threading.Thread):
-    """Follows the run in a thread; what it sees goes into a queue."""
+def _queue_now(api: Api, named_run: NamedRun) -> QueueView | None:
+    """How it waits; None where nobody answers: that is said of the run itself."""
+    try:
+        return queue_of(api, named_run.key)
+    except ClusterError:
+        return None
+
+
+@dataclass(frozen=True)
+class _SeenRequest:
+    """How a run waits; None = it is in no queue."""
+
+    view: QueueView | None
+
+
+class _Follower:
+    """Follows the run and its RunRequest in threads; what they see goes into one queue."""
 
     def __init__(self, api: Api, named_run: NamedRun) -> None:
-        super().__init__(name="watch", daemon=True)
-        self.seen: queue.Queue[JsonObject | str | Exception | None] = queue.Queue()
+        self.seen: queue.Queue[JsonObject | _SeenRequest | str | Exception | None] = queue.Queue()
         self._api = api
         self._named_run = named_run
 
-    # `typing.override` is there from Python 3.12 on.
-    def run(self) -> None:  # type: ignore[explicit-override]
+    def start(self) -> None:
         """Until the program ends, or an error ends it."""
-        name, namespace = self._named_run.name, self._named_run.namespace
+        for each in (self._follow_plan, self._follow_request):
+            threading.Thread(target=self._follow, args=(each,), name="watch", daemon=True).start()
+
+    def _follow(self, follow_one: Callable[[], None]) -> None:
         try:
-            for placement in follow(
-                self._api, namespace, name, pause=time.sleep, tell=self.seen.put
-            ):
-                self.seen.put(placement)
+            follow_one()
         except Exception as error:
             # Raised again where people see it; nobody would see this thread's end.
             self.seen.put(error)
+
+    def _follow_plan(self) -> None:
+        name, namespace = self._named_run.name, self._named_run.namespace
+        for placement in follow(self._api, namespace, name, pause=time.sleep, tell=self.seen.put):
+            self.seen.put(placement)
+
+    def _follow_request(self) -> None:
+        name, namespace = self._named_run.name, self._named_run.namespace
+        requests = follow(
+            self._api,
+            namespace,
+            name,
+            pause=time.sleep,
+            tell=lambda _: None,  # the same is said of the plan
+            kind=RUN_REQUESTS,
+        )
+        try:
+            for raw in requests:
+                self.seen.put(_SeenRequest(None if raw is None else queue_view(raw)))
+        except (ClusterForbiddenError, ClusterMissingError):
+            return  # no queues there, or we may not look
 
 
 class _Watcher:
@@ -130,7 +177,32 @@ class _Watcher:
         self._api = api
         self._named_run = named_run
         self.run: RunView | None = None
+        self._queue: QueueView | None = None
         self._announced: RunView | None = None
+
+    def look(self, notes: tuple[str, ...] = (), outcome: Outcome | None = None) -> Look:
+        """What is known, without a change."""
+        return Look(self.run, notes=notes, outcome=outcome, queue=self._queue)
+
+    def queued(self, view: QueueView | None, moment: datetime) -> Look:
+        """How the run waits, or that it may run; a new likely start alone is not reported."""
+        before, self._queue = self._queue, view
+        if view is None or (not view.is_waiting and before is None and self._is_planned):
+            return self.look()
+        is_new = before is None or _said(before) != _said(view)
+        lines = (f"{clock_text(moment)} {queue_text(view)}",) if is_new else ()
+        return Look(self.run, lines, outcome=self._end_without_plan(view), queue=view)
+
+    @property
+    def _is_planned(self) -> bool:
+        return self.run is not None or self._named_run.raw is not None
+
+    def _end_without_plan(self, view: QueueView) -> Outcome | None:
+        """How a run has ended of which only its queue knows."""
+        if self._is_planned or view.phase != RequestPhase.FINISHED:
+            return None
+        is_success = view.end == RequestedEnd.SUCCEEDED
+        return Outcome.SUCCEEDED if is_success else Outcome.FAILED
 
     def saw(self, placement: JsonObject, moment: datetime) -> Look:
         """The run has changed."""
@@ -148,10 +220,15 @@ class _Watcher:
         outcome = None
         if run.ended:
             outcome = Outcome.SUCCEEDED if run.phase == Phase.SUCCEEDED else Outcome.FAILED
-        return Look(run, told, warnings=warnings, outcome=outcome)
+        return Look(run, told, warnings=warnings, outcome=outcome, queue=self._queue)
 
     def absent(self) -> Look:
         """There is no plan, or no longer one."""
         if self.run is None:
-            return Look(notes=("The run has no plan yet; waiting for one.",))
-        return Look(self.run, notes=("The run has been deleted.",), outcome=Outcome.DELETED)
+            is_queued = self._queue is not None
+            return self.look(() if is_queued else ("The run has no plan yet; waiting for one.",))
+        return self.look(("The run has been deleted.",), Outcome.DELETED)
+
+
+def _said(view: QueueView) -> tuple[str, tuple[str, ...]]:
+    return place_text(view), view.notes

@@ -44,8 +44,10 @@ Each run: prepare {prepare:g} s, train {train:g} s on the GPU, evaluate {evaluat
 {high} comes last and overtakes {low}, whose priority is lower. It does not stop {first}, whose
 priority is the same. It is {now:%H:%M:%S} UTC now.
 
-What comes after "queued" is what `kubectl placement queue` says of a run, and in brackets how long
-that is from now. Where only its position and its start change, this is written within 15 s.
+What comes after "queued" is what `kubectl placement queue` says of a run. In brackets: how long
+that is from now, and when the plans in force let it begin; the first is a fifth of the second until
+the queue has seen 20 runs wait. Where only its position and its start change, this is written
+within 15 s.
 """
 
 TRUE = """
@@ -60,6 +62,7 @@ export KUBECONFIG={kubeconfig}
 export PATH=$PWD/.venv/bin:$PATH
 kfp-placement queue -n {namespace}
 kfp-placement explain -n {namespace} {low}
+kfp-placement watch -n {namespace} {low}
 kfp-placement admit -n {namespace} {high}
 kfp-placement preempt -n {namespace} {first}
 kfp-placement list -n {namespace}

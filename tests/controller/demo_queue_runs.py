@@ -150,7 +150,7 @@ class RunRecord:
 
 def summary(records: Sequence[RunRecord]) -> list[str]:
     """A table of the runs, in the order in which they began."""
-    titles = ("PRIORITY", "SUBMITTED", "WAITED", "NOT BEFORE", "BEGAN", "ENDED", "PENDING PODS")
+    titles = ("PRIORITY", "SUBMITTED", "WAITED", "LAST SAID", "BEGAN", "ENDED", "PENDING PODS")
     columns = [Column("RUN"), *(Column(title, right=True) for title in titles)]
     rows = [_row(each) for each in sorted(records, key=lambda each: each.began)]
     return [line.rstrip() for line in layout(columns, rows, None)]

@@ -62,7 +62,8 @@ def test_every_command_of_queues_is_there_to_try():
     names = {"first": "daily-2", "low": "trial-2", "high": "urgent-2"}
     text = demo_queue.TO_TRY.format(kubeconfig="k", namespace="team-a", train=180, **names)
     tried = commands_in(text)
-    assert {command for command, *_ in tried} == {"queue", "admit", "preempt", "explain", "list"}
+    commands = {"queue", "admit", "preempt", "explain", "list", "watch"}
+    assert {command for command, *_ in tried} == commands
     for command, *arguments in tried:
         assert parsed_arguments(command, arguments)["namespace"] == "team-a"
 

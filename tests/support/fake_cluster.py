@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kfp_placement.live.exceptions import ClusterConflictError, ClusterMissingError
-from kfp_placement.live.kinds import PLACEMENTS, WORKFLOWS, Kind
+from kfp_placement.live.kinds import PLACEMENTS, RUN_REQUESTS, WORKFLOWS, Kind
 from kfp_placement_kube.answers import Page, page_of
 
 JsonObject = dict[str, Any]
@@ -20,6 +20,7 @@ class FakeCluster:
         namespace: the context's.
         refused: what is raised for paths that begin so.
         streams: what each watch brings in turn: changes, or an error that ends it.
+        request_streams: the same for RunRequests.
         writes: path and patch of every write, those of dry runs included.
     """
 
@@ -28,6 +29,7 @@ class FakeCluster:
         self.namespace = namespace
         self.refused: dict[str, Exception] = {}
         self.streams: list[list[Any]] = []
+        self.request_streams: list[list[Any]] = []
         self.writes: list[tuple[str, Any]] = []
         self._objects: dict[str, JsonObject] = {}
         self._kinds: set[str] = set()
@@ -120,7 +122,8 @@ class FakeCluster:
     ) -> Iterator[tuple[str, JsonObject]]:
         """The next of the scripted streams; an empty one when there are none left."""
         self._may(kind.path(namespace))
-        for each in self.streams.pop(0) if self.streams else ():
+        streams = self.request_streams if kind == RUN_REQUESTS else self.streams
+        for each in streams.pop(0) if streams else ():
             if isinstance(each, Exception):
                 raise each
             yield each

@@ -9,11 +9,12 @@ import pytest
 
 from kfp_placement.live.exceptions import ClusterForbiddenError
 from kfp_placement.live.fetching import NamedRun
-from kfp_placement.live.kinds import RUN_REQUESTS, WORKFLOWS
+from kfp_placement.live.kinds import NAMESPACES, PLACEMENTS, RUN_QUEUES, RUN_REQUESTS, WORKFLOWS
 from kfp_placement.live.notebook import Run
 from kfp_placement.schemas import schema
 from kfp_placement_engine.contract.keys import ADMIT_ANNOTATION, PREEMPT_ANNOTATION
-from tests.cli.live.conftest import NOW
+from tests.cli.live.conftest import NOW, placement
+from tests.support.fake_cluster import workflow
 from tests.support.json_schemas import closed
 from tests.support.structural_schemas import MANIFESTS, documents
 
@@ -99,6 +100,49 @@ def test_without_runs_it_says_where_it_has_looked(live, cluster):
     assert "No run waits or runs in a queue in namespace team-a" in result.stderr
 
 
+def run_queue(namespace="team-a", **status):
+    """RunQueue `default` of a namespace."""
+    metadata = {"name": "default", "namespace": namespace}
+    return {"metadata": metadata, "spec": {}, "status": status}
+
+
+DOWN = {
+    "type": "Ready",
+    "status": "False",
+    "reason": "LeaseStale",
+    "message": "not renewed",
+    "lastTransitionTime": "2026-11-20T10:00:01Z",
+}
+
+
+def test_a_namespace_without_a_queue_is_told_apart_from_an_empty_queue(live, cluster):
+    cluster.serve(RUN_REQUESTS, RUN_QUEUES)
+    cluster.put(RUN_QUEUES, run_queue("team-b"))
+    lacks = "Namespace team-a has no RunQueue default: its runs do not wait.\n"
+    assert live("queue").stderr == lacks
+    assert live("queue", "-A").stderr == "No run waits or runs in a queue in any namespace.\n"
+    cluster.put(RUN_QUEUES, run_queue(ready=True))
+    assert "No run waits" in live("queue").stderr
+    cluster.refused[RUN_QUEUES.path("team-a")] = ClusterForbiddenError("you may not")
+    assert "RunQueue" not in live("queue").stderr
+
+
+@pytest.mark.parametrize("namespace", ["-n=team-a", "-A"])
+def test_a_queue_that_is_not_ready(live, queued, namespace):
+    queued.put(RUN_QUEUES, run_queue(ready=False, conditions=[DOWN]))
+    queued.put(RUN_QUEUES, run_queue("team-b"))
+    name = "team-a/default" if namespace == "-A" else "default"
+    warning = f"Warning: RunQueue {name} is not ready (LeaseStale): new runs begin at once\n"
+    for arguments in ([], ["-o", "json"]):
+        result = live("queue", *namespace.split("="), *arguments)
+        assert (result.exit_code, result.stderr) == (0, warning)
+
+
+def test_a_queue_that_cannot_be_read_is_not_judged(live, queued):
+    queued.put(RUN_QUEUES, run_queue(ready="perhaps"))
+    assert live("queue").stderr == ""
+
+
 def test_a_run_that_waits_is_admitted_by_an_annotation_with_the_time(live, queued):
     result = live("admit", "taxi-x7k2p")
     assert (result.exit_code, result.stdout) == (0, "team-a/taxi-x7k2p begins out of turn.\n")
@@ -110,6 +154,10 @@ def test_a_run_that_runs_is_stopped_by_an_annotation_with_the_time(live, queued)
     queued.put(RUN_REQUESTS, request(**ADMITTED))
     result = live("preempt", "taxi-x7k2p")
     assert result.exit_code == 0
+    assert result.stdout == (
+        "team-a/taxi-x7k2p is asked to stop after its running steps; it goes on when its queue has"
+        " room for it.\n"
+    )
     annotations = {PREEMPT_ANNOTATION: "2026-11-20T10:03:00Z"}
     assert queued.writes[-1][1] == {"metadata": {"annotations": annotations}}
 
@@ -205,3 +253,70 @@ def test_before_a_queue_has_learned_only_the_earliest_start_is_said(live, queued
     queued.put(RUN_REQUESTS, request("taxi-x7k2p", starts=starts))
     said = live("explain", "taxi-x7k2p").stdout.splitlines()[0]
     assert said.endswith("starts not before 2026-11-22 14:20 UTC")
+
+
+@pytest.fixture
+def plain(cluster):
+    """A run without a marked step that waits in a queue: it has no plan."""
+    raw = workflow("plain", "team-b")
+    cluster.put(NAMESPACES, {"metadata": {"name": "team-b"}})
+    cluster.put(WORKFLOWS, {**raw, "spec": {"templates": []}})
+    message = "2nd of 2, lacks 1 nvidia.com/gpu of the quota"
+    status = {"position": 2, "waiting": 2, "message": message, "starts": None}
+    submitted = {"submittedAt": "2026-11-20T10:01:00Z", "makespan": "3m41s"}
+    cluster.put(RUN_REQUESTS, request("plain", "team-b", spec=submitted, **status))
+    return cluster
+
+
+PLAIN = "queued 2nd of 2, lacks 1 nvidia.com/gpu of the quota"
+
+
+def test_explain_says_how_a_run_without_a_plan_waits(live, plain):
+    result = live("explain", "-n", "team-b", "plain")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        PLAIN,
+        "takes 3m41s once it begins",
+        "no plan: none of its steps is marked",
+    ]
+    assert live("explain", "-n", "team-b", "plain", "-o", "json").exit_code == 3
+
+
+def test_list_shows_a_run_without_a_plan_that_waits(live, plain, golden):
+    result = live("list", "-n", "team-b")
+    assert (result.exit_code, result.stderr) == (0, "")
+    golden(result.stdout, "alone")
+    assert PLAIN in result.stdout
+    table = live("list", "-A").stdout
+    golden(table, "with others")
+    assert [line.split()[1] for line in table.splitlines()[1:]][:2] == ["plain", "taxi-x7k2p"]
+    golden(live("list", "-n", "team-b", "-o", "wide").stdout, "wide")
+
+
+MOVED = "there is no RunQueue gpus: it is in default; priority 10 counts as 5 in default"
+
+
+def test_what_the_author_should_know_is_said_wherever_the_queue_is(live, cluster):
+    notes = MOVED.split("; ")
+    cluster.put(RUN_REQUESTS, request(starts=None, notes=notes))
+    line = f"queued 3rd of 7, lacks 2 nvidia.com/gpu of the quota; {MOVED}"
+    assert line in " ".join(live("list").stdout.split())
+    assert live("explain", "taxi-x7k2p").stdout.startswith(f"{line}\n")
+    run = Run(cluster, NamedRun("team-a", "taxi-x7k2p"), now=lambda: NOW)
+    assert repr(run.queue) == f"<team-a/taxi-x7k2p: {line}>"
+
+
+def test_explain_shows_no_planned_times_of_a_run_that_waits(live, queued):
+    waits = {"progress": "0/3", "phase": "Pending", "steps": [["pending"]] * 3}
+    queued.put(PLACEMENTS, placement(status=waits))
+    lines = live("explain", "taxi-x7k2p").stdout.splitlines()
+    assert lines[1] == "takes 1h5m30s once it begins"
+    steps = [line.split() for line in lines[-3:]]
+    assert [(step[0], step[1], step[3]) for step in steps] == [
+        ("fetch", "pending", "-"),
+        ("train", "pending", "-"),
+        ("predict", "pending", "-"),
+    ]
+    alone = live("explain", "taxi-x7k2p", "train").stdout.splitlines()
+    (planned,) = [line.split() for line in alone if line.startswith("  planned")]
+    assert planned == ["planned", "nitos-cloud-node"]
