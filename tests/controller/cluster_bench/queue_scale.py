@@ -4,22 +4,18 @@ Nothing runs there: Argo and the kubelets are left out. What is measured are the
 and `plan`, and the API server's admission of Workflows with the shipped policies.
 """
 
-import argparse
 import contextlib
-import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
-from benchmarks.tables import as_markdown, as_text
-from kfp_placement._files import write_whole
+from benchmarks.tables import Table
 from kfp_placement_controller.settings import QueueSettings
-from kfp_placement_engine.exceptions import EngineError
 from kfp_placement_kube.lease import observe_lease
 from tests.controller.cluster_bench import large_cluster, queue_scale_report
+from tests.controller.cluster_bench.measuring_command import measure_by_command
 from tests.controller.cluster_bench.queue_scale_report import (
     AT_ONCE,
     EVENTS,
@@ -71,39 +67,20 @@ _TIMEOUT_SECONDS = 600.0
 
 def main() -> int:
     """Measure; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in vars(QueueSizes()).items():
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=int, default=default, help=f"[{default}]")
-    parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
-    asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sizes = QueueSizes(**{name: getattr(asked, name) for name in vars(QueueSizes())})
-    measured = QueueMeasured(sizes)
-    try:
-        ManyWaitingRuns(sizes, measured).measure()
-    except (ControlPlaneError, EngineError) as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; what was measured is kept.", file=sys.stderr)
-        return 130
-    finally:
-        parts = queue_scale_report.parts_of(measured)
-        for line in as_text(parts):
-            print(line)
-        if asked.output is not None:
-            write_whole(asked.output.resolve(), as_markdown("Many runs that wait", parts))
-    return 0
+    return measure_by_command(__doc__, QueueSizes, ManyWaitingRuns, "Many runs that wait")
 
 
 class ManyWaitingRuns:
-    """The measurements, one after the other; what each finds is written down at once."""
+    """The measurements, one after another; what each finds is written down at once."""
 
-    def __init__(self, sizes: QueueSizes, measured: QueueMeasured) -> None:
+    def __init__(self, sizes: QueueSizes) -> None:
         self._sizes = sizes
-        self._measured = measured
+        self._measured = QueueMeasured(sizes)
         self._workflow = waiting_run()
+
+    def parts(self) -> Sequence[Table | Sequence[str]]:
+        """What was measured by now, for the page."""
+        return queue_scale_report.parts_of(self._measured)
 
     def measure(self) -> None:
         """All of them."""

@@ -4,25 +4,20 @@ Nothing runs there: Argo and the kubelets are left out, pods are bound and stay 
 are our processes, and a kube-scheduler of the shipped configuration with and without the extender.
 """
 
-import argparse
-import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
-from benchmarks.tables import as_markdown, as_text
-from kfp_placement._files import write_whole
+from benchmarks.tables import Table
 from kfp_placement_engine.contract.keys import API_VERSION
-from kfp_placement_engine.exceptions import EngineError
 from tests.controller.cluster_bench import large_cluster, scale_report, throughput
 from tests.controller.cluster_bench.large_cluster import Run
+from tests.controller.cluster_bench.measuring_command import measure_by_command
 from tests.controller.cluster_bench.runs import JsonObject
 from tests.controller.cluster_bench.scale_report import Measured, Sizes
 from tests.controlplane.argo.watching import Watched
-from tests.controlplane.exceptions import ControlPlaneError
 from tests.controlplane.plane import ControlPlane, PlaneOptions
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import EXTEND, PLAN, SCHEDULER, Installation, InstallationOptions
@@ -42,30 +37,7 @@ Say = Callable[[str], None]
 
 def main() -> int:
     """Measure; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in vars(Sizes()).items():
-        option = f"--{name.replace('_', '-')}"
-        parser.add_argument(option, type=int, default=default, help=f"[{default}]")
-    parser.add_argument("--output", type=Path, help="also write the tables there, as Markdown")
-    asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sizes = Sizes(**{name: getattr(asked, name) for name in vars(Sizes())})
-    measured = Measured(sizes)
-    try:
-        LargeCluster(sizes, measured).measure()
-    except (ControlPlaneError, EngineError) as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; what was measured is kept.", file=sys.stderr)
-        return 130
-    finally:
-        parts = scale_report.parts_of(measured)
-        for line in as_text(parts):
-            print(line)
-        if asked.output is not None:
-            write_whole(asked.output.resolve(), as_markdown("A large cluster", parts))
-    return 0
+    return measure_by_command(__doc__, Sizes, LargeCluster, "A large cluster")
 
 
 @dataclass
@@ -88,11 +60,15 @@ class PlansSeen:
 
 
 class LargeCluster:
-    """The measurements, one after the other; what each finds is written down at once."""
+    """The measurements, one after another; what each finds is written down at once."""
 
-    def __init__(self, sizes: Sizes, measured: Measured) -> None:
+    def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
-        self._measured = measured
+        self._measured = Measured(sizes)
+
+    def parts(self) -> Sequence[Table | Sequence[str]]:
+        """What was measured by now, for the page."""
+        return scale_report.parts_of(self._measured)
 
     def measure(self) -> None:
         """All of them."""
