@@ -360,7 +360,12 @@ def test_only_queues_bring_the_right_to_change_workflows():
             for rule in role["rules"]
             if "workflows" in rule["resources"] and not set(rule["verbs"]) <= READING
         }
-        brought = {"kfp-placement-queue", "kfp-placement-release-runs"}
+        # The last is for people: it lets whoever has it let runs begin, as `release` does.
+        brought = {
+            "kfp-placement-queue",
+            "kfp-placement-release-runs",
+            "kfp-placement-operate-queues",
+        }
         assert changing == (brought if "queue" in features else set())
 
 

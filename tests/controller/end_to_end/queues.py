@@ -4,16 +4,19 @@ import copy
 import subprocess
 import sys
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from kfp_placement_engine.contract.keys import API_VERSION, QUEUE_INSTANCE
 from kfp_placement_engine.model.times import time_text
 from kfp_placement_engine.readers.argo.keys import COMPLETED_LABEL, INSTANCE_LABEL
+from tests.controlplane.argo.small_workflows import dag, step, task, workflow
 from tests.controlplane.exceptions import ApiError
 from tests.controlplane.waiting import wait_until
 from tests.support.installation import Installation
 
 JsonObject = dict[str, Any]
+
 
 PHASE_LABEL = "workflows.argoproj.io/phase"
 
@@ -28,6 +31,20 @@ def set_queue(installation: Installation, namespace: str, **spec: Any) -> None:
     queue = queue_of(namespace, **spec)
     installation.api.patch(queue, queue, how="apply")
     wait_until(lambda: status(installation, namespace).get("ready") is True, "a queue to be ready")
+    # Where our kinds were installed a moment ago, again and again, admission learns of them later.
+    wait_until(lambda: would_hold(installation, namespace), "admission to know the queue", 60)
+
+
+def would_hold(installation: Installation, namespace: str) -> bool:
+    """Whether a new run would be held."""
+    run = workflow(dag("main", task("only")), step())
+    run["metadata"] = {"generateName": "held-", "namespace": namespace}
+    try:
+        return is_held(installation.api.create(run, dryRun="All"))
+    except ApiError as error:
+        if error.status != HTTPStatus.SERVICE_UNAVAILABLE:
+            raise
+        return False
 
 
 def status(installation: Installation, namespace: str) -> JsonObject:
