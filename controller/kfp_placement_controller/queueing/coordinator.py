@@ -175,6 +175,8 @@ class QueueCoordinator:
         """
         self.planner.clock_set(step)
         self.steering.clear()
+        self.releases.clear()
+        self.kueue.clear()
         self.publisher.clear()
         self.ranges.play_again()
         self.decided_at = self._led_at = self._progressed_at = None
@@ -202,13 +204,14 @@ class QueueCoordinator:
         self._is_changed, self.decided_at = False, now
         self.steering.forget(now)
         named = {key.namespace for key in self.queues.default_keys()}
-        self.releases.observe((name for name in named if not self._excluded(name)), now)
+        namespaces = {name for name in named if not self._excluded(name)}
+        self.releases.observe(namespaces, now)
         planner = self._planner_state(now)
         standing = self.steering.standing(
             self.runs, lambda known: self._cause(known, planner, now), now
         )
-        taking_part = [each for each in self.runs if self._takes_part(each)]
-        waiting = [each for each in standing.waiting if self._takes_part(each)]
+        taking_part = [each for each in self.runs if each.key.namespace in namespaces]
+        waiting = [each for each in standing.waiting if each.key.namespace in namespaces]
         self._waiting = len(waiting)
         situation = situation_of(
             waiting,
@@ -232,7 +235,8 @@ class QueueCoordinator:
                 if isinstance(action, ReleaseHeld | ResumeRun):
                     self._released_by(action, situation, now)
         # A RunRequest must not say forever that its run waits, once the namespace takes no part.
-        left = [each for each in self.runs if not each.is_waiting and not self._takes_part(each)]
+        others = (each for each in self.runs if each.key.namespace not in namespaces)
+        left = [each for each in others if not each.is_waiting]
         actions += self.publisher.requests([*taking_part, *left], situation, decided, now)
         if planner.is_known:
             actions += self.publisher.queues(
@@ -282,9 +286,6 @@ class QueueCoordinator:
         elif self.steering.has_tried:
             pause_seconds = self.params.retry_seconds
         return self.decided_at + timedelta(seconds=pause_seconds)
-
-    def _takes_part(self, known: KnownRun) -> bool:
-        return self._queue_of_namespace(known.key.namespace) is not None
 
     def _queue_of_namespace(self, namespace: str) -> ObservedQueue | None:
         """The queue by which a namespace takes part; None = it does not."""

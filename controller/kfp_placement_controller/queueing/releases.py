@@ -55,6 +55,10 @@ class Releases:
     _known: set[str] = field(default_factory=set)
     _gone: dict[str, datetime] = field(default_factory=dict)
 
+    def clear(self) -> None:
+        """When RunQueues were last seen is not known any more: the clock was set."""
+        self._gone.clear()
+
     def observe(self, namespaces: Iterable[str], now: datetime) -> None:
         """These namespaces take part.
 

@@ -88,6 +88,7 @@ class StartRanges:
 
     params: RangeParams = field(default_factory=RangeParams)
     _ratios: dict[QueueKey, deque[float]] = field(default_factory=dict)
+    _shares: dict[QueueKey, tuple[float, float | None]] = field(default_factory=dict)
     _counted: dict[tuple[str, datetime], None] = field(default_factory=dict)
     _forecast: Forecast = field(default_factory=Forecast)
     _played_at: datetime | None = None
@@ -114,7 +115,9 @@ class StartRanges:
             learned = known.get(queue.key)
             if learned is None:
                 learned = deque(queue.status.wait_ratios, maxlen=MAX_WAITS)
+                self._shares.pop(queue.key, None)
             self._ratios[queue.key] = learned
+        self._shares = {key: each for key, each in self._shares.items() if key in self._ratios}
 
     def begun(self, uid: str, queue: QueueKey, first: StartRange | None, now: datetime) -> None:
         """A queue has let a run begin, or go on; said again, it counts once.
@@ -137,6 +140,7 @@ class StartRanges:
         expected = max(shortest, (first.forecast - first.said_at).total_seconds())
         seen = max(0.0, (now - first.said_at).total_seconds())
         learned.append(round(min(seen / expected, MAX_WAIT_RATIO), 3))
+        self._shares.pop(queue, None)
 
     def play(self, played: Sequence[PlayedQueues], now: datetime) -> None:
         """Make forecasts, if that is due.
@@ -186,7 +190,10 @@ class StartRanges:
 
     def _range(self, run: RunKey, queue: QueueKey, now: datetime) -> StartRange | None:
         start, later = self._forecast.starts.get(run), self._forecast.later.get(run)
-        low, high = self._shares(queue)
+        # Of a thousand runs that wait in a queue each would sort what it has learned.
+        if queue not in self._shares:
+            self._shares[queue] = self._learned_shares(queue)
+        low, high = self._shares[queue]
         if start is not None:
             return StartRange(
                 earliest=_share_of(start, low, now),
@@ -198,7 +205,7 @@ class StartRanges:
             return None
         return StartRange(earliest=_share_of(later, low, now), said_at=_whole(now))
 
-    def _shares(self, queue: QueueKey) -> tuple[float, float | None]:
+    def _learned_shares(self, queue: QueueKey) -> tuple[float, float | None]:
         learned = self._ratios.get(queue, ())
         if len(learned) < self.params.least_waits:
             return self.params.untaught_share, None

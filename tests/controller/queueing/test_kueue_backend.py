@@ -382,3 +382,17 @@ def test_while_a_queue_is_replaced_runs_that_go_on_keep_their_workloads():
     scene.pass_time(6)
     scene.settle()
     assert [type(each) for each in scene.asked] == [DeleteWorkload]
+
+
+def test_a_clock_that_is_set_back_holds_up_no_write():
+    scene = KueueScene()
+    scene.submit(a_run("run"), demand=demand(cpu="1"))
+    scene.settle()
+    # Somebody deletes the Workload a moment after it was made.
+    scene.workloads.clear()
+    scene.asked.clear()
+    scene.tell_kueue()
+    scene.now -= timedelta(hours=1)
+    scene.coordinator.clock_set(timedelta(hours=-1))
+    scene.settle()
+    assert [type(each) for each in scene.asked] == [CreateWorkload]

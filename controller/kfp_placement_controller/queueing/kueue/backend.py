@@ -54,6 +54,10 @@ class KueueBackend:
     _defects: Defects = field(default_factory=Defects)
     _outdated: dict[tuple[str, datetime | None], str] = field(default_factory=dict)
 
+    def clear(self) -> None:
+        """What was tried a short time ago is not known any more: the clock was set."""
+        self._tried.clear()
+
     def decide(self, situation: Situation, now: datetime) -> Decisions:
         """Say what Kueue has decided, and what must be written for it to decide on."""
         if not situation.queues.ask_for_kueue and not self.objects.has_workloads:
