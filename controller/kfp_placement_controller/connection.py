@@ -4,22 +4,20 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kfp_placement_controller import metrics
 from kfp_placement_controller.exceptions import SettingsError
 from kfp_placement_controller.settings import Settings
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.configuration import load_kubeconfig, load_service_account
+from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import (
     ConfigurationError,
     NotAKubeconfigError,
     NotYamlError,
 )
+from kfp_placement_kube.kubeconfig import load_kubeconfig
+from kfp_placement_kube.service_account import load_service_account
 from kfp_placement_kube.transport import Transport, TransportParams
-
-if TYPE_CHECKING:
-    from kfp_placement_kube.configuration import Configuration
 
 COMPONENT = "kfp-placement.dev/controller"
 """The component that reports our events."""
@@ -106,7 +104,7 @@ def _connected(settings: Settings, timeout_seconds: float) -> KubeClient:
     )
 
 
-def configuration(settings: Settings) -> "Configuration":
+def configuration(settings: Settings) -> Configuration:
     """Where the API server is and who asks: what `--kubeconfig` names, else the pod's account.
 
     Raises:
@@ -114,7 +112,9 @@ def configuration(settings: Settings) -> "Configuration":
     """
     kubeconfig = settings.kubeconfig
     try:
-        return load_service_account() if kubeconfig is None else load_kubeconfig(kubeconfig)
+        if kubeconfig is None:
+            return load_service_account(settings.service_account)
+        return load_kubeconfig(kubeconfig)
     except ConfigurationError as error:
         raise SettingsError(_no_way(kubeconfig, error)) from error
 
@@ -123,7 +123,8 @@ def _no_way(kubeconfig: Path | None, error: ConfigurationError) -> str:
     """Why there is no configuration; what the official client stumbles over says nothing."""
     if kubeconfig is None:
         return (
-            "this is not a pod with a service account; outside of a cluster give --kubeconfig FILE"
+            f"this is not a pod with a service account ({error!s:.300});"
+            " outside of a cluster give --kubeconfig FILE"
         )
     unknown = isinstance(error, NotAKubeconfigError | NotYamlError)
     why = "it is not a kubeconfig as kubectl writes it" if unknown else f"{error!s:.300}"

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kfp_placement_controller.exceptions import SettingsError
+from kfp_placement_kube.service_account import SERVICE_ACCOUNT_FOLDER
 
 VARIABLE_PREFIX = "KFP_PLACEMENT_"
 
@@ -32,6 +33,9 @@ class Settings(BaseModel):
 
     kubeconfig: Path | None = None
     """File that names the cluster and the account; without: the pod's service account."""
+
+    service_account: Path = SERVICE_ACCOUNT_FOLDER
+    """Folder with the token and the authority of that account, as the kubelet writes it."""
 
     identity: str = Field(default_factory=socket.gethostname, min_length=1, max_length=253)
     """Name of this process among its replicas; by default the host's, in a cluster the pod's."""

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kfp_placement.live.exceptions import ClusterError, ClusterMissingError
-from kfp_placement_kube.configuration import (
+from kfp_placement_kube.configuration import Configuration
+from kfp_placement_kube.exceptions import ConfigurationError, NotAKubeconfigError, NotYamlError
+from kfp_placement_kube.kubeconfig import (
     default_kubeconfigs,
-    is_in_pod,
     load_kubeconfig,
-    load_service_account,
     named_kubeconfigs,
     read_contexts,
+)
+from kfp_placement_kube.service_account import (
+    is_in_pod,
+    load_service_account,
     service_account_namespace,
 )
-from kfp_placement_kube.exceptions import ConfigurationError, NotAKubeconfigError, NotYamlError
-
-if TYPE_CHECKING:
-    from kfp_placement_kube.configuration import Configuration
 
 _SHOWN_CONTEXTS = 10
 _POD_ACCOUNT = "the pod's service account"
@@ -32,12 +32,12 @@ class Access(NamedTuple):
     """How to get to a cluster.
 
     Attributes:
-        load: reads the configuration of the official client.
+        load: reads where the API server is and who asks.
         namespace: the one that is meant where none is named.
         source: where this comes from, for messages.
     """
 
-    load: "Callable[[], Configuration]"
+    load: Callable[[], Configuration]
     namespace: str
     source: str
 
@@ -67,12 +67,12 @@ def find_access(kubeconfig: Path | None, context: str | None) -> Access:
     return Access(load, str(own or "default"), f"context {name}")
 
 
-def _load_service_account() -> "Configuration":
+def _load_service_account() -> Configuration:
     with _unusable(f"{_POD_ACCOUNT} cannot be used", _reason):
         return load_service_account()
 
 
-def _load_kubeconfig(kubeconfig: Path | None, context: str, origin: str) -> "Configuration":
+def _load_kubeconfig(kubeconfig: Path | None, context: str, origin: str) -> Configuration:
     with _unusable(f"{origin}: no usable kubeconfig", _what_is_wrong):
         return load_kubeconfig(kubeconfig, context)
 

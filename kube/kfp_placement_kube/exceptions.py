@@ -26,7 +26,7 @@ class KubeError(Exception):
 
 
 class ConfigurationError(KubeError):
-    """Nothing usable says where the API server is; the message is the official client's."""
+    """Nothing usable says where the API server is."""
 
 
 class NotYamlError(ConfigurationError):

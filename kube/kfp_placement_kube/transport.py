@@ -1,19 +1,17 @@
-"""HTTP to the API server through the official client's pool, bytes in and out."""
+"""HTTP to the API server, bytes in and out."""
 
 import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
 
+from kfp_placement_kube.configuration import Configuration
 from kfp_placement_kube.exceptions import GarbledError, UnreachableError, UntrustedError
-
-if TYPE_CHECKING:
-    from kubernetes.client import Configuration
 
 # A peer that vanished without a word is noticed after 30 s, also while a watch waits for changes.
 _KEEP_ALIVE = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)] + [
@@ -50,7 +48,7 @@ class TransportParams:
 class Transport:
     """Connections to one API server as one account; safe to use from several threads."""
 
-    def __init__(self, load: "Callable[[], Configuration]", params: TransportParams) -> None:
+    def __init__(self, load: Callable[[], Configuration], params: TransportParams) -> None:
         """Nothing is opened yet.
 
         Args:
@@ -68,7 +66,7 @@ class Transport:
     @property
     def address(self) -> str:
         """The server's."""
-        return str(self._configuration.host)
+        return self._configuration.server
 
     @property
     def renews_account(self) -> bool:
@@ -114,7 +112,7 @@ class Transport:
         headers = {"Accept": accept, "User-Agent": self._params.user_agent}
         if body is not None:
             headers["Content-Type"] = content_type
-        authorization = self._configuration.get_api_key_with_prefix("authorization")
+        authorization = self._configuration.authorization()
         if authorization:
             headers["Authorization"] = authorization
         timeout = urllib3.Timeout(
@@ -236,10 +234,17 @@ def _is_untrusted(error: BaseException | None) -> bool:
     return False
 
 
-def _pool(configuration: "Configuration", connections: int) -> urllib3.PoolManager:
-    from kubernetes.client.rest import RESTClientObject
-
-    pool: urllib3.PoolManager = RESTClientObject(configuration, maxsize=connections).pool_manager
+def _pool(configuration: Configuration, connections: int) -> urllib3.PoolManager:
     default = urllib3.connection.HTTPConnection.default_socket_options
-    pool.connection_pool_kw["socket_options"] = [*default, *_KEEP_ALIVE]
-    return pool
+    optional: dict[str, Any] = {
+        "ca_certs": configuration.authority_file,
+        "cert_file": configuration.certificate_file,
+        "key_file": configuration.key_file,
+        "server_hostname": configuration.server_name,
+    }
+    return urllib3.PoolManager(
+        maxsize=connections,
+        cert_reqs=ssl.CERT_REQUIRED if configuration.verifies_server else ssl.CERT_NONE,
+        socket_options=[*default, *_KEEP_ALIVE],
+        **{key: value for key, value in optional.items() if value is not None},
+    )

@@ -17,6 +17,7 @@ from tests.controlplane.exceptions import ControlPlaneError, WaitError
 from tests.controlplane.folders import new_folder
 from tests.controlplane.housekeeping import wait_for_account
 from tests.controlplane.kubeconfig import User, write_kubeconfig
+from tests.controlplane.pod_account import PodAccount, write_pod_account
 from tests.controlplane.ports import free_ports
 from tests.controlplane.processes import ManagedProcess
 from tests.controlplane.waiting import wait_until
@@ -113,6 +114,16 @@ class ControlPlane:
         """
         path = self.folder / f"{name}.kubeconfig"
         return write_kubeconfig(path, self._server.address, self._server.authority, token)
+
+    def pod_account_for(self, name: str, token: str) -> PodAccount:
+        """Write what a pod with a service account finds.
+
+        Args:
+            name: of the folder.
+            token: the account's.
+        """
+        folder = self.folder / f"{name}.serviceaccount"
+        return write_pod_account(folder, self._server.address, self._server.authority, token)
 
     def add_scheduler(
         self,

@@ -169,8 +169,8 @@ def locked_packages() -> dict[str, list[dict]]:
     return packages
 
 
-def needed_by(distribution: str) -> set[str]:
-    """All that a distribution pulls in, its extras and everybody else's included."""
+def needed_by(distribution: str, *, with_extras: bool = True) -> set[str]:
+    """All that a distribution pulls in; with its extras and everybody else's, or with none."""
     packages, found, waiting = locked_packages(), set[str](), [distribution]
     while waiting:
         name = waiting.pop()
@@ -179,7 +179,7 @@ def needed_by(distribution: str) -> set[str]:
         found.add(name)
         for package in packages[name]:
             groups = [package.get("dependencies", [])]
-            groups += package.get("optional-dependencies", {}).values()
+            groups += package.get("optional-dependencies", {}).values() if with_extras else ()
             waiting += [dependency["name"] for group in groups for dependency in group]
     return found
 
@@ -188,6 +188,12 @@ def test_a_controller_needs_neither_kfp_nor_the_sdk():
     needed = needed_by("kfp-placement-controller")
     assert {"kfp-placement-engine", "kfp-placement-kube"} <= needed
     assert not needed & {"kfp", "kfp-kubernetes", "kfp-placement", "kfp-pipeline-spec"}
+
+
+def test_a_controller_in_a_pod_needs_no_kubernetes_client():
+    needed = needed_by("kfp-placement-controller", with_extras=False)
+    assert {"kopf", "kfp-placement-kube"} <= needed
+    assert "kubernetes" not in needed
 
 
 def test_the_engine_needs_no_kubernetes_client():

@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 from kfp_placement_controller.connection import ApiMetrics
 from kfp_placement_kube.client import KubeClient
-from kfp_placement_kube.configuration import load_kubeconfig
 from kfp_placement_kube.exceptions import UnreachableError
+from kfp_placement_kube.kubeconfig import load_kubeconfig
 from kfp_placement_kube.transport import Transport, TransportParams
 
 

@@ -8,6 +8,7 @@ may do in a cluster; Argo and the kubelets are stand-ins.
 import contextlib
 import copy
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ _ACCOUNTS = {
     EXTEND: "scheduler",
     SCHEDULER: "scheduler",
 }
+_PROGRAM = "kfp_placement_controller.main"
 _SCHEDULER_OF_PLANE = "kfp-placement-scheduler"
 
 
@@ -67,6 +69,7 @@ class InstallationOptions:
         argo: Argo's own controller; None = the stand-in.
         stand_ins: whether Argo and the kubelets are played; else Workflows and pods stay as they
             are.
+        python: what our processes run with; by default this environment's.
         start_timeout_seconds: how long one process may take until it is ready.
     """
 
@@ -83,6 +86,7 @@ class InstallationOptions:
     faults: Faults = field(default_factory=Faults)
     argo: ArgoProgram | None = None
     stand_ins: bool = True
+    python: str = sys.executable
     start_timeout_seconds: float = 60.0
 
 
@@ -260,12 +264,14 @@ class Installation(ClusterOfRuns):
         replicas = (name for name in self._ports if name.startswith(f"{process}-"))
         return any(self.metric(name, "leading") for name in replicas)
 
-    def release(self) -> tuple[str, ...]:
-        """Arguments of the shipped job that frees what is overdue, with its account."""
+    def release(self) -> str:
+        """What the shipped job that frees what is overdue says, with its account."""
         (job,) = of_kind(self._items, "CronJob")
         pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        kubeconfig = self._kubeconfig_of(pod["serviceAccountName"])
-        return (*pod["containers"][0]["args"], "--kubeconfig", str(kubeconfig))
+        line = (self._options.python, "-m", _PROGRAM, *pod["containers"][0]["args"])
+        environment = os.environ | self._account_variables(pod["serviceAccountName"])
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
 
     def logs(self, lines: int = 40) -> dict[str, str]:
         """The end of every process' log."""
@@ -288,7 +294,7 @@ class Installation(ClusterOfRuns):
         if self._options.policy:
             self.set_policy(**self._options.policy)
         accounts = ["plan", EXTEND, *(["queue"] if self._has_queues else [])]
-        self._kubeconfigs = {each: self._kubeconfig_of(_ACCOUNTS[each]) for each in accounts}
+        self._accounts = {each: self._account_variables(_ACCOUNTS[each]) for each in accounts}
         self._extender_port, probe_port = free_ports(2)
         ports = ("--extender-port", str(self._extender_port), "--probe-port", str(probe_port))
         self._start_process(EXTEND, probe_port, EXTEND, ports)
@@ -313,9 +319,11 @@ class Installation(ClusterOfRuns):
         kubelets = Kubelets(Workload(options.workload), options.choices, options.faults)
         self.kubelets = self._cleanup.enter_context(KubeletLoop(self.api, kubelets))
 
-    def _kubeconfig_of(self, account: str) -> Path:
+    def _account_variables(self, account: str) -> dict[str, str]:
+        """Variables by which our processes find a shipped account, as in a pod."""
         token = housekeeping.account_token(self.api, NAMESPACE, account)
-        return self._plane.kubeconfig_for(f"kfp-placement-{account}", token)
+        found = self._plane.pod_account_for(f"kfp-placement-{account}", token)
+        return {**found.variables, "KFP_PLACEMENT_SERVICE_ACCOUNT": str(found.folder)}
 
     def _start_replica(self, process: str, name: str) -> None:
         """Start one more replica of `plan` or `queue`."""
@@ -325,13 +333,9 @@ class Installation(ClusterOfRuns):
     def _start_process(
         self, name: str, probe_port: int, command: str, options: tuple[str, ...]
     ) -> None:
-        kubeconfig = str(self._kubeconfigs[command])
-        environment = os.environ | _shipped_variables(self._items, command)
-        line = (
-            *(sys.executable, "-m", "kfp_placement_controller.main", command),
-            *("--kubeconfig", kubeconfig, "--identity", name),
-            *options,
-        )
+        shipped = _shipped_variables(self._items, command)
+        environment = os.environ | shipped | self._accounts[command]
+        line = (self._options.python, "-m", _PROGRAM, command, "--identity", name, *options)
         process = ManagedProcess(name, line, self._plane.folder / f"{name}.log", environment)
         self._processes[name] = process
         self._ports[name] = probe_port

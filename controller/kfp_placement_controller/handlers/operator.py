@@ -4,12 +4,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import kopf
 
-if TYPE_CHECKING:
-    from kfp_placement_kube.configuration import Configuration
+from kfp_placement_kube.configuration import Configuration
 
 STOP_SECONDS = 10.0
 """How long kopf may take to end."""
@@ -24,7 +22,7 @@ class OperatorThread:
     """
 
     def __init__(
-        self, load: "Callable[[], Configuration]", registrations: Iterable[Registration]
+        self, load: Callable[[], Configuration], registrations: Iterable[Registration]
     ) -> None:
         """Nothing is started yet.
 
@@ -72,15 +70,15 @@ class OperatorThread:
         asyncio.run(operator)
 
 
-def _connection(configuration: "Configuration") -> kopf.ConnectionInfo:
+def _connection(configuration: Configuration) -> kopf.ConnectionInfo:
     """The API server and the account, as kopf takes them."""
-    scheme, _, token = (configuration.get_api_key_with_prefix("authorization") or "").partition(" ")
+    scheme, _, token = (configuration.authorization() or "").partition(" ")
     return kopf.ConnectionInfo(
-        server=configuration.host,
-        ca_path=configuration.ssl_ca_cert,
-        insecure=not configuration.verify_ssl,
+        server=configuration.server,
+        ca_path=configuration.authority_file,
+        insecure=not configuration.verifies_server,
         scheme=scheme or None,
         token=token or None,
-        certificate_path=configuration.cert_file,
+        certificate_path=configuration.certificate_file,
         private_key_path=configuration.key_file,
     )

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from kfp_placement_controller.observed.run_queues import ObservedQueue
 from kfp_placement_controller.queueing.actions import (
@@ -58,6 +59,15 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True)
+class _Patch:
+    """What must be written of a run, as long as run and place are these; None = nothing."""
+
+    known: KnownRun
+    place: RunPlace
+    fields: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PublishingParams:
     """How often statuses are written.
 
@@ -94,7 +104,7 @@ class QueuePublisher:
     params: PublishingParams
     ranges: StartRanges
     counts: dict[QueueKey, QueueCounts] = field(default_factory=dict)
-    _settled: dict[RunKey, tuple[KnownRun, RunPlace]] = field(default_factory=dict)
+    _worked_out: dict[RunKey, _Patch] = field(default_factory=dict)
     _written: dict[tuple[str, ...], _Written] = field(default_factory=dict)
     _causes: dict[str, ReleaseCause] = field(default_factory=dict)
 
@@ -128,7 +138,7 @@ class QueuePublisher:
         per_run = self.params.position_seconds_per_run * len(situation.waiting)
         position_seconds = min(self.params.position_seconds, per_run)
         rules = situation.queues.rules()
-        before, self._settled = self._settled, {}
+        before, self._worked_out = self._worked_out, {}
         # What is said of a run that is being let go on is said when its object shows it; but that
         # it has waited again must be said, else it counts as admitted since the first time.
         let = {each.key for each in situation.admitted if each.is_waiting}
@@ -139,12 +149,13 @@ class QueuePublisher:
             if known.key in let and known.status.phase != RequestPhase.ADMITTED:
                 continue
             place = self._place(known, situation, decided, rules, now)
-            seen = before.get(known.key)
-            is_as_before = seen is not None and seen[0] is known and seen[1] == place
-            fields = None if is_as_before else request_status_patch(known, place, now)
+            patch = before.get(known.key)
+            if patch is None or patch.known is not known or patch.place != place:
+                patch = _Patch(known, place, request_status_patch(known, place, now))
+            # Of a thousand runs that wait few change at a time: the others cost nothing.
+            self._worked_out[known.key] = patch
+            fields = patch.fields
             if fields is None:
-                # Of a thousand runs that wait few change at a time: the others cost nothing.
-                self._settled[known.key] = (known, place)
                 continue
             is_urgent = not _AT_ONCE.isdisjoint(fields)
             if not is_urgent and positions >= self.params.most_positions:

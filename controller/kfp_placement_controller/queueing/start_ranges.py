@@ -6,7 +6,7 @@ runs start within it, if runs to come are like those before.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -58,7 +58,9 @@ class RangeParams:
     Attributes:
         forecast: how queues are played.
         forecast_seconds: between two forecasts: plans change with every step that ends.
-        first_forecast_seconds: the same while a run waits of which nothing was said yet.
+        first_forecast_seconds: the same while a run waits of which nothing was said yet, at least.
+        first_forecast_seconds_per_run: the same for each run that waits: while a thousand are
+            submitted, there is always one of which nothing was said yet.
         least_waits: of a queue, before the end of a range is said.
         untaught_share: of a forecast, before which a run is not expected to start, until then. The
             tenth from below was 0.14 to 0.30 on made-up days (`benchmarks.queue`).
@@ -71,6 +73,7 @@ class RangeParams:
     forecast: ForecastParams = field(default_factory=ForecastParams)
     forecast_seconds: float = 10.0
     first_forecast_seconds: float = 0.5
+    first_forecast_seconds_per_run: float = 0.005
     least_waits: int = 20
     untaught_share: float = 0.2
     move_seconds: float = 10.0
@@ -149,16 +152,23 @@ class StartRanges:
             played: all queues, as they are after a decision.
             now: the time.
         """
+        waiting = [run.key for queues in played for run in queues.waiting]
         if self._played_at is not None:
-            waiting = (run.key for queues in played for run in queues.waiting)
-            is_new = any(run not in self._forecast for run in waiting)
-            pause = self.params.first_forecast_seconds if is_new else self.params.forecast_seconds
-            if now - self._played_at < timedelta(seconds=pause):
+            pause = timedelta(seconds=self._pause_seconds(waiting))
+            if now - self._played_at < pause:
                 return
         self._played_at = now
         self._forecast = Forecast()
         for each in played:
             self._forecast = self._forecast.and_of(forecast(each, now, self.params.forecast))
+
+    def _pause_seconds(self, waiting: Collection[RunKey]) -> float:
+        """Between two forecasts."""
+        params = self.params
+        if all(run in self._forecast for run in waiting):
+            return params.forecast_seconds
+        per_run = params.first_forecast_seconds_per_run * len(waiting)
+        return min(params.forecast_seconds, max(params.first_forecast_seconds, per_run))
 
     # What follows.
 

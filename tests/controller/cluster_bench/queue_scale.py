@@ -1,15 +1,18 @@
 """A thousand runs that wait: what `queue` takes for them, and what it costs to hold them.
 
 Nothing runs there: Argo and the kubelets are left out. What is measured are the processes `queue`
-and `plan`, and the API server's admission of Workflows with the shipped policies.
+and `plan`, which have the packages of the controller's image, and the API server's admission of
+Workflows with the shipped policies.
 """
 
 import contextlib
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from benchmarks.tables import Table
 from kfp_placement_controller.settings import QueueSettings
@@ -49,6 +52,7 @@ from tests.support.installation import PLAN, QUEUE, Installation, InstallationOp
 from tests.support.manifests import NAMESPACE
 from tests.support.process_usage import cpu_seconds, descendants, memory_bytes
 from tests.support.scraping import Scraped
+from tests.support.shipped_environment import make_shipped_environment
 
 PLANNER = PLAN.format(1)
 QUEUES = (QUEUE.format(1), QUEUE.format(2))
@@ -84,13 +88,18 @@ class ManyWaitingRuns:
 
     def measure(self) -> None:
         """All of them."""
-        options = InstallationOptions(
-            features=("queue",),
-            queues=len(QUEUES),
-            policy={"engine": {"budget": _BUDGET}},
-            stand_ins=False,
-        )
-        with ControlPlane(PlaneOptions(play_pods=False), _say) as plane:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ControlPlane(PlaneOptions(play_pods=False), _say) as plane,
+        ):
+            _say("installing what the image has")
+            options = InstallationOptions(
+                features=("queue",),
+                queues=len(QUEUES),
+                policy={"engine": {"budget": _BUDGET}},
+                stand_ins=False,
+                python=str(make_shipped_environment(Path(folder) / "image")),
+            )
             large_cluster.add_nodes(plane.api, self._sizes.nodes, _say)
             with Installation(plane, options) as installation:
                 self._hold(plane, installation)

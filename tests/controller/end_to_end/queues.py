@@ -1,8 +1,6 @@
 """RunQueues of an end-to-end test, and the runs that wait in them."""
 
 import copy
-import subprocess
-import sys
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -107,13 +105,6 @@ def try_again(installation: Installation, failed: JsonObject) -> None:
         if pod["metadata"]["name"] in pods or pod["status"]["phase"] == "Failed":
             installation.api.delete(pod)
     installation.api.replace(again)
-
-
-def overdue_released(installation: Installation) -> str:
-    """What the shipped job says that frees what is overdue."""
-    line = (sys.executable, "-m", "kfp_placement_controller.main", *installation.release())
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    return done.stdout
 
 
 def annotate(installation: Installation, namespace: str, name: str, what: str) -> None:

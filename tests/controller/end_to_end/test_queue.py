@@ -12,7 +12,6 @@ from kfp_placement_engine.readers.argo.keys import (
 )
 from tests.controller.end_to_end.queues import (
     is_held,
-    overdue_released,
     phase,
     queue_of,
     released,
@@ -218,9 +217,9 @@ def test_without_anybody_held_runs_begin_after_the_deadline_of_their_queue(queue
     name = held(queueing, team)
     set_queue(queueing, team, quota={"runs": 0}, holdDeadline="5s")
     with queueing.dead(QUEUE.format(1), PLAN.format(1)):
-        assert "0 runs released" in overdue_released(queueing)
+        assert "0 runs released" in queueing.release()
         assert is_held(queueing.workflow(name, team))
-        wait_until(lambda: "released run" in overdue_released(queueing), "it to be released", 60)
+        wait_until(lambda: "released run" in queueing.release(), "it to be released", 60)
         assert status(queueing, team)["ready"] is False
         queueing.wait_for_end(name, team)
 
@@ -231,7 +230,7 @@ def test_a_queue_that_holds_goes_on_to_hold_without_anybody(queueing, team):
     set_queue(queueing, team, quota={"runs": 0}, holdDeadline="1s", onControllerDown="hold")
     with queueing.dead(QUEUE.format(1), PLAN.format(1)):
         time.sleep(12.0)
-        assert "0 runs released" in overdue_released(queueing)
+        assert "0 runs released" in queueing.release()
         assert is_held(queueing.workflow(name, team))
         late = queueing.submit(SHORT, team)
         assert is_held(queueing.workflow(late, team))

@@ -13,7 +13,6 @@ from kfp_placement_engine.contract.keys import API_VERSION
 from tests.controller.end_to_end.queues import (
     annotate,
     is_held,
-    overdue_released,
     phase,
     queue_of,
     released,
@@ -118,7 +117,7 @@ def test_an_orderly_restart_frees_nobody(queueing, team):
     set_queue(queueing, team, quota={"runs": 0}, holdDeadline="10m")
     for process in (PLAN.format(1), QUEUE.format(1)):
         queueing.processes[process].stop()
-        assert "0 runs released" in overdue_released(queueing)
+        assert "0 runs released" in queueing.release()
         assert is_held(queueing.workflow(name, team))
         queueing.restart(process)
         queueing.wait_at_work()
@@ -129,7 +128,7 @@ def test_without_anybody_preempted_runs_go_on_as_held_ones_begin(queueing, team)
     suspended = queueing.submit(chain("by-hand", 0.1), team)
     queueing.api.patch(queueing.workflow(suspended, team), {"spec": {"suspend": True}})
     with queueing.dead(QUEUE.format(1), PLAN.format(1)):
-        wait_until(lambda: f"released run {team}/{name}" in overdue_released(queueing), "it", 60)
+        wait_until(lambda: f"released run {team}/{name}" in queueing.release(), "it", 60)
         wait_until(
             lambda: phase(queueing.workflow(name, team)) == "Succeeded", "it to end well", 60
         )

@@ -1,0 +1,89 @@
+"""The account of a pod: a folder that the kubelet keeps up to date, and two variables.
+
+https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from kfp_placement_kube.configuration import Configuration
+from kfp_placement_kube.exceptions import ConfigurationError
+
+SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its account."""
+
+_TOKEN_SECONDS = 60.0
+"""How long a token is used until it is read again."""
+
+_HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+
+
+def is_in_pod(folder: Path = SERVICE_ACCOUNT_FOLDER) -> bool:
+    """Whether this is a pod with a service account."""
+    return bool(os.environ.get(_HOST)) and (folder / "namespace").is_file()
+
+
+def service_account_namespace(folder: Path = SERVICE_ACCOUNT_FOLDER) -> str:
+    """The namespace of the pod that this is; "" = the file is empty.
+
+    Raises:
+        ConfigurationError: this is not a pod with a service account.
+    """
+    return _read(folder / "namespace")
+
+
+def load_service_account(
+    folder: Path = SERVICE_ACCOUNT_FOLDER,
+    variables: Mapping[str, str] = os.environ,
+    clock: Callable[[], float] = time.monotonic,
+) -> Configuration:
+    """The configuration of a pod's service account, whose token is read again every minute.
+
+    Args:
+        folder: has `token` and `ca.crt`.
+        variables: of the environment; they name the API server.
+        clock: seconds that only grow.
+
+    Raises:
+        ConfigurationError: this is not a pod with a service account.
+    """
+    host, port = variables.get(_HOST), variables.get(_PORT)
+    if not host or not port:
+        raise ConfigurationError(f"{_HOST} and {_PORT} are not set, as they are in a pod")
+    authority = folder / "ca.crt"
+    if not _read(authority):
+        raise ConfigurationError(f"{authority} is empty")
+    # An IPv6 address in a URL.
+    address = f"[{host}]" if ":" in host else host
+    return Configuration(f"https://{address}:{port}", _Token(folder / "token", clock), authority)
+
+
+class _Token:
+    """Of an account: the kubelet replaces it when a fifth of its life is left."""
+
+    def __init__(self, file: Path, clock: Callable[[], float]) -> None:
+        self._file = file
+        self._clock = clock
+        self._token = _read(file)
+        self._read_at = clock()
+        if not self._token:
+            raise ConfigurationError(f"{file} is empty")
+
+    def __call__(self) -> str:
+        now = self._clock()
+        if now - self._read_at >= _TOKEN_SECONDS:
+            self._read_at = now
+            # The last one may be good for minutes yet; the server says when it is not.
+            with suppress(ConfigurationError):
+                self._token = _read(self._file) or self._token
+        return f"Bearer {self._token}"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(f"{file}: {error}") from error
