@@ -8,8 +8,7 @@
 
 #include "state.h"
 
-/* Figures add up in another order than in the terms, so that a cost this close to the limit counts as
- * below it. */
+/* Sums are not made in the order of the terms, so that a cost this close to the limit counts as below it. */
 static inline double with_margin(double limit) { return limit + 1e-6 * fmax(1.0, fabs(limit)); }
 
 /* Begin a simulation that may cost `limit` at most; INFINITY = anything. */

@@ -60,7 +60,7 @@ static int64_t pop_later(State *s) {
     return first;
 }
 
-/* The next event of this instant; -1 = it has no more. */
+/* The next event of this instant; -1 = there is none left. */
 static int64_t pop_event(State *s) {
     const int is_due = s->later_size > 0 && s->later[0].time == s->now;
     if (s->now_size == 0) return is_due ? pop_later(s) : -1;

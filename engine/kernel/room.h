@@ -1,7 +1,7 @@
 /* Which nodes have room for the pods of a shape, and what kube-scheduler thinks of them there.
  *
  * Both change on one node at a time, with every pod that comes or goes. Each shape knows how many of
- * the changes it has taken in, and catches up when somebody asks. Nodes stand in the order in which
+ * the changes it has taken in, and catches up when somebody asks. Nodes are in the order in which
  * kube-scheduler lists them: by place. */
 #ifndef KFP_PLACEMENT_ROOM_H
 #define KFP_PLACEMENT_ROOM_H
@@ -113,7 +113,7 @@ static int64_t count_between(const uint64_t *set, int64_t from, int64_t to) {
     return count;
 }
 
-/* The place behind the `wanted`th of a set from `from` on; the set has so many there. */
+/* The place behind the `wanted`th of a set from `from` on; the set has that many there. */
 static int64_t place_behind(const uint64_t *set, int64_t from, int64_t wanted) {
     int64_t word = from >> 6;
     uint64_t left = set[word] & (~(uint64_t)0 << (from & 63));

@@ -27,6 +27,7 @@ typedef struct {
     int64_t *cause;   /* [size, A] */
     int64_t *last;    /* [size] the activity that ends last */
     uint64_t *random; /* [4] */
+    int64_t *schedules; /* [1] how many were played, those that were given up included */
     int64_t size;
 } Population;
 
@@ -143,6 +144,7 @@ static void respect_precedences(const Problem *p, double *keys) {
 /* Play the child as it is; returns 0 if that costs more than the limit, and was not played to its end. */
 static int play_child(Search *search, int policy, double limit, double *terms) {
     Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .limit = limit};
+    *search->population->schedules += 1;
     if (!play(search->p, search->state, &decision)) return 0;
     cost_terms(search->p, search->state, search->scratch, terms);
     return 1;

@@ -29,7 +29,7 @@ typedef struct {
     int32_t *created;             /* [A] how many pods were created before it; decides equal ones */
     int64_t *fresh;               /* [A] pods that are still to be offered to every node */
     int64_t *first, *last;        /* [S + N + 1] of each queue, -1 = empty */
-    int64_t *filled, *filled_at;  /* [S + N + 1] queues that are not empty, and where each stands there */
+    int64_t *filled, *filled_at;  /* [S + N + 1] queues that are not empty, and the index of each in this list */
     int64_t *live, *cursor;       /* [S + N + 1] queues that this round goes through, and how far it is */
     int64_t *free;                /* [N, R] */
     int64_t *scored;              /* [N, 2] */

@@ -80,7 +80,7 @@ class _Population(ctypes.Structure):
     _fields_ = [
         *(
             (name, ctypes.c_void_p)
-            for name in ("genes", "keys", "terms", "cause", "last", "random")
+            for name in ("genes", "keys", "terms", "cause", "last", "random", "schedules")
         ),
         ("size", ctypes.c_int64),
     ]
@@ -306,6 +306,7 @@ class Population:
         self._search: ctypes.c_void_p | None = None
         self._random = np.ascontiguousarray(random_state)
         _given(self._random, _WORD, _RANDOM_STATE)
+        self._schedules = np.zeros(1, np.int64)
         self._native = _Population(
             *(
                 _address(array)
@@ -316,10 +317,16 @@ class Population:
                     self.cause,
                     self.last,
                     self._random,
+                    self._schedules,
                 )
             ),
             size,
         )
+
+    @property
+    def schedules(self) -> int:
+        """How many schedules `improve` has played, those that it gave up included."""
+        return int(self._schedules[0])
 
     def improve(self, parameters: SearchParameters, trials: int) -> int:
         """Try children; returns how many were the best so far."""
