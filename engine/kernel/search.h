@@ -9,9 +9,12 @@
 #include "fitness.h"
 #include "loop.h"
 #include "random.h"
+#include "serial.h"
 
 typedef struct {
     double crossover_rate;  /* share of children that mix two parents */
+    double window_share;    /* share of these that take all of a stretch of time from the second parent */
+    double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
     double elite_share;     /* share of children of the best plan */
     double critical_share;  /* share of moves on the chain that decides the completion time */
     double greedy_share;    /* share of children decoded by list scheduling (ordered dispatch) */
@@ -31,12 +34,15 @@ typedef struct {
     int64_t size;
 } Population;
 
+enum { SERIAL = -1 }; /* besides the policies: decoded serially, then played in order */
+
 typedef struct {
     const Problem *p;
     Population *population;
     const SearchParameters *parameters;
     Tables *tables;
     State *state;
+    Serial serial;
     int ordered;
     int64_t *genes;    /* [G] the child */
     double *keys;      /* [A] */
@@ -118,15 +124,30 @@ static void mutate(Search *search) {
     }
 }
 
-/* Uniform crossover: each gene, with the places of its activities in the order, from either parent. */
+static double latest_key(const Search *search, const double *keys) {
+    double latest = 0.0;
+    for (int64_t i = 0; i < search->decider_count; i++) {
+        const double key = keys[search->deciders[i]];
+        if (key < 1e299 && key > latest) latest = key;
+    }
+    return latest;
+}
+
+/* Mix with a second parent: each gene, with the places of its activities in the order, from either one; or
+ * all that the second one starts in a stretch of time (in the spirit of the peak crossover of Valls,
+ * Ballestin, Quintanilla 2008). */
 static void cross(Search *search, int64_t mate) {
     const Problem *p = search->p;
+    uint64_t *random = search->population->random;
     const int64_t *genes = search->population->genes + mate * p->genes;
     const double *keys = search->population->keys + mate * p->activities;
-    double share = random_unit(search->population->random);
+    const int by_window = random_unit(random) < search->parameters->window_share;
+    const double latest = by_window ? latest_key(search, keys) : 0.0;
+    const double one = random_unit(random) * latest, other = by_window ? random_unit(random) * latest : 0.0;
+    const double low = fmin(one, other), high = fmax(one, other), share = random_unit(random);
     for (int64_t i = 0; i < search->decider_count; i++) {
-        if (random_unit(search->population->random) >= share) continue;
-        int64_t activity = search->deciders[i];
+        const int64_t activity = search->deciders[i];
+        if (by_window ? keys[activity] < low || keys[activity] > high : random_unit(random) >= share) continue;
         search->genes[p->gene[activity]] = genes[p->gene[activity]];
         search->keys[activity] = keys[activity];
     }
@@ -186,6 +207,7 @@ static void store(Search *search, int64_t slot, const double *terms) {
 
 static int child_policy(Search *search) {
     if (!search->ordered) return READY;
+    if (random_unit(search->population->random) < search->parameters->serial_share) return SERIAL;
     double draw = random_unit(search->population->random);
     if (draw < search->parameters->greedy_share) return GREEDY;
     return draw < search->parameters->greedy_share + search->parameters->backfill_share ? BACKFILL : ORDERED;
@@ -213,7 +235,7 @@ static double taken_limit(const Search *search, int64_t slot) {
     return slot == 0 ? own[2] : fmax(own[2], deviation_limit(search, slot));
 }
 
-/* One child; returns 1 if it is the best so far. */
+/* One child; returns 1 if it is the best so far, -1 if there is no memory left. */
 static int try_child(Search *search) {
     const Problem *p = search->p;
     Population *population = search->population;
@@ -227,6 +249,12 @@ static int try_child(Search *search) {
     respect_precedences(p, search->keys);
     double terms[TERMS];
     int policy = child_policy(search);
+    if (policy == SERIAL) {
+        const int64_t decoded = serial_decode(p, search->tables, &search->serial, search->genes, search->keys);
+        if (decoded < 0) return -1;
+        *population->schedules += decoded - 1; /* playing it changes nothing, and is counted below */
+        policy = ORDERED;
+    }
     const double limit = taken_limit(search, slot);
     /* What another policy does for the best is played again in order, whatever it costs. */
     const int is_replayed = search->ordered && slot == 0 && policy != ORDERED;
@@ -247,6 +275,7 @@ static int try_child(Search *search) {
 void search_close(Search *search) {
     if (!search) return;
     state_free(search->state);
+    serial_free(search->p, &search->serial);
     tables_free(search->tables);
     free(search->genes);
     free(search->keys);
@@ -269,7 +298,8 @@ Search *search_open(const Problem *p) {
     search->deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
     search->chain = calloc((size_t)p->activities + 1, sizeof(int64_t));
     search->scratch = calloc((size_t)larger + 1, sizeof(double));
-    if (!search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch) {
+    const int is_ready = search->tables && serial_open(p, search->tables, &search->serial);
+    if (!is_ready || !search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch) {
         search_close(search);
         return NULL;
     }
@@ -278,14 +308,18 @@ Search *search_open(const Problem *p) {
     return search;
 }
 
-/* Try children; returns how many were the best so far. */
+/* Try children; returns how many were the best so far, -1 when there is no memory left. */
 int64_t improve(Search *search, Population *population, const SearchParameters *parameters, int64_t ordered,
                 int64_t trials) {
     int64_t improved = 0;
     search->population = population;
     search->parameters = parameters;
     search->ordered = (int)ordered;
-    for (int64_t trial = 0; trial < trials && search->decider_count > 0; trial++) improved += try_child(search);
+    for (int64_t trial = 0; trial < trials && search->decider_count > 0; trial++) {
+        const int found = try_child(search);
+        if (found < 0) return -1;
+        improved += found;
+    }
     return improved;
 }
 

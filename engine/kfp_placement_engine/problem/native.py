@@ -93,6 +93,8 @@ class SearchParameters(ctypes.Structure):
         (name, ctypes.c_double)
         for name in (
             "crossover_rate",
+            "window_share",
+            "serial_share",
             "elite_share",
             "critical_share",
             "greedy_share",
@@ -332,7 +334,7 @@ class Population:
         """Try children; returns how many were the best so far."""
         if self._search is None:
             self._search = _open_search(self, self._problem)
-        return int(
+        return _checked(
             KERNEL.improve(
                 self._search,
                 ctypes.byref(self._native),

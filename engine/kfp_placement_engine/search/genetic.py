@@ -42,6 +42,8 @@ _LEAST = {
 }
 _SHARES = (
     "crossover_rate",
+    "window_share",
+    "serial_share",
     "elite_share",
     "critical_share",
     "greedy_share",
@@ -61,6 +63,9 @@ class GeneticParams:
             that of the threads, is part of the plan's identity.
         migration_interval: generations between exchanges.
         crossover_rate: share of children that mix two parents.
+        window_share: share of these that take all of a stretch of time from the second parent.
+        serial_share: share of children decoded serially, with insertion into gaps of the past, and
+            justified (`ordered` dispatch only).
         elite_share: share of children of the island's best.
         critical_share: share of mutations on the chain that decides the completion time.
         greedy_share, backfill_share: shares of children decoded by list scheduling and by
@@ -76,6 +81,8 @@ class GeneticParams:
     islands: int = 2
     migration_interval: int = 8
     crossover_rate: float = 0.15
+    window_share: float = 0.5
+    serial_share: float = 0.5
     elite_share: float = 0.4
     critical_share: float = 0.6
     greedy_share: float = 0.1
@@ -116,6 +123,8 @@ class GeneticParams:
         """Those that the kernel takes."""
         return native.SearchParameters(
             crossover_rate=self.crossover_rate,
+            window_share=self.window_share,
+            serial_share=self.serial_share,
             elite_share=self.elite_share,
             critical_share=self.critical_share,
             greedy_share=self.greedy_share,
