@@ -84,7 +84,7 @@ def lower_bounds(
 
 
 def _rounded(bounds: Sequence[Bound], divisor: float | None) -> list[Bound]:
-    """The bounds that are no multiples of the divisor, rounded up to one."""
+    """The bounds that are not multiples of the divisor, rounded up to one."""
     if divisor is None:
         return []
     rounded = [(bound, rounded_up(bound.seconds, divisor)) for bound in bounds]

@@ -21,8 +21,8 @@ are left-justified says less: it asks for an optimal schedule that is, Sprecher,
 
 Times are floats, and sums of them are rounded; d is that of the exact numbers they stand for. If
 each time differs from its exact number by a factor of 1 + e at most, the schedule stretched by that
-factor is one for the exact numbers. So the bound holds but for this factor, which is far below
-what bounds are lowered by anyway.
+factor is one for the exact numbers. So the bound holds up to this factor, which is far below what
+bounds are lowered by anyway.
 """
 
 import math
@@ -80,7 +80,7 @@ def _times(problem: PlacementProblem, usable: Booleans) -> list[Floats]:
     """All times of which the times of a schedule are sums, each group without repetitions."""
     arrays = problem.arrays
     fixed = arrays.fixed_node[arrays.fixed_node >= 0]
-    open_nodes = usable.any(axis=0)
+    open_nodes = np.asarray(usable.any(axis=0))
     open_nodes[fixed] = True
     scaled = np.unique(arrays.duration_seconds[arrays.scales])
     moved = np.unique((arrays.download_bytes + arrays.upload_bytes)[~arrays.virtual])

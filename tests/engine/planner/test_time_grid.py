@@ -111,7 +111,8 @@ def test_no_schedule_of_any_policy_ends_before_any_bound(kind, begun, seed):
     bounds = lower_bounds(problem)
     schedules = [BASELINES[name](problem, seed) for name in ("heft", "kube-default", "random")]
     rng = np.random.default_rng(seed)
-    schedules += [simulate_list(problem, rng.permutation(problem.activities) * 1.0) for _ in "ab"]
+    orders = [rng.permutation(problem.activities).astype(np.float64) for _ in range(2)]
+    schedules += [simulate_list(problem, order) for order in orders]
     for schedule in schedules:
         for bound in bounds:
             assert schedule.makespan_seconds >= bound.seconds, bound.kind
