@@ -110,7 +110,9 @@ static void mutate(Search *search) {
     uint64_t *random = search->population->random;
     for (int64_t moves = 0; moves < (int64_t)search->parameters->most_moves; moves++) {
         int64_t activity = random_decider(search);
+        /* Under ready dispatch there is no order, and on one node no choice. */
         double kind = search->ordered ? random_unit(random) : 0.5 * random_unit(random);
+        if (search->ordered && search->p->nodes == 1) kind = 0.5 + 0.5 * kind;
         if (kind < 0.35) {
             move_to_node(search, activity);
         } else if (kind < 0.5) {
@@ -141,13 +143,15 @@ static void cross(Search *search, int64_t mate) {
     uint64_t *random = search->population->random;
     const int64_t *genes = search->population->genes + mate * p->genes;
     const double *keys = search->population->keys + mate * p->activities;
-    const int by_window = random_unit(random) < search->parameters->window_share;
-    const double latest = by_window ? latest_key(search, keys) : 0.0;
+    const double window_share = search->parameters->window_share;
+    const int by_window = window_share > 0.0 && random_unit(random) < window_share;
+    const double latest = by_window ? latest_key(search, keys) : 1.0;
     const double one = random_unit(random) * latest, other = by_window ? random_unit(random) * latest : 0.0;
-    const double low = fmin(one, other), high = fmax(one, other), share = random_unit(random);
     for (int64_t i = 0; i < search->decider_count; i++) {
         const int64_t activity = search->deciders[i];
-        if (by_window ? keys[activity] < low || keys[activity] > high : random_unit(random) >= share) continue;
+        const int is_taken = by_window ? keys[activity] >= fmin(one, other) && keys[activity] <= fmax(one, other)
+                                       : random_unit(random) < one;
+        if (!is_taken) continue;
         search->genes[p->gene[activity]] = genes[p->gene[activity]];
         search->keys[activity] = keys[activity];
     }

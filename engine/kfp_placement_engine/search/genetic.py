@@ -48,6 +48,7 @@ _LEAST = {
 }
 _SHARES = (
     "crossover_rate",
+    "ordered_crossover_rate",
     "window_share",
     "serial_share",
     "elite_share",
@@ -71,14 +72,17 @@ class GeneticParams:
         islands: populations that search separately and exchange their best plans; their number, not
             that of the threads, is part of the plan's identity.
         migration_interval: generations between exchanges.
-        crossover_rate: share of children that mix two parents.
-        window_share: share of these that take all of a stretch of time from the second parent.
+        crossover_rate: share of children that mix two parents, under `ready` dispatch.
+        ordered_crossover_rate: the same under `ordered`.
+        window_share: share of these that take all of a stretch of time from the second parent
+            (`ordered` only).
         serial_share: share of children decoded serially, with insertion into gaps of the past, and
-            justified (`ordered` dispatch only).
+            justified (`ordered` only); they count as three schedules.
         elite_share: share of children of the island's best.
         critical_share: share of mutations on the chain that decides the completion time.
         greedy_share, backfill_share: shares of children decoded by list scheduling and by
-            backfilling; the others keep the plan's order strictly (`ordered` dispatch only).
+            backfilling, of those that are not decoded serially; the others keep the plan's order
+            strictly (`ordered` dispatch only).
         deviation_limit: how far from the best, relatively, the last individual may be.
         most_moves: mutations per child, at most.
         exact_below: try all plans instead when there are at most this many; 0 = never.
@@ -90,6 +94,7 @@ class GeneticParams:
     islands: int = 2
     migration_interval: int = 8
     crossover_rate: float = 0.15
+    ordered_crossover_rate: float = 0.4
     window_share: float = 0.5
     serial_share: float = 0.5
     elite_share: float = 0.4
@@ -128,12 +133,13 @@ class GeneticParams:
         """
         return cls(variant="paper", population_size=50, islands=1, exact_below=0)
 
-    def kernel_parameters(self) -> native.SearchParameters:
-        """Those that the kernel takes."""
+    def kernel_parameters(self, dispatch: str) -> native.SearchParameters:
+        """Those that the kernel takes for a problem of this dispatch."""
+        is_ordered = dispatch == "ordered"
         return native.SearchParameters(
-            crossover_rate=self.crossover_rate,
-            window_share=self.window_share,
-            serial_share=self.serial_share,
+            crossover_rate=self.ordered_crossover_rate if is_ordered else self.crossover_rate,
+            window_share=self.window_share if is_ordered else 0.0,
+            serial_share=self.serial_share if is_ordered else 0.0,
             elite_share=self.elite_share,
             critical_share=self.critical_share,
             greedy_share=self.greedy_share,
@@ -241,7 +247,7 @@ class GeneticSearch:
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
-        parameters, allowed = self._params.kernel_parameters(), schedules_allowed(stop)
+        parameters, allowed = self._params.kernel_parameters(self._problem.dispatch), schedules_allowed(stop)
         since = 0
         # Small runs are planned without a search, and need not import it.
         from concurrent.futures import ThreadPoolExecutor
