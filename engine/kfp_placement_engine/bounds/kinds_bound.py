@@ -59,8 +59,8 @@ def kinds_bound(
         `kinds-lp`, or `windows` where there is one kind of nodes; None where nothing is gained, the
         solver is missing, or the program would be too large.
     """
-    kinds = node_kinds(problem, usable, paths)
-    if kinds is None or kinds.seconds.size > effort.kinds_variables:
+    kinds = node_kinds(problem, usable, paths, effort.kinds_variables)
+    if kinds is None:
         return None
     is_one_kind = kinds.seconds.shape[1] == 1
     highspy = None if is_one_kind else _solver()

@@ -27,8 +27,10 @@ class NodeKinds:
     shares: Floats
 
 
-def node_kinds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> NodeKinds | None:
-    """The kinds, or None if there are too many of them, or no steps.
+def node_kinds(
+    problem: PlacementProblem, usable: Booleans, paths: Paths, most: int
+) -> NodeKinds | None:
+    """The kinds, or None if there are too many of them or of steps, or no steps.
 
     Nodes of a kind run every step equally fast. Their room is counted together, and a step may use
     all of it if it may use one of them, which only allows more.
@@ -37,15 +39,16 @@ def node_kinds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> Nod
         problem: the problem.
         usable: [A, N] nodes that each activity may go to.
         paths: the longest paths through the activities.
+        most: steps x kinds.
     """
     arrays = problem.arrays
     placed = ~arrays.virtual & (arrays.fixed_node < 0) & usable.any(axis=1)
     steps = np.flatnonzero(placed & (paths.shortest > 0))
-    if not steps.size:
+    if not 0 < steps.size <= most:
         return None
     takes = usable[steps]
     kinds = _kinds(problem, takes)
-    if not 0 < len(kinds) <= MAX_KINDS:
+    if not 0 < len(kinds) <= MAX_KINDS or steps.size * len(kinds) > most:
         return None
     columns = [_of_kind(problem, steps, takes, paths, kind) for kind in kinds]
     seconds = np.stack([seconds for seconds, _ in columns], axis=1)
