@@ -1,7 +1,8 @@
 """A bound that sees what windows of time can hold, and that only some steps get a fast node.
 
 For a makespan T it asks whether the rows of `kinds_program` can hold. Where they cannot, no
-schedule ends by T (destructive bounds, Klein and Scholl 1999). T is searched for by halving.
+schedule ends by T (destructive bounds, Klein and Scholl 1999). T is searched for by growing steps,
+then by halving.
 
 Where nodes are of several kinds, the rows make a linear program. The bound needs no trust in its
 solver, whose prices y >= 0 of the rows are only a proposal: since every row holds for a schedule
@@ -28,6 +29,9 @@ from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, Pla
 
 PRECISION = 1e-3
 """Relative; the search for T ends there."""
+
+GROWTH = 4.0
+"""Until a makespan is not refuted, the next one is farther by this multiple of what was gained."""
 
 FARTHEST = 4.0
 """T is searched for up to this multiple of the largest other bound."""
@@ -91,7 +95,8 @@ class _Search:
     def bound_seconds(self, least: float, reached: float) -> float:
         """Between a makespan that no schedule beats and one that a schedule has."""
         low, high = least, FARTHEST * least
-        # Most often there is nothing to gain, which the first program tells.
+        # Most often there is nothing to gain, which the first program tells. Programs of a makespan
+        # that is far too long take most work and prove nothing, so the steps grow slowly.
         asked = least * (1 + PRECISION)
         while asked < high and high > low * (1 + PRECISION) and self._work > 0:
             # What a schedule reaches needs no program, and a known one does not change the bound.
@@ -99,7 +104,7 @@ class _Search:
                 low = asked
             else:
                 high = asked
-            asked = (low + high) / 2
+            asked = min((low + high) / 2, low + GROWTH * (low - least))
         return low
 
     def _is_refuted(self, seconds: float) -> bool:
