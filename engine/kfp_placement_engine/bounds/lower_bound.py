@@ -7,6 +7,10 @@ The largest of these bounds, each by name:
   image that several use, the first pull is in it (`critical_paths`);
 - `area`: requested resources x time against the room of all nodes, and the time for which pods hold
   a claim that only one may have, between what must come before and what must follow;
+- `windows`: the same for windows of time, in which steps that would end too late otherwise must run
+  in part; where all nodes are equally fast (`kinds_bound`);
+- `kinds-lp`: where they are not, a linear program over the kinds of nodes that each step may go to,
+  with the rows of these windows and of the chains; where the extra `bounds` is installed;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
   the node's speed; where the extra `bounds` is installed and the sets are few enough;
 - each of them with `-rounded` behind its name: rounded up to the common divisor of all times, where
@@ -72,10 +76,10 @@ def lower_bounds(
         Bound(paths.critical_seconds, "critical-path"),
         Bound(area_seconds(problem, usable, paths), "area"),
     ]
-    largest = max(bound.seconds for bound in [*bounds, *_rounded(bounds, divisor)])
-    is_reached = reached_seconds <= largest * (1 + RELATIVE_MARGIN)
-    if not is_reached:
-        bounds += _pattern_bounds(problem, usable, paths, effort)
+    for more in (_kinds_bounds, _pattern_bounds):
+        largest = max(bound.seconds for bound in [*bounds, *_rounded(bounds, divisor)])
+        if reached_seconds > largest * (1 + RELATIVE_MARGIN):
+            bounds += more(problem, usable, paths, (largest, reached_seconds), effort)
     # The bounds are compared with simulated times, which add up the same numbers in another order.
     return tuple(
         Bound(bound.seconds * (1 - RELATIVE_ERROR), bound.kind)
@@ -95,8 +99,26 @@ def _rounded(bounds: Sequence[Bound], divisor: float | None) -> list[Bound]:
     ]
 
 
+def _kinds_bounds(
+    problem: PlacementProblem,
+    usable: Booleans,
+    paths: Paths,
+    known: tuple[float, float],
+    effort: BoundEffort,
+) -> list[Bound]:
+    """The bound of windows of time, if it is larger than what is known."""
+    from kfp_placement_engine.bounds.kinds_bound import kinds_bound
+
+    found = kinds_bound(problem, usable, paths, known, effort)
+    return [found] if found else []
+
+
 def _pattern_bounds(
-    problem: PlacementProblem, usable: Booleans, paths: Paths, effort: BoundEffort
+    problem: PlacementProblem,
+    usable: Booleans,
+    paths: Paths,
+    known: tuple[float, float],
+    effort: BoundEffort,
 ) -> list[Bound]:
     """The bound of the linear program, if it can be had."""
     # Here, since other bounds often do.
@@ -128,11 +150,15 @@ def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, .
 def usable_nodes(problem: PlacementProblem) -> Booleans:
     """[A, N] nodes that Kubernetes lets each activity onto and on which it fits at all."""
     arrays = problem.arrays
-    room = np.ones((problem.activities, problem.nodes), np.bool_)
+    # Few are different: 10,000 steps on 1,000 nodes are looked at in no time.
+    kinds, kind_of = np.unique(
+        np.column_stack([arrays.class_of, arrays.requests]), axis=0, return_inverse=True
+    )
+    room = np.ones((len(kinds), problem.nodes), np.bool_)
     for resource in range(arrays.requests.shape[1]):
-        request = arrays.requests[:, resource][:, None]
+        request = kinds[:, 1 + resource][:, None]
         room &= (request == 0) | (request <= arrays.free[:, resource][None, :])
-    return np.asarray(arrays.feasible[arrays.class_of] & room)
+    return np.asarray((arrays.feasible[kinds[:, 0]] & room)[kind_of.ravel()])
 
 
 def least_seconds(problem: PlacementProblem, usable: Booleans) -> LeastSeconds:

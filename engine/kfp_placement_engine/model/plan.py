@@ -135,8 +135,8 @@ class Bound:
 
     Attributes:
         seconds: the makespan.
-        kind: how it was found: `critical-path`, `area` or `pattern-lp`; with `-rounded` behind it
-            where it was rounded up to the common divisor of all times.
+        kind: how it was found: `critical-path`, `area`, `windows`, `kinds-lp` or `pattern-lp`; with
+            `-rounded` behind it where it was rounded up to the common divisor of all times.
     """
 
     seconds: float
@@ -145,7 +145,7 @@ class Bound:
     @property
     def needs_solver(self) -> bool:
         """Whether it is missing where the extra `bounds` is not installed."""
-        return self.kind.startswith("pattern-lp")
+        return self.kind.startswith(("kinds-lp", "pattern-lp"))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ no less than jobs of these lengths on p equal machines. An iteration is as long 
 inside it; a loop inside it makes it longer by the same rule, from the innermost loop outwards.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import accumulate
 
 import numpy as np
@@ -100,24 +99,38 @@ class LimitedLoops:
             longest = max(longest, together + min(self._after[each] for each in members))
         return longest
 
-    def _end(self, iteration: int, depth: int, activities: Iterable[int]) -> float:
+    def _end(self, iteration: int, depth: int, activities: Collection[int]) -> float:
         """Least time from the iteration's start to the end of these activities inside it.
 
         `depth` is the iteration's place in `_around` of each of them.
         """
-        start, latest = self._start[iteration], 0.0
-        inner: defaultdict[int, list[int]] = defaultdict(list)
+        if len(activities) == 1:
+            return self._end_of_one(depth, next(iter(activities)))
+        start, latest, deeper = self._start[iteration], 0.0, depth + 1
+        inner: dict[int, list[int]] = {}
         for activity in activities:
             latest = max(latest, start[activity] + self._shortest[activity])
-            if depth + 1 < len(self._around[activity]):
-                inner[self._around[activity][depth + 1]].append(activity)
-        spans = {each: self._end(each, depth + 1, members) for each, members in inner.items()}
+            around = self._around[activity]
+            if deeper < len(around):
+                inner.setdefault(around[deeper], []).append(activity)
+        if not inner:
+            return latest
+        spans = {each: self._end(each, deeper, members) for each, members in inner.items()}
         for each, span in spans.items():
             latest = max(latest, self._entered[each] + span)
         for limit, members in self._crowded(list(spans)):
             together = together_seconds(limit, (spans[each] for each in members))
             latest = max(latest, min(self._entered[each] for each in members) + together)
         return latest
+
+    def _end_of_one(self, depth: int, activity: int) -> float:
+        """The same for a single activity, for which no iteration waits for another."""
+        around, seconds = self._around[activity], self._shortest[activity]
+        end = self._start[around[-1]][activity] + seconds
+        for place in range(len(around) - 2, depth - 1, -1):
+            inside = self._entered[around[place + 1]] + end
+            end = max(0.0, self._start[around[place]][activity] + seconds, inside)
+        return end
 
     def _crowded(self, iterations: list[int]) -> list[tuple[int, list[int]]]:
         """The iterations by loop, of loops that cannot run them all at once, with the limits."""
