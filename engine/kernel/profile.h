@@ -94,7 +94,7 @@ static void profiles_free(const Problem *p, Profile *profiles) {
     free(profiles);
 }
 
-/* All room of time zero is free for ever; 0 when there is no memory left. */
+/* All room of time zero is free forever; 0 when there is no memory left. */
 static int profiles_clear(const Problem *p, Profile *profiles) {
     for (int64_t node = 0; node < p->nodes; node++) {
         if (!profile_reserve(profiles + node, p->resources)) return 0;

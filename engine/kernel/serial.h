@@ -32,7 +32,7 @@ static void serial_free(const Problem *p, Serial *x) {
     free(x->transfer_edge);
 }
 
-/* 0 when there is no memory left; what there is must be freed all the same. */
+/* 0 when there is no memory left; what there is must be freed anyway. */
 static int serial_open(const Problem *p, const Tables *t, Serial *x) {
     const size_t a = (size_t)p->activities + 1;
     x->profiles = profiles_new(p);
@@ -100,8 +100,8 @@ static double serial_pass(const Problem *p, const Tables *t, Serial *x, const in
     return length;
 }
 
-/* Rewrite keys as the starts of a justified schedule; returns how many schedules that took, -1 when there
- * is no memory left. */
+/* Rewrite keys as the starts of a justified schedule; returns how many schedules that took, -1 when
+ * memory runs out. */
 static int64_t serial_decode(const Problem *p, const Tables *t, Serial *x, const int64_t *genes, double *keys) {
     memcpy(x->key, keys, sizeof(double) * (size_t)p->activities);
     if (serial_pass(p, t, x, genes, 0) < 0.0) return -1;

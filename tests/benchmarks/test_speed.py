@@ -95,7 +95,7 @@ def test_another_checkout_that_computes_the_same(checkout, capsys):
 def test_another_checkout_that_computes_something_else(checkout, capsys, monkeypatch):
     module = checkout / "engine" / ENGINE.name / "search" / "genetic.py"
     text = module.read_text("utf-8")
-    changed = text.replace("crossover_rate: float = 0.15", "crossover_rate: float = 0.95")
+    changed = text.replace("elite_share: float = 0.4", "elite_share: float = 0.9")
     assert changed != text
     module.write_text(changed, "utf-8")
     monkeypatch.setattr(speed, "CASES", (SEARCH, PLAN))

@@ -247,7 +247,8 @@ class GeneticSearch:
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
-        parameters, allowed = self._params.kernel_parameters(self._problem.dispatch), schedules_allowed(stop)
+        parameters = self._params.kernel_parameters(self._problem.dispatch)
+        allowed = schedules_allowed(stop)
         since = 0
         # Small runs are planned without a search, and need not import it.
         from concurrent.futures import ThreadPoolExecutor
