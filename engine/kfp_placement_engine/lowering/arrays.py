@@ -5,13 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import (
-    Activity,
-    edge_arrays,
-    needs_pod,
-    reversed_edges,
-)
+from kfp_placement_engine.lowering.activities import Activity, needs_pod
 from kfp_placement_engine.lowering.classes import PodClasses
+from kfp_placement_engine.lowering.edges import Edges, edge_arrays
 from kfp_placement_engine.lowering.genes import Genes
 from kfp_placement_engine.lowering.iterations import limited_iterations
 from kfp_placement_engine.lowering.lowered import LoweringOptions
@@ -37,6 +33,7 @@ class Parts:
     Attributes:
         runs, cluster, options: what is lowered, and how.
         activities: the pods that have not ended, run after run.
+        edges: which of them wait for which.
         running: those of them that run already.
         classes: classes of pods that look alike.
         nodes: what the nodes are and have.
@@ -49,6 +46,7 @@ class Parts:
     cluster: Cluster
     options: LoweringOptions
     activities: list[Activity]
+    edges: Edges
     running: Running
     classes: PodClasses
     nodes: NodeTables
@@ -82,9 +80,6 @@ def _arrays(parts: Parts) -> ProblemArrays:
     activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
     graphs = [run.graph for run in parts.runs]
     work, images = _work(parts)
-    predecessors = [activity.predecessors for activity in activities]
-    predecessors_start, predecessor_values = edge_arrays(predecessors)
-    successors_start, successors = edge_arrays(reversed_edges(predecessors))
     claims_start, claims = edge_arrays(parts.genes.claims)
     run_of = np.array([activity.run for activity in activities], np.int64)
     limits = limited_iterations(parts.runs, activities)
@@ -106,11 +101,11 @@ def _arrays(parts: Parts) -> ProblemArrays:
         run=run_of,
         fixed_node=parts.running.fixed_node,
         is_running=parts.running.fixed_node >= 0,
-        predecessors_start=predecessors_start,
-        predecessors=predecessor_values,
+        predecessors_start=parts.edges.predecessors_start,
+        predecessors=parts.edges.predecessors,
         transfer_bytes=transfer_edges(graphs, parts.activities, parts.options.assumptions),
-        successors_start=successors_start,
-        successors=successors,
+        successors_start=parts.edges.successors_start,
+        successors=parts.edges.successors,
         claims_start=claims_start,
         claims=claims,
         exclusive=parts.genes.exclusive,

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity, topological_order
+from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.arrays import Parts, problem_arrays
 from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.classes import pod_classes
+from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.lowering.genes import assign_genes
 from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.remaining import remaining_activities
@@ -94,17 +95,29 @@ def _parts(
     running = running_pods(activities, node_index)
     steps = (step for run in runs for step in run.graph.steps)
     sizes = image_sizes(cluster, steps, options.assumptions.image_bytes)
-    return Parts(runs, cluster, options, activities, running, classes, nodes, sizes, tables, genes)
+    return Parts(
+        runs=runs,
+        cluster=cluster,
+        options=options,
+        activities=activities,
+        edges=edges_between(activities),
+        running=running,
+        classes=classes,
+        nodes=nodes,
+        image_sizes=sizes,
+        tables=tables,
+        genes=genes,
+    )
 
 
 def _problem(parts: Parts) -> PlacementProblem:
     """The arrays, and the names and settings beside them."""
     activities, options = parts.activities, parts.options
-    names = [activity.name for activity in activities]
-    order = topological_order([activity.predecessors for activity in activities], names)
+    names = tuple([activity.name for activity in activities])
+    order = topological_order(parts.edges, names)
     return PlacementProblem(
         arrays=problem_arrays(parts),
-        activity_names=tuple(names),
+        activity_names=names,
         is_driver=np.array([a.step is None and not a.is_join for a in activities], np.bool_),
         is_step=np.array([activity.step is not None for activity in activities], np.bool_),
         unplaceable=parts.genes.unplaceable,
@@ -113,7 +126,7 @@ def _problem(parts: Parts) -> PlacementProblem:
         latency_ms=parts.tables.latency_ms,
         ruled=np.array([shape.nearest for shape in parts.classes.shapes], np.bool_),
         gene_activities=parts.genes.members,
-        topological=np.array(order, np.int64),
+        topological=order,
         direct_transfers=parts.runs[0].graph.direct_transfers,
         link_bytes_per_second=options.assumptions.link_bytes_per_second,
         kube_version=options.kube_version,
