@@ -9,17 +9,12 @@ from kfp_placement_engine.lowering.activities import Activity, needs_pod
 from kfp_placement_engine.lowering.classes import PodClasses
 from kfp_placement_engine.lowering.edges import Edges, edge_arrays
 from kfp_placement_engine.lowering.genes import Genes
+from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.iterations import limited_iterations
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.running import Running, with_remaining_work
 from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
-from kfp_placement_engine.lowering.work import (
-    Images,
-    Work,
-    image_table,
-    transfer_edges,
-    work_of,
-)
+from kfp_placement_engine.lowering.work import Work, transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.image_sizes import ImageSize
@@ -38,6 +33,7 @@ class Parts:
         classes: classes of pods that look alike.
         nodes: what the nodes are and have.
         image_sizes: how large the runs' images are, by canonical reference.
+        images: the same by number, and who holds them.
         tables: what each class makes of each node.
         genes: what the search decides.
     """
@@ -51,6 +47,7 @@ class Parts:
     classes: PodClasses
     nodes: NodeTables
     image_sizes: Mapping[str, ImageSize]
+    images: Images
     tables: ClassTables
     genes: Genes
 
@@ -67,7 +64,7 @@ def _work(parts: Parts) -> tuple[Work, Images]:
     assumptions = parts.options.assumptions
     return with_remaining_work(
         work_of([run.graph for run in parts.runs], parts.activities, assumptions),
-        image_table(parts.cluster, parts.classes.shapes, parts.image_sizes),
+        parts.images,
         parts.classes.of_activity,
         parts.activities,
         parts.running,

@@ -10,6 +10,7 @@ from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.classes import pod_classes
 from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.lowering.genes import assign_genes
+from kfp_placement_engine.lowering.images import image_table
 from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.remaining import remaining_activities
 from kfp_placement_engine.lowering.running import running_pods
@@ -85,16 +86,23 @@ def _parts(
     """Lower each piece separately."""
     classes = pod_classes(runs, cluster, activities, volumes, options)
     nodes = node_tables(cluster, classes.resources, options.assumptions)
+    steps = (step for run in runs for step in run.graph.steps)
+    sizes = image_sizes(cluster, steps, options.assumptions.image_bytes)
+    images = image_table(cluster, classes.shapes, sizes)
     tables = class_tables(
-        cluster, classes.shapes, classes.requests, nodes, volumes.pinned, options.latency_tolerance
+        cluster,
+        classes.shapes,
+        classes.requests,
+        nodes,
+        images,
+        volumes.pinned,
+        options.latency_tolerance,
     )
     planned = np.array([_is_planned(activity, options) for activity in activities], np.bool_)
     node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
     held = _held_nodes(runs, activities, node_index)
     genes = assign_genes(activities, classes.of_activity, tables, volumes, planned, held)
     running = running_pods(activities, node_index)
-    steps = (step for run in runs for step in run.graph.steps)
-    sizes = image_sizes(cluster, steps, options.assumptions.image_bytes)
     return Parts(
         runs=runs,
         cluster=cluster,
@@ -105,6 +113,7 @@ def _parts(
         classes=classes,
         nodes=nodes,
         image_sizes=sizes,
+        images=images,
         tables=tables,
         genes=genes,
     )
