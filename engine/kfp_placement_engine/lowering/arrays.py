@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity, needs_pod
+from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.classes import PodClasses
 from kfp_placement_engine.lowering.edges import Edges, edge_arrays
 from kfp_placement_engine.lowering.genes import Genes
@@ -18,7 +18,7 @@ from kfp_placement_engine.lowering.work import Work, transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.image_sizes import ImageSize
-from kfp_placement_engine.problem.problem import ProblemArrays
+from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Parts:
         runs, cluster, options: what is lowered, and how.
         activities: the pods that have not ended, run after run.
         edges: which of them wait for which.
+        has_pod: [A] see `activities.needs_pod`.
         running: those of them that run already.
         classes: classes of pods that look alike.
         nodes: what the nodes are and have.
@@ -43,6 +44,7 @@ class Parts:
     options: LoweringOptions
     activities: list[Activity]
     edges: Edges
+    has_pod: Booleans
     running: Running
     classes: PodClasses
     nodes: NodeTables
@@ -50,6 +52,11 @@ class Parts:
     images: Images
     tables: ClassTables
     genes: Genes
+
+    @property
+    def direct_transfers(self) -> bool:
+        """Whether data moves from node to node; it does so in all runs or in none."""
+        return self.runs[0].graph.direct_transfers
 
 
 def problem_arrays(parts: Parts) -> ProblemArrays:
@@ -81,14 +88,13 @@ def _arrays(parts: Parts) -> ProblemArrays:
     run_of = np.array([activity.run for activity in activities], np.int64)
     limits = limited_iterations(parts.runs, activities)
     release = np.array([max(0.0, run.release_seconds) for run in parts.runs])
-    no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
     scored = np.array([shape.scored_requests for shape in classes.shapes], np.int64).reshape(-1, 2)
     return ProblemArrays(
         requests=classes.requests[class_of],
         scored_requests=scored[class_of],
-        duration_seconds=np.where(no_pod, 0.0, work.duration_seconds),
+        duration_seconds=np.where(parts.has_pod, work.duration_seconds, 0.0),
         scales=work.scales,
-        virtual=no_pod | parts.genes.unplaceable | parts.running.on_unknown_node,
+        virtual=~parts.has_pod | parts.genes.unplaceable | parts.running.on_unknown_node,
         gene=parts.genes.gene,
         class_of=class_of,
         image=np.where(work.pulls, images.of_class[class_of], -1),

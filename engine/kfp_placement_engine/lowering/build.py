@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.activities import Activity, needs_pod
 from kfp_placement_engine.lowering.arrays import Parts, problem_arrays
 from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.classes import pod_classes
@@ -84,10 +84,14 @@ def _parts(
     volumes: VolumeRules,
 ) -> Parts:
     """Lower each piece separately."""
+    assumptions = options.assumptions
+    node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
+    has_pod = np.array([needs_pod(activity) for activity in activities], np.bool_)
+    running = running_pods(activities, node_index)
     classes = pod_classes(runs, cluster, activities, volumes, options)
-    nodes = node_tables(cluster, classes.resources, options.assumptions)
+    nodes = node_tables(cluster, classes.resources, assumptions)
     steps = (step for run in runs for step in run.graph.steps)
-    sizes = image_sizes(cluster, steps, options.assumptions.image_bytes)
+    sizes = image_sizes(cluster, steps, assumptions.image_bytes)
     images = image_table(cluster, classes.shapes, sizes)
     tables = class_tables(
         cluster,
@@ -98,17 +102,22 @@ def _parts(
         volumes.pinned,
         options.latency_tolerance,
     )
-    planned = np.array([_is_planned(activity, options) for activity in activities], np.bool_)
-    node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
-    held = _held_nodes(runs, activities, node_index)
-    genes = assign_genes(activities, classes.of_activity, tables, volumes, planned, held)
-    running = running_pods(activities, node_index)
+    genes = assign_genes(
+        activities,
+        classes.of_activity,
+        tables,
+        volumes,
+        planned=np.array([_is_planned(activity, options) for activity in activities], np.bool_),
+        waiting=has_pod & ~running.running,
+        held=_held_nodes(runs, activities, node_index),
+    )
     return Parts(
         runs=runs,
         cluster=cluster,
         options=options,
         activities=activities,
         edges=edges_between(activities),
+        has_pod=has_pod,
         running=running,
         classes=classes,
         nodes=nodes,
@@ -136,7 +145,7 @@ def _problem(parts: Parts) -> PlacementProblem:
         ruled=np.array([shape.nearest for shape in parts.classes.shapes], np.bool_),
         gene_activities=parts.genes.members,
         topological=order,
-        direct_transfers=parts.runs[0].graph.direct_transfers,
+        direct_transfers=parts.direct_transfers,
         link_bytes_per_second=options.assumptions.link_bytes_per_second,
         kube_version=options.kube_version,
         objective=options.objective,
@@ -149,6 +158,8 @@ def _held_nodes(
 ) -> dict[int, int]:
     """Activity -> index of the node that its step keeps; unknown nodes hold nothing."""
     held: dict[int, int] = {}
+    if not any(run.held for run in runs):
+        return held
     for index, activity in enumerate(activities):
         if activity.step is not None:
             node = runs[activity.run].held.get(activity.step.name, "")
