@@ -70,7 +70,7 @@ def _work(parts: Parts) -> tuple[Work, Images]:
     """What is left to do, and the images that it takes."""
     assumptions = parts.options.assumptions
     return with_remaining_work(
-        work_of([run.graph for run in parts.runs], parts.activities, assumptions),
+        work_of(parts.activities, assumptions, direct_transfers=parts.direct_transfers),
         parts.images,
         parts.classes.of_activity,
         parts.activities,
@@ -82,7 +82,6 @@ def _work(parts: Parts) -> tuple[Work, Images]:
 
 def _arrays(parts: Parts) -> ProblemArrays:
     activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
-    graphs = [run.graph for run in parts.runs]
     work, images = _work(parts)
     claims_start, claims = edge_arrays(parts.genes.claims)
     run_of = np.array([activity.run for activity in activities], np.int64)
@@ -106,7 +105,11 @@ def _arrays(parts: Parts) -> ProblemArrays:
         is_running=parts.running.fixed_node >= 0,
         predecessors_start=parts.edges.predecessors_start,
         predecessors=parts.edges.predecessors,
-        transfer_bytes=transfer_edges(graphs, parts.activities, parts.options.assumptions),
+        transfer_bytes=transfer_edges(
+            activities,
+            parts.options.assumptions,
+            direct_transfers=parts.direct_transfers,
+        ),
         successors_start=parts.edges.successors_start,
         successors=parts.edges.successors,
         claims_start=claims_start,

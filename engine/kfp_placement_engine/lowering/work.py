@@ -7,7 +7,7 @@ import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
+from kfp_placement_engine.model.run_graph import DataInput, Step, StepKind
 from kfp_placement_engine.problem.problem import Booleans, Floats
 
 
@@ -31,47 +31,45 @@ def duration_of(step: Step, assumptions: Assumptions) -> float:
     return assumptions.duration_seconds
 
 
-def input_bytes(graph: RunGraph, step: Step, assumptions: Assumptions) -> int:
-    """What the step downloads from the object store; 0 where data moves directly."""
-    if graph.direct_transfers:
-        return 0
-    return sum(
-        assumptions.output_bytes if each.size_bytes is None else each.size_bytes
-        for each in step.inputs
-    )
+def input_bytes(data: DataInput, assumptions: Assumptions) -> int:
+    """The size of what a step reads."""
+    return assumptions.output_bytes if data.size_bytes is None else data.size_bytes
 
 
 def work_of(
-    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
+    activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Work:
-    """Lower durations and store transfers, with one graph for each run."""
+    """Lower durations, and store transfers unless data moves from node to node."""
     count = len(activities)
     duration = np.full(count, assumptions.driver_seconds)
-    scales, pulls = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    is_container = np.zeros(count, np.bool_)
     download, upload = np.zeros(count), np.zeros(count)
-    for index, activity in enumerate(activities):
-        step, graph = activity.step, graphs[activity.run]
-        if step is None:
-            continue
-        duration[index] = duration_of(step, assumptions)
-        scales[index] = pulls[index] = step.kind is StepKind.CONTAINER
-        download[index] = input_bytes(graph, step, assumptions)
-        upload[index] = 0 if graph.direct_transfers else sum(step.output_bytes.values())
-    return Work(duration, scales, pulls, download, upload)
+    steps = {
+        index: activity.step
+        for index, activity in enumerate(activities)
+        if activity.step is not None
+    }
+    rows = list(steps)
+    duration[rows] = [duration_of(step, assumptions) for step in steps.values()]
+    is_container[rows] = [step.kind is StepKind.CONTAINER for step in steps.values()]
+    if not direct_transfers:
+        download[rows] = [
+            sum([input_bytes(data, assumptions) for data in step.inputs]) for step in steps.values()
+        ]
+        upload[rows] = [sum(step.output_bytes.values()) for step in steps.values()]
+    return Work(duration, is_container, is_container, download, upload)
 
 
 def transfer_edges(
-    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
+    activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Floats:
     """[E] bytes moved directly along each edge (predecessor, activity), in the edges' order."""
-    transfers: list[float] = []
-    for activity in activities:
+    if not direct_transfers:
+        return np.zeros(sum(len(activity.predecessors) for activity in activities))
+    transfers: list[int] = []
+    for activity in [each for each in activities if each.predecessors]:
         moved: dict[str, int] = {}
-        if graphs[activity.run].direct_transfers and activity.step is not None:
-            for each in activity.step.inputs:
-                size = assumptions.output_bytes if each.size_bytes is None else each.size_bytes
-                moved[each.producer] = moved.get(each.producer, 0) + size
-        transfers += [
-            float(moved.get(activities[before].name, 0)) for before in activity.predecessors
-        ]
+        for data in activity.step.inputs if activity.step is not None else ():
+            moved[data.producer] = moved.get(data.producer, 0) + input_bytes(data, assumptions)
+        transfers += [moved.get(activities[before].name, 0) for before in activity.predecessors]
     return np.array(transfers, np.float64)
