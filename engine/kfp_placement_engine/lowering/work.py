@@ -41,7 +41,7 @@ def work_of(
 ) -> Work:
     """Lower durations, and store transfers unless data moves from node to node."""
     count = len(activities)
-    duration = np.full(count, assumptions.driver_seconds)
+    duration = np.full(count, assumptions.driver_seconds, np.float64)
     is_container = np.zeros(count, np.bool_)
     download, upload = np.zeros(count), np.zeros(count)
     steps = {
