@@ -27,7 +27,8 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
-	bench-scale bench-demand bench-queue bench-scheduler bench-wfinstances bench-what-if lock build clean
+	bench-scale bench-demand bench-queue bench-scheduler bench-speed bench-wfinstances bench-what-if lock build \
+	clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -134,6 +135,9 @@ bench-demand: setup ## what whole runs need at once: peaks of plans beside coars
 
 bench-queue: setup ## a day of runs, started at once and by a queue of whole runs: 20 days each (7 minutes)
 	@$(BIN)/python -m benchmarks.queue --output benchmarks/results/queue.md
+
+bench-speed: setup ## how fast the search is (half a minute; BASE=CHECKOUT: beside that checkout, 6 minutes)
+	@$(BIN)/python -m benchmarks.speed $(if $(BASE),--base '$(BASE)')
 
 bench-scheduler: setup ## replay recorded decisions of a real kube-scheduler
 	@$(BIN)/python -m benchmarks.scheduler

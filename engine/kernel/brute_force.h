@@ -20,7 +20,7 @@ typedef struct {
 
 static void play_one(Exhaustion *x) {
     const Problem *p = x->p;
-    Decision decision = {.policy = x->policy, .planned = x->genes, .priority = x->keys};
+    Decision decision = {.policy = x->policy, .planned = x->genes, .priority = x->keys, .limit = INFINITY};
     double terms[TERMS];
     play(p, x->state, &decision);
     cost_terms(p, x->state, x->scratch, terms);
@@ -77,7 +77,8 @@ int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, doub
     int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
     Exhaustion x = {.p = p, .policy = ordered ? ORDERED : READY, .best_genes = best_genes, .best_keys = best_keys,
                     .best_terms = best_terms};
-    x.state = state_new(p);
+    Tables *tables = tables_new(p);
+    x.state = state_new(p, tables);
     x.scratch = calloc((size_t)larger + 1, sizeof(double));
     x.deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
     x.ancestors = calloc(64, sizeof(uint64_t));
@@ -96,6 +97,7 @@ int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, doub
     }
     int64_t played = ready ? x.played : -1;
     state_free(x.state);
+    tables_free(tables);
     free(x.scratch);
     free(x.deciders);
     free(x.ancestors);

@@ -1,4 +1,5 @@
-/* The event heap: earlier first, ties by code, so that the order never depends on history. */
+/* Events: earlier first, ties by code, so that the order never depends on history. Those of the instant
+ * that is being played, to which most are added, have a heap of their own. */
 #ifndef KFP_PLACEMENT_EVENTS_H
 #define KFP_PLACEMENT_EVENTS_H
 
@@ -6,39 +7,64 @@
 
 enum { ENDS = 0, BECOMES_READY = 1 };
 
-static inline int before(double time, int64_t code, double other_time, int64_t other_code) {
-    return time < other_time || (time == other_time && code < other_code);
+/* Without a branch that nobody could predict. */
+static inline int is_before(Event one, Event other) {
+    return (one.time < other.time) | ((one.time == other.time) & (one.code < other.code));
+}
+
+static void push_now(State *s, int64_t code) {
+    int64_t slot = s->now_size++;
+    for (; slot > 0 && s->now_code[(slot - 1) / 2] > code; slot = (slot - 1) / 2)
+        s->now_code[slot] = s->now_code[(slot - 1) / 2];
+    s->now_code[slot] = code;
+}
+
+static int64_t pop_now(State *s) {
+    const int64_t first = s->now_code[0], size = --s->now_size, code = s->now_code[size];
+    int64_t slot = 0;
+    for (int64_t child = 1; child < size; child = 2 * slot + 1) {
+        if (child + 1 < size && s->now_code[child + 1] < s->now_code[child]) child += 1;
+        if (code < s->now_code[child]) break;
+        s->now_code[slot] = s->now_code[child];
+        slot = child;
+    }
+    s->now_code[slot] = code;
+    return first;
+}
+
+/* Put an event into a hole of the heap, or above it. */
+static inline void fill_hole(State *s, int64_t slot, Event event) {
+    for (; slot > 0 && is_before(event, s->later[(slot - 1) / 2]); slot = (slot - 1) / 2)
+        s->later[slot] = s->later[(slot - 1) / 2];
+    s->later[slot] = event;
 }
 
 static void push_event(State *s, double time, int64_t activity, int kind) {
-    int64_t code = 2 * activity + kind, slot = s->heap_size++;
-    while (slot > 0) {
-        int64_t parent = (slot - 1) / 2;
-        if (!before(time, code, s->heap_time[parent], s->heap_code[parent])) break;
-        s->heap_time[slot] = s->heap_time[parent];
-        s->heap_code[slot] = s->heap_code[parent];
-        slot = parent;
-    }
-    s->heap_time[slot] = time;
-    s->heap_code[slot] = code;
+    const Event event = {time, 2 * activity + kind};
+    if (time == s->now)
+        push_now(s, event.code);
+    else
+        fill_hole(s, s->later_size++, event);
 }
 
-static int64_t pop_event(State *s) {
-    int64_t first = s->heap_code[0], size = --s->heap_size, slot = 0;
-    double time = s->heap_time[size];
-    int64_t code = s->heap_code[size];
+/* The hole goes down to a leaf, near which the last event belongs: it is a late one. */
+static int64_t pop_later(State *s) {
+    const int64_t first = s->later[0].code, size = --s->later_size;
+    int64_t slot = 0;
     for (int64_t child = 1; child < size; child = 2 * slot + 1) {
-        if (child + 1 < size &&
-            before(s->heap_time[child + 1], s->heap_code[child + 1], s->heap_time[child], s->heap_code[child]))
-            child += 1;
-        if (before(time, code, s->heap_time[child], s->heap_code[child])) break;
-        s->heap_time[slot] = s->heap_time[child];
-        s->heap_code[slot] = s->heap_code[child];
+        if (child + 1 < size) child += is_before(s->later[child + 1], s->later[child]);
+        s->later[slot] = s->later[child];
         slot = child;
     }
-    s->heap_time[slot] = time;
-    s->heap_code[slot] = code;
+    fill_hole(s, slot, s->later[size]);
     return first;
+}
+
+/* The next event of this instant; -1 = there is none left. */
+static int64_t pop_event(State *s) {
+    const int is_due = s->later_size > 0 && s->later[0].time == s->now;
+    if (s->now_size == 0) return is_due ? pop_later(s) : -1;
+    return is_due && s->later[0].code < s->now_code[0] ? pop_later(s) : pop_now(s);
 }
 
 #endif

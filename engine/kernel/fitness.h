@@ -13,11 +13,11 @@ static double imbalance(const Problem *p, const State *s, double horizon, double
     double pulling = 0.0, busy = 0.0, mean = 0.0, spread = 0.0;
     for (int64_t node = 0; node < p->nodes; node++) use[node] = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++) {
-        int64_t node = s->node[activity];
-        if (node < 0 || isinf(s->end[activity])) continue;
-        double seconds = s->pull_seconds[activity] + occupied_seconds(p, activity, node);
+        int64_t node = s->of[activity].node;
+        if (node < 0 || isinf(s->of[activity].end)) continue;
+        double seconds = s->of[activity].pull_seconds + occupied_seconds(p, s->t, activity, node);
         busy += seconds;
-        pulling += s->pull_seconds[activity];
+        pulling += s->of[activity].pull_seconds;
         for (int64_t resource = 0; resource < 2; resource++) {
             int64_t size = p->allocatable[node * p->resources + resource];
             if (size > 0)
@@ -35,7 +35,7 @@ static double nodes_used(const Problem *p, const State *s, double *used) {
     double count = 0.0;
     for (int64_t node = 0; node < p->nodes; node++) used[node] = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++)
-        if (s->node[activity] >= 0 && p->gene[activity] >= 0) used[s->node[activity]] = 1.0;
+        if (s->of[activity].node >= 0 && p->gene[activity] >= 0) used[s->of[activity].node] = 1.0;
     for (int64_t node = 0; node < p->nodes; node++) count += used[node];
     return count;
 }
@@ -44,8 +44,8 @@ static double nodes_used(const Problem *p, const State *s, double *used) {
 static double assignment_value(const Problem *p, const State *s) {
     double value = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++)
-        if (s->node[activity] >= 0 && p->gene[activity] >= 0)
-            value += p->assignment_gain[p->class_of[activity] * p->nodes + s->node[activity]];
+        if (s->of[activity].node >= 0 && p->gene[activity] >= 0)
+            value += p->assignment_gain[p->class_of[activity] * p->nodes + s->of[activity].node];
     return value;
 }
 
@@ -55,15 +55,15 @@ static void cost_terms(const Problem *p, const State *s, double *scratch, double
     terms[0] = terms[1] = 0.0;
     for (int64_t run = 0; run < p->runs; run++) scratch[run] = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++) {
-        if (isinf(s->end[activity])) {
+        if (isinf(s->of[activity].end)) {
             terms[0] += 1.0;
             continue;
         }
         double *completion = scratch + p->run[activity];
-        if (s->end[activity] > *completion) *completion = s->end[activity];
-        if (s->node[activity] < 0) continue;
-        terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->node[activity]];
-        busy += occupied_seconds(p, activity, s->node[activity]);
+        if (s->of[activity].end > *completion) *completion = s->of[activity].end;
+        if (s->of[activity].node < 0) continue;
+        terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->of[activity].node];
+        busy += occupied_seconds(p, s->t, activity, s->of[activity].node);
     }
     for (int64_t run = 0; run < p->runs; run++) {
         weighted += p->run_weight[run] * scratch[run];

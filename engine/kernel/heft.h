@@ -6,7 +6,7 @@
 #define KFP_PLACEMENT_HEFT_H
 
 #include "choice.h"
-#include "sequence.h"
+#include "sorting.h"
 
 /* Room on one node over time: room[i] holds from time[i] to time[i + 1], the last forever. */
 typedef struct {
@@ -145,7 +145,7 @@ static int heft_place(const Problem *p, Heft *h, int64_t activity, double *start
     for (int64_t node = first; node < end; node++) {
         if (!heft_allows(p, activity, node)) continue;
         if (gene >= 0 && p->sticky[gene] && h->gene_node[gene] >= 0 && h->gene_node[gene] != node) continue;
-        double seconds = occupied_seconds(p, activity, node);
+        double seconds = seconds_on(p, activity, node);
         if (image >= 0 && !h->pulled[image * p->nodes + node]) seconds += p->image_bytes[image] / p->pull_rate[node];
         double from = heft_ready(p, h, placed, activity, node);
         if (!p->is_running[activity]) from = earliest_gap(h->profiles + node, request, p->resources, from, seconds);
@@ -180,7 +180,7 @@ static int heft_run(const Problem *p, Heft *h, double *start, int64_t *placed) {
         h->order[i] = p->topological[i];
         h->rank[i] = p->fixed_node[i] >= 0 ? -INFINITY : -h->rank[i];
     }
-    sort_by_key(h->rank, h->order, h->order + p->activities, p->activities);
+    sort_by_key(h->rank, NULL, h->order, h->order + p->activities, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {
         int64_t activity = h->order[i];
         if (p->is_virtual[activity]) {

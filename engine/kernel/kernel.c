@@ -1,9 +1,10 @@
 /* The planner's inner loop: one discrete-event simulation that plays every policy, and the searches that
- * call it hundreds of thousands of times. Called from native.py through ctypes; nothing here allocates
- * beyond a call, keeps state between calls or touches Python.
+ * call it hundreds of thousands of times. Called from native.py through ctypes; nothing here touches
+ * Python, and nothing is kept between calls but what an open search works with.
  *
  * One translation unit, so that the compiler sees through everything:
- * problem (input) -> state, events -> scores, choice, binding, sequence -> loop -> heft, search, brute force.
+ * problem -> tables -> state, events -> scores, room, cutoff -> choice, kube_choice, binding -> sorting,
+ * queue, sequence -> loop, fitness -> heft, search, brute_force.
  */
 #include "brute_force.h"
 #include "heft.h"
@@ -20,23 +21,27 @@ typedef struct {
 /* Play one policy; returns 1, or 0 when there is no memory left. */
 int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const double *priority,
                  const double *not_before, const int64_t *listed, int64_t draw, ScheduleArrays *out) {
-    const size_t activities = (size_t)p->activities;
     int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
-    State *state = state_new(p);
+    Tables *tables = tables_new(p);
+    State *state = state_new(p, tables);
     double *scratch = calloc((size_t)larger + 1, sizeof(double));
     int done = state && scratch;
     if (done) {
-        Decision decision = {(int)policy, planned, priority, not_before, listed, draw};
+        Decision decision = {(int)policy, planned, priority, not_before, listed, draw, INFINITY};
         play(p, state, &decision);
         cost_terms(p, state, scratch, out->terms);
-        memcpy(out->start, state->start, sizeof(double) * activities);
-        memcpy(out->begin, state->begin, sizeof(double) * activities);
-        memcpy(out->end, state->end, sizeof(double) * activities);
-        memcpy(out->pull_seconds, state->pull_seconds, sizeof(double) * activities);
-        memcpy(out->node, state->node, sizeof(int64_t) * activities);
-        memcpy(out->cause, state->cause, sizeof(int64_t) * activities);
+        for (int64_t i = 0; i < p->activities; i++) {
+            const Progress *of = state->of + i;
+            out->start[i] = of->start;
+            out->begin[i] = of->begin;
+            out->end[i] = of->end;
+            out->pull_seconds[i] = of->pull_seconds;
+            out->node[i] = of->node;
+            out->cause[i] = of->cause;
+        }
     }
     state_free(state);
+    tables_free(tables);
     free(scratch);
     return done;
 }

@@ -2,6 +2,8 @@
 #ifndef KFP_PLACEMENT_LOOP_H
 #define KFP_PLACEMENT_LOOP_H
 
+#include "kube_choice.h"
+#include "queue.h"
 #include "sequence.h"
 
 typedef struct {
@@ -11,31 +13,26 @@ typedef struct {
     const double *not_before; /* [A] planned starts to wait for (ORDERED), or NULL */
     const int64_t *listed;    /* [N] the nodes as kube-scheduler lists them, or NULL: as numbered */
     int64_t draw;             /* seed of its random ties */
+    double limit;             /* what the weighted completion may be at most; INFINITY = anything */
 } Decision;
 
-static inline int in_sequence(const Problem *p, const Decision *d, int64_t activity) {
-    return d->policy == ORDERED && p->gene[activity] >= 0;
+static inline int in_sequence(const State *s, const Decision *d, int64_t activity) {
+    return d->policy == ORDERED && s->t->of[activity].gene >= 0;
 }
 
-/* Put a pod into the queue: by urgency where the policy has one (drivers first), else by creation. */
-static void enqueue(const Problem *p, State *s, const Decision *d, int64_t activity) {
+/* A new pod: by urgency where the policy has one (drivers first), else by creation. */
+static void create_pod(State *s, const Decision *d, int64_t activity) {
+    s->created[activity] = s->created_count++;
     if (d->policy == BACKFILL || d->policy == GREEDY)
-        s->order[activity] = p->gene[activity] >= 0 ? d->priority[activity] : -INFINITY;
+        s->order[activity] = s->t->of[activity].gene >= 0 ? d->priority[activity] : -INFINITY;
     else
-        s->order[activity] = (double)s->created++;
-    s->fresh[activity] = 1;
-    s->fresh_count += 1;
-    s->queued[p->class_of[activity]] += 1;
-    s->like[p->class_of[activity]] = activity;
-    int64_t slot = s->pending_count++;
-    for (; slot > 0 && s->order[s->pending[slot - 1]] > s->order[activity]; slot--)
-        s->pending[slot] = s->pending[slot - 1];
-    s->pending[slot] = activity;
+        s->order[activity] = (double)s->created[activity];
+    s->fresh[s->fresh_count++] = activity;
 }
 
 /* Queue an activity whose time has come, unless its loop is at its parallelism limit. */
 static void become_ready(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
-    int64_t entered = p->entry_iteration[activity];
+    int64_t entered = s->t->of[activity].entry_iteration;
     if (entered >= 0 && !s->iteration_active[entered]) {
         int64_t loop = p->iteration_loop[entered];
         if (s->loop_running[loop] >= p->loop_parallelism[loop]) {
@@ -45,39 +42,41 @@ static void become_ready(const Problem *p, State *s, const Decision *d, int64_t 
         s->loop_running[loop] += 1;
         s->iteration_active[entered] = 1;
     }
-    if (p->is_virtual[activity]) {
-        s->start[activity] = s->begin[activity] = now;
-        s->end[activity] = now + p->duration_seconds[activity];
-        push_event(s, s->end[activity], activity, ENDS);
+    if (s->t->of[activity].is_virtual) {
+        s->of[activity].start = s->of[activity].begin = now;
+        s->of[activity].end = now + p->duration_seconds[activity];
+        count_end(p, s, activity);
+        push_event(s, s->of[activity].end, activity, ENDS);
         return;
     }
-    if (p->is_running[activity]) {
+    if (s->t->of[activity].is_running) {
         go_on(p, s, activity, now);
         return;
     }
-    s->ready[activity] = 1;
-    if (in_sequence(p, d, activity))
-        touch(s, d->planned[p->gene[activity]]);
+    s->of[activity].ready = 1;
+    if (in_sequence(s, d, activity))
+        touch(s, d->planned[s->t->of[activity].gene]);
     else
-        enqueue(p, s, d, activity);
+        create_pod(s, d, activity);
 }
 
 /* When an activity without unfinished predecessors may start. */
-static double ready_seconds(const Problem *p, const State *s, const Decision *d, int64_t activity, double now) {
-    double when = fmax(now, p->release_seconds[activity]);
-    if (!in_sequence(p, d, activity)) return when;
+static double ready_seconds(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
+    double when = fmax(now, s->t->of[activity].release_seconds);
+    if (!in_sequence(s, d, activity)) return when;
     if (d->not_before) when = fmax(when, d->not_before[activity]);
-    if (p->direct) when = fmax(when, arrival_seconds(p, s, activity, d->planned[p->gene[activity]]));
-    return when;
+    if (!p->direct) return when;
+    s->of[activity].arrival = arrival_seconds(p, s, activity, d->planned[s->t->of[activity].gene]);
+    return fmax(when, s->of[activity].arrival);
 }
 
 /* Count the activity out of its limited iterations; a loop below its limit lets the next one in. */
 static void leave_iterations(const Problem *p, State *s, int64_t activity, double now) {
-    for (int64_t iteration = p->iteration[activity]; iteration >= 0; iteration = p->iteration_parent[iteration]) {
+    for (int64_t iteration = s->t->of[activity].iteration; iteration >= 0; iteration = p->iteration_parent[iteration]) {
         if (--s->iteration_left[iteration] > 0) continue;
         int64_t loop = p->iteration_loop[iteration];
         s->loop_running[loop] -= 1;
-        for (int64_t other = 0; other < p->iterations; other++) {
+        for (int64_t other = s->t->loop_first[loop]; other <= s->t->loop_last[loop]; other++) {
             if (p->iteration_loop[other] != loop || s->iteration_blocked[other] < 0) continue;
             push_event(s, now, s->iteration_blocked[other], BECOMES_READY);
             s->iteration_blocked[other] = -1;
@@ -89,101 +88,102 @@ static void leave_iterations(const Problem *p, State *s, int64_t activity, doubl
 /* Offer every node again to pods that may have waited for a claim of the activity, and not for room. */
 static void wake_claimants(const Problem *p, State *s, const Decision *d, int64_t activity) {
     for (int64_t other = 0; other < p->activities; other++) {
-        if (!s->ready[other] || !shares_exclusive_claim(p, activity, other)) continue;
-        if (in_sequence(p, d, other)) {
-            touch(s, d->planned[p->gene[other]]);
-        } else if (!s->fresh[other]) {
-            s->fresh[other] = 1;
-            s->fresh_count += 1;
+        if (!s->of[other].ready || !shares_exclusive_claim(p, activity, other)) continue;
+        if (in_sequence(s, d, other)) {
+            touch(s, d->planned[s->t->of[other].gene]);
+        } else if (s->of[other].queue_of >= 0) {
+            dequeue(s, other);
+            s->fresh[s->fresh_count++] = other;
         }
     }
 }
 
 static void finish(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
     s->unfinished -= 1;
-    if (s->node[activity] >= 0) leave(p, s, activity, now);
-    if (p->exclusive_claims && mounts_volumes(p, activity)) wake_claimants(p, s, d, activity);
+    if (s->of[activity].node >= 0) leave(p, s, activity, now);
+    if (p->exclusive_claims && s->t->of[activity].mounts_volumes) wake_claimants(p, s, d, activity);
     leave_iterations(p, s, activity, now);
     for (int64_t edge = p->successors_start[activity]; edge < p->successors_start[activity + 1]; edge++) {
         int64_t successor = p->successors[edge];
         if (--s->waiting[successor] > 0) continue;
-        s->cause[successor] = activity;
+        s->of[successor].cause = activity;
         push_event(s, ready_seconds(p, s, d, successor, now), successor, BECOMES_READY);
     }
 }
 
-static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t activity, const int64_t *candidates,
-                      int64_t count, double now) {
-    int64_t gene = p->gene[activity], fixed = p->fixed_node[activity];
+/* The node for a pod, -1 = none: a new one is offered all nodes, the others those that got room just
+ * now, since a pod that no node could take before cannot fit where nothing has ended. */
+static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t activity, int is_new, double now) {
+    int64_t gene = s->t->of[activity].gene, fixed = s->t->of[activity].fixed_node;
     if (fixed >= 0) return fits(p, s, activity, fixed) ? fixed : -1;
     if (gene < 0 || d->policy == KUBE_DEFAULT || d->policy == STRICT_FIFO)
-        return candidates == s->everywhere ? choose_by_kube(p, s, activity, now)
-                                           : choose_by_kube_among(p, s, activity, candidates, count, now);
+        return is_new ? choose_by_kube(p, s, activity, now)
+                      : choose_by_kube_among(p, s, activity, s->touched_nodes, s->touched_count, now);
     int64_t node = d->policy == GREEDY ? s->gene_node[gene] : d->planned[gene];
     if (node >= 0 && fits(p, s, activity, node)) return node;
     if (d->policy == BACKFILL || (p->sticky[gene] && node >= 0)) return -1;
-    node = choose_by_finish(p, s, activity, candidates, count, now);
+    node = is_new ? choose_by_finish_everywhere(p, s, activity, now)
+                  : choose_by_finish_among(p, s, activity, s->touched_nodes, s->touched_count, now);
     if (p->sticky[gene]) s->gene_node[gene] = node;
     return node;
 }
 
-static int some_node_fits(const Problem *p, const State *s, int64_t activity, const int64_t *nodes, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        if (fits(p, s, activity, nodes[i])) return 1;
-    return 0;
+/* Where a pod waits that fitted nowhere. */
+static int64_t queue_for(const Problem *p, const State *s, const Decision *d, int64_t activity) {
+    const int64_t gene = s->t->of[activity].gene;
+    if (s->t->of[activity].fixed_node >= 0) return s->t->shapes + s->t->of[activity].fixed_node;
+    if (gene >= 0 && (d->policy == BACKFILL || (d->policy == READY && p->sticky[gene])))
+        return s->t->shapes + d->planned[gene];
+    return s->t->of[activity].shape;
 }
 
-enum { MOST_CLASSES = 256 }; /* with more classes of pods, counting takes longer than offering */
-
-/* How many of the pods that the round has not passed yet some touched node may have room for. */
-static int64_t count_hopeful(const Problem *p, State *s, int64_t not_passed) {
-    int64_t count = 0;
-    if (p->classes > MOST_CLASSES) return s->touched_count > 0 ? not_passed : 0;
-    for (int64_t class = 0; class < p->classes; class++) {
-        int64_t left = s->queued[class] - s->passed[class];
-        s->hopeful[class] = left > 0 && some_node_fits(p, s, s->like[class], s->touched_nodes, s->touched_count);
-        if (s->hopeful[class]) count += left;
+/* STRICT_FIFO: at most one pod waits that was offered every node, and none passes it. */
+static void dispatch_in_turn(const Problem *p, State *s, const Decision *d, double now) {
+    const int64_t queue = s->t->shapes + p->nodes;
+    int64_t done = 0, activity = s->first[queue], node;
+    sort_fresh(s);
+    if (activity >= 0) {
+        if ((node = choose(p, s, d, activity, 0, now)) < 0) return;
+        dequeue(s, activity);
+        bind(p, s, activity, node, now);
     }
-    return count;
-}
-
-/* The node for a queued pod: a new one is offered all nodes, the others those that got room just now,
- * since a pod that no node could take before cannot fit where nothing has ended. */
-static int64_t offer(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
-    int64_t class = p->class_of[activity];
-    if (!s->fresh[activity])
-        return s->hopeful[class] ? choose(p, s, d, activity, s->touched_nodes, s->touched_count, now) : -1;
-    s->fresh[activity] = 0;
-    s->fresh_count -= 1;
-    if (s->full[class]) return -1;
-    int64_t node = choose(p, s, d, activity, s->everywhere, p->nodes, now);
-    if (node < 0) s->full[class] = (uint8_t)!some_node_fits(p, s, activity, s->everywhere, p->nodes);
-    return node;
-}
-
-/* One round of the queue. Room only shrinks during a round, so it ends when no pod is left that is new
- * or of a class that a touched node has room for. */
-static void dispatch(const Problem *p, State *s, const Decision *d, double now) {
-    if (s->pending_count == 0) return;
-    memset(s->passed, 0, sizeof(int64_t) * (size_t)p->classes);
-    memset(s->full, 0, (size_t)p->classes);
-    int64_t kept = 0, i = 0, hopeful = count_hopeful(p, s, s->pending_count);
-    while (i < s->pending_count && (hopeful > 0 || s->fresh_count > 0)) {
-        int64_t activity = s->pending[i++], class = p->class_of[activity];
-        int64_t node = offer(p, s, d, activity, now);
-        if (node >= 0) {
-            bind(p, s, activity, node, now);
-            s->queued[class] -= 1;
-            hopeful = count_hopeful(p, s, s->pending_count - i);
-            continue;
+    while (done < s->fresh_count) {
+        activity = s->fresh[done++];
+        if ((node = choose(p, s, d, activity, 1, now)) < 0) {
+            enqueue(s, queue, activity);
+            break;
         }
-        s->pending[kept++] = activity;
-        s->passed[class] += 1;
-        hopeful -= s->hopeful[class];
-        if (d->policy == STRICT_FIFO) break;
+        bind(p, s, activity, node, now);
     }
-    memmove(s->pending + kept, s->pending + i, sizeof(int64_t) * (size_t)(s->pending_count - i));
-    s->pending_count -= i - kept;
+    s->fresh_count -= done;
+    memmove(s->fresh, s->fresh + done, sizeof(int64_t) * (size_t)s->fresh_count);
+}
+
+/* One round: all pods that may find a node, in their order. */
+static void dispatch(const Problem *p, State *s, const Decision *d, double now) {
+    if (s->fresh_count == 0 && s->filled_count == 0) return;
+    int64_t live = open_round(p, s), done = 0;
+    while (live > 0 || done < s->fresh_count) {
+        int64_t activity = done < s->fresh_count ? s->fresh[done] : -1, from = -1;
+        for (int64_t i = 0; i < live; i++) {
+            if (activity >= 0 && !is_sooner(s, s->cursor[i], activity)) continue;
+            activity = s->cursor[i];
+            from = i;
+        }
+        const int64_t node = choose(p, s, d, activity, from < 0, now);
+        if (from < 0) {
+            done += 1;
+            if (node < 0) enqueue(s, queue_for(p, s, d, activity), activity);
+        } else {
+            s->cursor[from] = s->of[activity].later;
+            if (s->cursor[from] < 0) live = drop_live(s, from, live);
+            if (node >= 0) dequeue(s, activity);
+        }
+        if (node < 0) continue;
+        bind(p, s, activity, node, now);
+        if (s->touched[node]) live = drop_hopeless(p, s, live);
+    }
+    s->fresh_count = 0;
 }
 
 /* Start the most urgent ready step out of order when the order can never be kept, which happens when
@@ -194,8 +194,8 @@ static int break_stall(const Problem *p, State *s, const Decision *d) {
     if (activity < 0) return 0;
     double latest = 0.0;
     for (int64_t other = 0; other < p->activities; other++)
-        if (isfinite(s->end[other])) latest = fmax(latest, s->end[other]);
-    bind(p, s, activity, d->planned[p->gene[activity]], latest);
+        if (isfinite(s->of[other].end)) latest = fmax(latest, s->of[other].end);
+    bind(p, s, activity, d->planned[s->t->of[activity].gene], latest);
     return 1;
 }
 
@@ -207,28 +207,36 @@ static void list_nodes(const Problem *p, State *s, const Decision *d) {
     s->draw = d->draw;
 }
 
-static void play(const Problem *p, State *s, const Decision *d) {
+/* Play a schedule; returns whether it costs no more than the decision's limit. */
+static int play(const Problem *p, State *s, const Decision *d) {
     state_reset(s, p);
+    set_limit(p, s, d->limit);
     list_nodes(p, s, d);
     if (d->policy == ORDERED) build_sequences(p, s, d->planned, d->priority);
     for (int64_t activity = 0; activity < p->activities; activity++)
         if (s->waiting[activity] == 0)
             push_event(s, ready_seconds(p, s, d, activity, 0.0), activity, BECOMES_READY);
     while (s->unfinished > 0) {
-        if (s->heap_size == 0 && !break_stall(p, s, d)) return;
-        double now = s->heap_time[0];
-        while (s->heap_size > 0 && s->heap_time[0] == now) {
-            int64_t code = pop_event(s);
+        if (s->later_size == 0 && s->now_size == 0 && !break_stall(p, s, d)) return 1;
+        if (s->now_size == 0) s->now = s->later[0].time;
+        const double now = s->now;
+        count_idle(s, now);
+        if (is_lost(s)) return 0;
+        for (int64_t code; (code = pop_event(s)) >= 0;) {
             if (code % 2 == ENDS)
                 finish(p, s, d, code / 2, now);
             else
                 become_ready(p, s, d, code / 2, now);
         }
         if (d->policy == ORDERED) start_in_order(p, s, now);
-        dispatch(p, s, d, now);
+        if (d->policy == STRICT_FIFO)
+            dispatch_in_turn(p, s, d, now);
+        else
+            dispatch(p, s, d, now);
         for (int64_t i = 0; i < s->touched_count; i++) s->touched[s->touched_nodes[i]] = 0;
         s->touched_count = 0;
     }
+    return 1;
 }
 
 #endif

@@ -27,6 +27,7 @@ typedef struct {
     int64_t *cause;   /* [size, A] */
     int64_t *last;    /* [size] the activity that ends last */
     uint64_t *random; /* [4] */
+    int64_t *schedules; /* [1] how many were played, those that were given up included */
     int64_t size;
 } Population;
 
@@ -34,6 +35,7 @@ typedef struct {
     const Problem *p;
     Population *population;
     const SearchParameters *parameters;
+    Tables *tables;
     State *state;
     int ordered;
     int64_t *genes;    /* [G] the child */
@@ -139,11 +141,13 @@ static void respect_precedences(const Problem *p, double *keys) {
     }
 }
 
-/* Play the child as it is. */
-static void play_child(Search *search, int policy, double *terms) {
-    Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys};
-    play(search->p, search->state, &decision);
+/* Play the child as it is; returns 0 if that costs more than the limit, and was not played to its end. */
+static int play_child(Search *search, int policy, double limit, double *terms) {
+    Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .limit = limit};
+    *search->population->schedules += 1;
+    if (!play(search->p, search->state, &decision)) return 0;
     cost_terms(search->p, search->state, search->scratch, terms);
+    return 1;
 }
 
 /* Rewrite the child as the plan that its schedule shows. */
@@ -152,13 +156,14 @@ static void rewrite_child(Search *search) {
     const State *s = search->state;
     for (int64_t i = 0; i < search->decider_count; i++) {
         int64_t activity = search->deciders[i];
-        if (s->node[activity] >= 0) search->genes[p->gene[activity]] = s->node[activity];
+        if (s->of[activity].node >= 0) search->genes[p->gene[activity]] = s->of[activity].node;
     }
     for (int64_t activity = 0; activity < p->activities; activity++) {
-        double start = s->start[activity];
+        const Progress *of = s->of + activity;
+        double start = of->start;
         /* In the order a step takes its place when its data is there; other policies take it before. */
         if (p->direct && search->ordered && isfinite(start))
-            start = fmax(start, arrival_seconds(p, s, activity, s->node[activity]));
+            start = fmax(start, of->arrival >= 0.0 ? of->arrival : arrival_seconds(p, s, activity, of->node));
         search->keys[activity] = isfinite(start) ? start : 1e300;
     }
 }
@@ -169,11 +174,12 @@ static void store(Search *search, int64_t slot, const double *terms) {
     memcpy(population->genes + slot * p->genes, search->genes, sizeof(int64_t) * (size_t)p->genes);
     memcpy(population->keys + slot * p->activities, search->keys, sizeof(double) * (size_t)p->activities);
     memcpy(population->terms + slot * TERMS, terms, sizeof(double) * TERMS);
-    memcpy(population->cause + slot * p->activities, search->state->cause, sizeof(int64_t) * (size_t)p->activities);
+    int64_t *cause = population->cause + slot * p->activities;
+    for (int64_t activity = 0; activity < p->activities; activity++) cause[activity] = search->state->of[activity].cause;
     int64_t last = 0;
     for (int64_t activity = 1; activity < p->activities; activity++) {
-        double end = search->state->end[activity];
-        if (isfinite(end) && (end > search->state->end[last] || isinf(search->state->end[last]))) last = activity;
+        double end = search->state->of[activity].end;
+        if (isfinite(end) && (end > search->state->of[last].end || isinf(search->state->of[last].end))) last = activity;
     }
     population->last[slot] = last;
 }
@@ -185,12 +191,26 @@ static int child_policy(Search *search) {
     return draw < search->parameters->greedy_share + search->parameters->backfill_share ? BACKFILL : ORDERED;
 }
 
+/* What the third term of a child may be at most in a slot that takes it though it is worse. */
+static double deviation_limit(const Search *search, int64_t slot) {
+    const double *best = search->population->terms, share = (double)slot / (double)search->population->size;
+    return best[2] + search->parameters->deviation_limit * share * share * fabs(best[2]);
+}
+
 /* Whether a slot takes a child that is not better than what it has. */
 static int is_within_limit(const Search *search, int64_t slot, const double *terms) {
     const double *best = search->population->terms;
     if (slot == 0 || terms[0] > best[0] || terms[1] > best[1] + 1e-9) return 0;
-    double share = (double)slot / (double)search->population->size;
-    return terms[2] <= best[2] + search->parameters->deviation_limit * share * share * fabs(best[2]);
+    return terms[2] <= deviation_limit(search, slot);
+}
+
+/* The weighted completion with which a child of the slot can still be taken, by the slot or as the best.
+ * It decides only where the terms before it cannot get better: all is placed, with no latency excess. */
+static double taken_limit(const Search *search, int64_t slot) {
+    const double *best = search->population->terms, *own = best + slot * TERMS;
+    if (search->p->objective != COMPLETION || own[0] > 0.0 || own[1] > 1e-9 || best[0] > 0.0 || best[1] > 1e-9)
+        return INFINITY;
+    return slot == 0 ? own[2] : fmax(own[2], deviation_limit(search, slot));
 }
 
 /* One child; returns 1 if it is the best so far. */
@@ -207,12 +227,15 @@ static int try_child(Search *search) {
     respect_precedences(p, search->keys);
     double terms[TERMS];
     int policy = child_policy(search);
-    play_child(search, policy, terms);
+    const double limit = taken_limit(search, slot);
+    /* What another policy does for the best is played again in order, whatever it costs. */
+    const int is_replayed = search->ordered && slot == 0 && policy != ORDERED;
+    if (!play_child(search, policy, is_replayed ? INFINITY : limit, terms)) return 0;
     rewrite_child(search);
     int against_best = compare_terms(terms, population->terms);
     /* Slot 0 holds what a plan will really do: driver pods may fall differently when it is played again. */
     if (search->ordered && (against_best < 0 || (slot == 0 && (policy != ORDERED || against_best == 0)))) {
-        play_child(search, ORDERED, terms);
+        if (!play_child(search, ORDERED, limit, terms)) return 0;
         against_best = compare_terms(terms, population->terms);
     }
     if (compare_terms(terms, population->terms + slot * TERMS) <= 0 || is_within_limit(search, slot, terms))
@@ -221,41 +244,48 @@ static int try_child(Search *search) {
     return against_best < 0;
 }
 
-static int search_prepare(Search *search) {
-    const Problem *p = search->p;
-    int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
-    search->state = state_new(p);
-    search->genes = calloc((size_t)p->genes + 1, sizeof(int64_t));
-    search->keys = calloc((size_t)p->activities + 1, sizeof(double));
-    search->deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
-    search->chain = calloc((size_t)p->activities + 1, sizeof(int64_t));
-    search->scratch = calloc((size_t)larger + 1, sizeof(double));
-    if (!search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch)
-        return 0;
-    for (int64_t activity = 0; activity < p->activities; activity++)
-        if (p->gene[activity] >= 0) search->deciders[search->decider_count++] = activity;
-    return 1;
-}
-
-static void search_free(Search *search) {
+void search_close(Search *search) {
+    if (!search) return;
     state_free(search->state);
+    tables_free(search->tables);
     free(search->genes);
     free(search->keys);
     free(search->deciders);
     free(search->chain);
     free(search->scratch);
+    free(search);
 }
 
-/* Try children; returns how many were the best so far, or -1 when there is no memory left. */
-int64_t improve(const Problem *p, Population *population, const SearchParameters *parameters, int64_t ordered,
+/* What a search of the problem works with; NULL when there is no memory left. */
+Search *search_open(const Problem *p) {
+    int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
+    Search *search = calloc(1, sizeof(Search));
+    if (!search) return NULL;
+    search->p = p;
+    search->tables = tables_new(p);
+    search->state = state_new(p, search->tables);
+    search->genes = calloc((size_t)p->genes + 1, sizeof(int64_t));
+    search->keys = calloc((size_t)p->activities + 1, sizeof(double));
+    search->deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
+    search->chain = calloc((size_t)p->activities + 1, sizeof(int64_t));
+    search->scratch = calloc((size_t)larger + 1, sizeof(double));
+    if (!search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch) {
+        search_close(search);
+        return NULL;
+    }
+    for (int64_t activity = 0; activity < p->activities; activity++)
+        if (p->gene[activity] >= 0) search->deciders[search->decider_count++] = activity;
+    return search;
+}
+
+/* Try children; returns how many were the best so far. */
+int64_t improve(Search *search, Population *population, const SearchParameters *parameters, int64_t ordered,
                 int64_t trials) {
-    Search search = {.p = p, .population = population, .parameters = parameters, .ordered = (int)ordered};
     int64_t improved = 0;
-    if (search_prepare(&search))
-        for (int64_t trial = 0; trial < trials && search.decider_count > 0; trial++) improved += try_child(&search);
-    else
-        improved = -1;
-    search_free(&search);
+    search->population = population;
+    search->parameters = parameters;
+    search->ordered = (int)ordered;
+    for (int64_t trial = 0; trial < trials && search->decider_count > 0; trial++) improved += try_child(search);
     return improved;
 }
 

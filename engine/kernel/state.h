@@ -2,22 +2,35 @@
 #ifndef KFP_PLACEMENT_STATE_H
 #define KFP_PLACEMENT_STATE_H
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tables.h"
 
-#include "problem.h"
+/* How far an activity is. */
+typedef struct {
+    double start, begin, end;     /* bind; volumes attached; end of the upload; infinite until known */
+    double pull_seconds;          /* waiting for the image */
+    double arrival;               /* when its inputs are on its node, with direct transfers; -1 = not known yet */
+    int32_t node;                 /* -1 until bound */
+    int32_t cause;                /* whose end let it start, -1 = none */
+    int32_t queue_of;             /* where it waits if no node could take it, -1 = nowhere */
+    int32_t sooner, later;        /* its neighbours there, -1 = none */
+    uint8_t ready;                /* it may start as far as predecessors and releases go */
+} Progress;
 
 typedef struct {
-    double *start, *begin, *end;  /* [A] bind; volumes attached; end of the upload; infinite until known */
-    int64_t *node;                /* [A], -1 until bound */
-    double *pull_seconds;         /* [A] waiting for the image */
-    int64_t *cause;               /* [A] whose end let it start, -1 = none */
-    int64_t *waiting;             /* [A] predecessors that have not ended */
-    double *order;                /* [A] the smaller, the earlier in the queue */
-    uint8_t *fresh;               /* [A] not yet offered to every node */
-    uint8_t *ready;               /* [A] may start as far as predecessors and releases go */
-    int64_t *pending;             /* the queue */
+    double time;
+    int64_t code;                 /* of the activity and the kind of event */
+} Event;
+
+typedef struct {
+    const Tables *t;
+    Progress *of;                 /* [A] */
+    int32_t *waiting;             /* [A] predecessors that have not ended */
+    double *order;                /* [A] the smaller, the earlier it is offered a node */
+    int32_t *created;             /* [A] how many pods were created before it; decides equal ones */
+    int64_t *fresh;               /* [A] pods that are still to be offered to every node */
+    int64_t *first, *last;        /* [S + N + 1] of each queue, -1 = empty */
+    int64_t *filled, *filled_at;  /* [S + N + 1] queues that are not empty, and the index of each in this list */
+    int64_t *live, *cursor;       /* [S + N + 1] queues that this round goes through, and how far it is */
     int64_t *free;                /* [N, R] */
     int64_t *scored;              /* [N, 2] */
     double *image_ready_at;       /* [I, N], infinite = not there */
@@ -27,49 +40,58 @@ typedef struct {
     int64_t *iteration_left, *iteration_blocked; /* [L] */
     uint8_t *iteration_active;    /* [L] */
     int64_t *loop_running;        /* [M] */
+    int64_t *in_order;            /* [A] steps with a gene, as the last plan that was played orders them */
     int64_t *sequence, *sequence_start, *head; /* the plan's order by node (ORDERED) */
     uint8_t *touched;             /* [N] got room, or its next step became ready, in this instant */
     int64_t *touched_nodes, *last_end; /* [N] */
     int64_t *everywhere;          /* [N] all nodes, as kube-scheduler lists them */
     int64_t *place_in_list;       /* [N] where it lists each node */
-    int64_t *sample, *total;      /* [N] nodes that kube-scheduler scores for one pod, and their scores */
-    int64_t *queued, *passed;     /* [K] pods in the queue, and how many of them this round is past */
-    int64_t *like;                /* [K] a pod of the class */
-    uint8_t *full, *hopeful;      /* [K] no node at all has room; a touched node has */
-    double *heap_time;            /* [2A + 2] */
-    int64_t *heap_code;
+    int64_t *sample, *total;      /* [N] nodes that are looked at for one pod, and their scores */
+    int64_t *marked;              /* [N] the last mark that a node got */
+    int64_t *changed;             /* [2A + 2] nodes in the order in which their room changed */
+    uint64_t *fit;                /* [S, words] places of nodes with room for the shape */
+    int64_t *fit_count;           /* [S] how many these are */
+    int16_t *score;               /* [S, N] kube-scheduler's for the room, by place */
+    int64_t *fit_changes, *score_changes; /* [S] changes that they know of, -1 = not filled */
+    uint64_t *first_fit;          /* [S, words] at time zero */
+    int64_t *first_fit_count;     /* [S] -1 = not known yet */
+    Event *later;                 /* [2A + 2] heap of events after this instant */
+    int64_t *now_code;            /* [2A + 2] heap of events of this instant */
     int64_t *scratch;             /* [2A + N + 2] for sorting */
-    int64_t heap_size, pending_count, touched_count, created, unfinished;
+    double *least_completion;     /* [runs] end of each run, at least, by what is known now */
+    double least_cost, cost_limit; /* weighted sum of these, and the most that it may be */
+    double idle, idle_limit;      /* of the scarcest resource: room times seconds that nobody took, and the most */
+    double idle_room, counted_until; /* what is free of it now, and since when */
+    double now;                   /* the instant whose events are being played */
+    int64_t later_size, now_size, fresh_count, filled_count, touched_count, changed_count, created_count, unfinished;
     int64_t next_start;           /* where kube-scheduler's next look at the nodes starts */
-    int64_t fresh_count;          /* pods in the queue that are fresh */
     int64_t draw;                 /* seed of random ties */
+    int64_t mark;                 /* of nodes that hold inputs of the pod that is being placed */
+    int64_t steps;                /* how many have a gene */
     void *memory;
 } State;
-
-#ifndef ALIGNED /* a build that looks for memory errors puts guarded gaps between the arrays */
-#define ALIGNED(bytes) (((size_t)(bytes) + 15) & ~(size_t)15)
-#endif
 
 /* Lay out all arrays in one block; with memory == NULL only count the bytes. */
 static size_t lay_out(State *state, const Problem *p, char *memory) {
     size_t used = 0;
-    const size_t a = (size_t)p->activities, n = (size_t)p->nodes;
+    const size_t a = (size_t)p->activities, n = (size_t)p->nodes, shapes = (size_t)state->t->shapes;
+    const size_t words = (size_t)state->t->words, queues = shapes + n + 1;
 #define ARRAY(field, type, count)                               \
     do {                                                        \
         if (memory) state->field = (type *)(memory + used);     \
         used += ALIGNED(sizeof(type) * (count));                \
     } while (0)
-    ARRAY(start, double, a);
-    ARRAY(begin, double, a);
-    ARRAY(end, double, a);
-    ARRAY(node, int64_t, a);
-    ARRAY(pull_seconds, double, a);
-    ARRAY(cause, int64_t, a);
-    ARRAY(waiting, int64_t, a);
+    ARRAY(of, Progress, a);
+    ARRAY(waiting, int32_t, a);
     ARRAY(order, double, a);
-    ARRAY(fresh, uint8_t, a);
-    ARRAY(ready, uint8_t, a);
-    ARRAY(pending, int64_t, a);
+    ARRAY(created, int32_t, a);
+    ARRAY(fresh, int64_t, a);
+    ARRAY(first, int64_t, queues);
+    ARRAY(last, int64_t, queues);
+    ARRAY(filled, int64_t, queues);
+    ARRAY(filled_at, int64_t, queues);
+    ARRAY(live, int64_t, queues);
+    ARRAY(cursor, int64_t, queues);
     ARRAY(free, int64_t, n * (size_t)p->resources);
     ARRAY(scored, int64_t, n * 2);
     ARRAY(image_ready_at, double, (size_t)p->images * n);
@@ -81,6 +103,7 @@ static size_t lay_out(State *state, const Problem *p, char *memory) {
     ARRAY(iteration_blocked, int64_t, (size_t)p->iterations);
     ARRAY(iteration_active, uint8_t, (size_t)p->iterations);
     ARRAY(loop_running, int64_t, (size_t)p->loops);
+    ARRAY(in_order, int64_t, a);
     ARRAY(sequence, int64_t, a);
     ARRAY(sequence_start, int64_t, n + 1);
     ARRAY(head, int64_t, n);
@@ -91,28 +114,38 @@ static size_t lay_out(State *state, const Problem *p, char *memory) {
     ARRAY(place_in_list, int64_t, n);
     ARRAY(sample, int64_t, n);
     ARRAY(total, int64_t, n);
-    ARRAY(queued, int64_t, (size_t)p->classes);
-    ARRAY(passed, int64_t, (size_t)p->classes);
-    ARRAY(like, int64_t, (size_t)p->classes);
-    ARRAY(full, uint8_t, (size_t)p->classes);
-    ARRAY(hopeful, uint8_t, (size_t)p->classes);
-    ARRAY(heap_time, double, 2 * a + 2);
-    ARRAY(heap_code, int64_t, 2 * a + 2);
+    ARRAY(marked, int64_t, n);
+    ARRAY(changed, int64_t, 2 * a + 2);
+    ARRAY(fit, uint64_t, shapes * words);
+    ARRAY(fit_count, int64_t, shapes);
+    ARRAY(score, int16_t, shapes * n);
+    ARRAY(fit_changes, int64_t, shapes);
+    ARRAY(score_changes, int64_t, shapes);
+    ARRAY(first_fit, uint64_t, shapes * words);
+    ARRAY(first_fit_count, int64_t, shapes);
+    ARRAY(later, Event, 2 * a + 2);
+    ARRAY(now_code, int64_t, 2 * a + 2);
     ARRAY(scratch, int64_t, 2 * a + n + 2);
+    ARRAY(least_completion, double, (size_t)p->runs);
 #undef ARRAY
     return used;
 }
 
 /* NULL when there is no memory left. */
-static State *state_new(const Problem *p) {
-    State *state = calloc(1, sizeof(State));
+static State *state_new(const Problem *p, const Tables *t) {
+    State *state = t ? calloc(1, sizeof(State)) : NULL;
     if (!state) return NULL;
+    state->t = t;
     state->memory = malloc(lay_out(state, p, NULL) + 16);
     if (!state->memory) {
         free(state);
         return NULL;
     }
     lay_out(state, p, state->memory);
+    for (int64_t shape = 0; shape < t->shapes; shape++) state->first_fit_count[shape] = -1;
+    memset(state->marked, 0, sizeof(int64_t) * (size_t)p->nodes);
+    for (int64_t i = 0; i < p->activities; i++)
+        if (p->gene[p->topological[i]] >= 0) state->in_order[state->steps++] = p->topological[i];
     return state;
 }
 
@@ -125,11 +158,9 @@ static void state_free(State *state) {
 static void state_reset(State *s, const Problem *p) {
     const int64_t a = p->activities, n = p->nodes;
     for (int64_t i = 0; i < a; i++) {
-        s->start[i] = s->begin[i] = s->end[i] = INFINITY;
-        s->node[i] = s->cause[i] = -1;
-        s->pull_seconds[i] = 0.0;
-        s->fresh[i] = s->ready[i] = 0;
-        s->waiting[i] = p->predecessors_start[i + 1] - p->predecessors_start[i];
+        s->of[i] = (Progress){.start = INFINITY, .begin = INFINITY, .end = INFINITY, .arrival = -1.0,
+                              .node = -1, .cause = -1, .queue_of = -1};
+        s->waiting[i] = (int32_t)(p->predecessors_start[i + 1] - p->predecessors_start[i]);
     }
     memcpy(s->free, p->free, sizeof(int64_t) * (size_t)(n * p->resources));
     memcpy(s->scored, p->scored_used, sizeof(int64_t) * (size_t)(n * 2));
@@ -151,10 +182,11 @@ static void state_reset(State *s, const Problem *p) {
         s->touched[node] = 0;
         s->last_end[node] = -1;
     }
-    memset(s->queued, 0, sizeof(int64_t) * (size_t)p->classes);
-    memset(s->hopeful, 1, (size_t)p->classes);
-    s->next_start = s->fresh_count = 0;
-    s->heap_size = s->pending_count = s->touched_count = s->created = 0;
+    for (int64_t queue = 0; queue < s->t->shapes + n + 1; queue++) s->first[queue] = s->last[queue] = -1;
+    for (int64_t shape = 0; shape < s->t->shapes; shape++) s->fit_changes[shape] = s->score_changes[shape] = -1;
+    s->next_start = s->fresh_count = s->filled_count = s->changed_count = 0;
+    s->later_size = s->now_size = s->touched_count = s->created_count = 0;
+    s->now = -INFINITY;
     s->unfinished = a;
 }
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import demand, paper, scale, scheduler, wfinstances
+from benchmarks import demand, paper, scale, scheduler, speed, wfinstances
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 PLUGINS = ROOT / "tests/benchmarks/kube_scheduler/data/plugins-1.36.3.json.gz"
-MODULES = (demand, paper, scale, scheduler, wfinstances)
+MODULES = (demand, paper, scale, scheduler, speed, wfinstances)
 COMMANDS = {module.__name__: module.command for module in MODULES}
 
 
@@ -86,7 +86,7 @@ def test_help_has_examples(name, capsys):
 
 
 @pytest.mark.parametrize(
-    "module", [demand, paper, scale, wfinstances], ids=lambda each: each.__name__
+    "module", [demand, paper, scale, speed, wfinstances], ids=lambda each: each.__name__
 )
 def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, capsys, tmp_path):
     assert module.command(["--output", str(tmp_path / "none" / "table.md")]) == 3

@@ -37,6 +37,8 @@ TERMS = 5
 
 Array = np.ndarray[Any, Any]
 
+_NO_MEMORY = "no memory left for the plan's search"
+
 _WORD = np.dtype(np.uint64)
 _RANDOM_STATE = 4
 """Words of a random generator's state."""
@@ -78,7 +80,7 @@ class _Population(ctypes.Structure):
     _fields_ = [
         *(
             (name, ctypes.c_void_p)
-            for name in ("genes", "keys", "terms", "cause", "last", "random")
+            for name in ("genes", "keys", "terms", "cause", "last", "random", "schedules")
         ),
         ("size", ctypes.c_int64),
     ]
@@ -111,6 +113,7 @@ def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     for name in ("problem_size", "simulate", "improve", "heft", "brute_force"):
         getattr(library, name).restype = ctypes.c_int64
+    library.search_open.restype = ctypes.c_void_p
     if library.problem_size() != ctypes.sizeof(_Problem):
         raise ImportError(
             "the compiled kernel does not match this version; rebuild it with `make kernel`"
@@ -183,7 +186,7 @@ def _native(problem: PlacementProblem) -> _Problem:
 
 def _checked(result: int) -> int:
     if result < 0:
-        raise MemoryError("no memory left for the plan's search")
+        raise MemoryError(_NO_MEMORY)
     return result
 
 
@@ -266,6 +269,16 @@ def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, in
     return genes, keys, terms, int(played)
 
 
+def _open_search(owner: object, problem: PlacementProblem) -> ctypes.c_void_p:
+    """What a search works with; it is given back with its owner, who must hold the problem."""
+    address = KERNEL.search_open(ctypes.byref(_native(problem)))
+    if not address:
+        raise MemoryError(_NO_MEMORY)
+    search = ctypes.c_void_p(address)
+    weakref.finalize(owner, KERNEL.search_close, search)
+    return search
+
+
 class Population:
     """The plans that one island of the search works on; slot 0 is its best.
 
@@ -290,8 +303,10 @@ class Population:
         self.cause = np.full((size, problem.activities), -1, np.int64)
         self.last = np.zeros(size, np.int64)
         self._problem = problem
+        self._search: ctypes.c_void_p | None = None
         self._random = np.ascontiguousarray(random_state)
         _given(self._random, _WORD, _RANDOM_STATE)
+        self._schedules = np.zeros(1, np.int64)
         self._native = _Population(
             *(
                 _address(array)
@@ -302,16 +317,24 @@ class Population:
                     self.cause,
                     self.last,
                     self._random,
+                    self._schedules,
                 )
             ),
             size,
         )
 
+    @property
+    def schedules(self) -> int:
+        """How many schedules `improve` has played, those that it gave up included."""
+        return int(self._schedules[0])
+
     def improve(self, parameters: SearchParameters, trials: int) -> int:
         """Try children; returns how many were the best so far."""
-        return _checked(
+        if self._search is None:
+            self._search = _open_search(self, self._problem)
+        return int(
             KERNEL.improve(
-                ctypes.byref(_native(self._problem)),
+                self._search,
                 ctypes.byref(self._native),
                 ctypes.byref(parameters),
                 ctypes.c_int64(int(self._problem.dispatch == "ordered")),

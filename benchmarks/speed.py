@@ -1,0 +1,223 @@
+"""How fast planning is: children that the search tries in a second, and the time to a first plan.
+
+`python -m benchmarks.speed --help`. Runs and clusters are made up (`made_up_runs`); a search has as
+many generations on every machine, and every measurement is a process of its own. Another checkout
+can be measured beside this one, in alternating processes; it must compute the same.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from benchmarks.command import BenchmarkError, Echo, add_output, exit_code_of, parser_of, show
+from benchmarks.made_up_runs import Shape
+from benchmarks.speed_case import CHILDREN, FIRST_PLAN, SpeedCase
+from benchmarks.speed_report import Outcome, figures_of, parts_of
+from benchmarks.tables import Page, machine
+from kfp_placement.cli.output import check_target
+from kfp_placement_engine.exceptions import InputNotFoundError
+
+CASES = (
+    SpeedCase(CHILDREN, Shape("kfp", 1000, 100), generations=140),
+    SpeedCase(CHILDREN, Shape("kfp", 1000, 1000), generations=200),
+    SpeedCase(CHILDREN, Shape("kfp", 10_000, 100), generations=45),
+    SpeedCase(CHILDREN, Shape("workflow", 100, 10), generations=150),
+    SpeedCase(CHILDREN, Shape("workflow", 10_000, 100), generations=80),
+    SpeedCase(FIRST_PLAN, Shape("kfp", 10_000, 1000)),
+    SpeedCase(FIRST_PLAN, Shape("workflow", 10_000, 1000)),
+)
+"""A search takes 3 to 4 s of CPU time each, a first plan 0.7 to 2 s (November 2026)."""
+
+PAIRS, MOST_PAIRS = 5, 100
+
+ROOT = Path(__file__).resolve().parents[1]
+_ENGINE = Path("engine", "kfp_placement_engine")
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout of this project whose engine is measured.
+
+    Attributes:
+        name: for people.
+        folder: where it is.
+    """
+
+    name: str
+    folder: Path
+
+    def check(self) -> None:
+        """Refuse a folder that cannot be measured, or that would not be what its sources say.
+
+        Raises:
+            InputNotFoundError: it is not a checkout.
+            BenchmarkError: its kernel is not compiled, or its sources have changed since.
+        """
+        engine = self.folder / _ENGINE
+        if not (engine / "__init__.py").is_file():
+            raise InputNotFoundError(f"{self.folder}: not a checkout of kfp-placement")
+        kernels = [path for path in engine.glob("_kernel.*") if path.is_file()]
+        if not kernels:
+            raise BenchmarkError(
+                f"{self.folder}: its kernel is not compiled: run `make setup` there"
+            )
+        sources = (self.folder / "engine" / "kernel").glob("*.[ch]")
+        compiled = max(path.stat().st_mtime for path in kernels)
+        if any(path.stat().st_mtime > compiled for path in sources):
+            raise BenchmarkError(
+                f"{self.folder}: its kernel is older than its sources: run `make kernel` there"
+            )
+
+    def measure(self, case: SpeedCase) -> dict[str, Any]:
+        """`speed_case.measure` in a process of its own, with this checkout's engine.
+
+        Raises:
+            BenchmarkError: the process fails.
+        """
+        engine = self.folder / _ENGINE.parent
+        path = os.pathsep.join(map(str, (engine, ROOT)))
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.speed_case", *case.words],
+            cwd=ROOT,
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+            raise BenchmarkError(f"{case.name} of {self.folder} fails: {lines[-1]}")
+        found: dict[str, Any] = json.loads(done.stdout)
+        if not Path(found["engine"]).is_relative_to(engine):
+            raise BenchmarkError(f"{self.folder}: the engine of {found['engine']} was measured")
+        return found
+
+
+def main(
+    echo: Echo,
+    *,
+    cases: Sequence[SpeedCase] = CASES,
+    base: Path | None = None,
+    pairs: int = PAIRS,
+    form: str = "table",
+    output: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Measure and print the tables.
+
+    Args:
+        echo: prints a line.
+        cases: what to measure.
+        base: another checkout to compare with; None = none.
+        pairs: how often both are measured; without a base everything is measured once.
+        form: one of `FORMATS`.
+        output: also write the tables as Markdown to this file.
+        progress: told what is being done.
+
+    Raises:
+        InputNotFoundError: the base is not a checkout.
+        BenchmarkError: a checkout cannot be measured, or computes something else; the tables are
+            printed before.
+        RunError: the output cannot be written.
+    """
+    present = Checkout("this checkout", ROOT)
+    sides = [present] if base is None else [Checkout("base", base.resolve()), present]
+    for side in sides:
+        side.check()
+    outcomes = [_measured(case, sides, 1 if base is None else pairs, progress) for case in cases]
+    figures = {"machine": machine(), "cases": [figures_of(each) for each in outcomes]}
+    show(Page("Speed", parts_of(outcomes), figures), echo, form, output)
+    different = [f"{each.case.name}: {each.difference}" for each in outcomes if each.difference]
+    if different:
+        raise BenchmarkError("; ".join(different))
+
+
+def _measured(
+    case: SpeedCase, sides: Sequence[Checkout], pairs: int, progress: Callable[[str], None]
+) -> Outcome:
+    """One case; each side comes first in every second pair: machines get slower and faster."""
+    found: dict[str, list[dict[str, Any]]] = {side.name: [] for side in sides}
+    for pair in range(pairs):
+        for side in sides if pair % 2 == 0 else reversed(sides):
+            progress(f"{case.name}: {side.name}, {pair + 1} of {pairs}")
+            found[side.name].append(side.measure(case))
+    return Outcome(case, found["this checkout"], found.get("base", []))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(
+        "speed",
+        "How fast planning is: children the search tries in a second, and time to a first plan.",
+        examples=["", "--cases '*kfp*' -o json", "--base ../base --cases 'children-*' --pairs 3"],
+        exit_codes="0 done, 1 results differ or a checkout cannot be measured, 3 no such checkout.",
+    )
+    parser.add_argument(
+        "--cases",
+        type=_cases,
+        default=CASES,
+        metavar="GLOB",
+        help="the only cases to measure, by name, such as 'children-kfp-*' [default: all]",
+    )
+    parser.add_argument(
+        "--base",
+        type=Path,
+        metavar="CHECKOUT",
+        help="folder of another checkout of this project to compare with, such as a git worktree "
+        "of an older commit. Its kernel must be compiled: run `make setup` there once. Its engine "
+        "runs with this checkout's Python, packages and benchmarks",
+    )
+    parser.add_argument(
+        "--pairs",
+        type=_pairs,
+        default=PAIRS,
+        metavar="COUNT",
+        help=f"how often both checkouts are measured, in turn, with --base [default: {PAIRS}]",
+    )
+    add_output(parser)
+    return parser
+
+
+def _cases(glob: str) -> tuple[SpeedCase, ...]:
+    chosen = tuple(case for case in CASES if fnmatchcase(case.name, glob))
+    if not chosen:
+        names = ", ".join(case.name for case in CASES)
+        raise argparse.ArgumentTypeError(f"{glob!r:.40}: no such case; there are {names}")
+    return chosen
+
+
+def _pairs(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_PAIRS):
+        raise argparse.ArgumentTypeError(f"{text!r:.40}: give a number from 1 to {MOST_PAIRS}")
+    return int(text)
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.speed` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+
+    def measured() -> int:
+        check_target(asked.output)
+        main(
+            print,
+            cases=asked.cases,
+            base=asked.base,
+            pairs=asked.pairs,
+            form=asked.form,
+            output=asked.output,
+            progress=lambda text: print(text, file=sys.stderr),
+        )
+        return 0
+
+    return exit_code_of(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(command())

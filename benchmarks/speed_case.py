@@ -1,0 +1,162 @@
+"""One measurement of speed, in a process of its own: how fast a search is, or a first plan there.
+
+`python -m benchmarks.speed_case children kfp 1000 100 90` prints one line of JSON. It imports the
+engine that comes first on the path, which may be that of another checkout, and `made_up_runs`.
+"""
+
+import hashlib
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import kfp_placement_engine
+from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
+from kfp_placement_engine.lowering import LoweringOptions, lower
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.problem import PlacementProblem
+from kfp_placement_engine.search.genetic import (
+    GeneticParams,
+    GeneticSearch,
+    trials_per_generation,
+)
+from kfp_placement_engine.search.solve import solve
+from kfp_placement_engine.search.stop import MaxRuntime, SearchProgress
+
+DISPATCH = {"kfp": "ready", "workflow": "ordered"}
+CHILDREN, FIRST_PLAN = "children", "first-plan"
+SEED = 0
+
+
+@dataclass(frozen=True)
+class SpeedCase:
+    """What is measured.
+
+    Attributes:
+        measure: `children`, the children that a search tries in a second, or `first-plan`, the time
+            until there is a plan.
+        shape: of the run and its cluster.
+        generations: of the search, after the plans that it starts from.
+    """
+
+    measure: str
+    shape: Shape
+    generations: int = 0
+
+    @property
+    def name(self) -> str:
+        """For people, and for choosing cases."""
+        return f"{self.measure}-{self.shape.kind}-{self.shape.steps}x{self.shape.nodes}"
+
+    @property
+    def words(self) -> list[str]:
+        """The case as arguments of this program."""
+        numbers = (self.shape.steps, self.shape.nodes, self.generations)
+        return [self.measure, self.shape.kind, *map(str, numbers)]
+
+
+class CountedSearch(GeneticSearch):
+    """A search whose populations can be compared."""
+
+    @property
+    def populations(self) -> list[native.Population]:
+        """Of the islands."""
+        return self._islands
+
+
+class Stopwatch:
+    """Stops a search after some generations; its clock starts when the search has its first plans.
+
+    With one thread only one thing is done at a time: the CPU time of the process is that of one
+    thread, whichever of its threads searches.
+    """
+
+    def __init__(self, generations: int) -> None:
+        self._generations = generations
+        self._first: int | None = None
+        self._started = 0.0
+        self.cpu_seconds = 0.0
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the generations are done."""
+        # While a search makes its first plans it knows no terms.
+        if progress.terms is None:
+            return False
+        if self._first is None:
+            self._first, self._started = progress.generation, time.process_time()
+        if progress.generation < self._first + self._generations:
+            return False
+        self.cpu_seconds = time.process_time() - self._started
+        return True
+
+
+def measure(case: SpeedCase) -> dict[str, Any]:
+    """What one process finds; times are CPU times in seconds."""
+    figures = _children(case) if case.measure == CHILDREN else _first_plan(case.shape)
+    return {**figures, "engine": str(Path(kfp_placement_engine.__file__).resolve())}
+
+
+def _children(case: SpeedCase) -> dict[str, Any]:
+    problem, params = _lowered(case.shape), GeneticParams()
+    stopwatch = Stopwatch(case.generations)
+    search = CountedSearch(problem, params, SEED, threads=1)
+    search.run(stopwatch, None, lambda _generation, _share: None)
+    populations = [
+        array
+        for each in search.populations
+        for array in (each.genes, each.keys, each.terms, each.cause, each.last)
+    ]
+    return {
+        "children": trials_per_generation(problem) * params.islands * case.generations,
+        "cpu_seconds": stopwatch.cpu_seconds,
+        "fingerprint": fingerprint(*populations),
+    }
+
+
+def _first_plan(shape: Shape) -> dict[str, Any]:
+    run, cluster = made_up_run(shape), made_up_cluster(shape)
+    options = LoweringOptions(dispatch=DISPATCH[shape.kind])
+    started = time.process_time()
+    problem = lower(run, cluster, options).problem
+    lowered = time.process_time()
+    result = solve(problem, MaxRuntime(0.0), SEED, threads=1)
+    ended = time.process_time()
+    placement, schedule = result.placement, result.schedule
+    return {
+        "lowering_seconds": lowered - started,
+        "cpu_seconds": ended - started,
+        "fingerprint": fingerprint(
+            placement.gene_nodes,
+            placement.priority,
+            placement.not_before,
+            schedule.start,
+            schedule.end,
+            schedule.node,
+            schedule.terms,
+        ),
+    }
+
+
+def _lowered(shape: Shape) -> PlacementProblem:
+    options = LoweringOptions(dispatch=DISPATCH[shape.kind])
+    return lower(made_up_run(shape), made_up_cluster(shape), options).problem
+
+
+def fingerprint(*arrays: np.ndarray[Any, Any]) -> str:
+    """A hash of all bytes of the arrays: the same results to the last bit have the same."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    kind_of_measure, kind_of_run, *numbers = sys.argv[1:]
+    steps, nodes, generations = map(int, numbers)
+    asked = SpeedCase(kind_of_measure, Shape(kind_of_run, steps, nodes), generations)
+    print(json.dumps(measure(asked)))

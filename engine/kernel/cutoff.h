@@ -1,0 +1,59 @@
+/* Giving up on a schedule as soon as it is sure that the search cannot take it.
+ *
+ * Two things bound what the rest will cost, whatever is decided yet. A run ends no earlier than the end
+ * of each activity plus the least time of all that follows it. And room that was idle until now is lost:
+ * what is free of the scarcest resource must hold the work of all activities before the latest end. */
+#ifndef KFP_PLACEMENT_CUTOFF_H
+#define KFP_PLACEMENT_CUTOFF_H
+
+#include "state.h"
+
+/* Sums are not made in the order of the terms, so that a cost this close to the limit counts as below it. */
+static inline double with_margin(double limit) { return limit + 1e-6 * fmax(1.0, fabs(limit)); }
+
+/* Begin a simulation that may cost `limit` at most; INFINITY = anything. */
+static void set_limit(const Problem *p, State *s, double limit) {
+    const Tables *t = s->t;
+    s->cost_limit = with_margin(limit);
+    s->idle_limit = INFINITY;
+    s->least_cost = s->idle = s->counted_until = 0.0;
+    if (isinf(limit)) return;
+    for (int64_t run = 0; run < p->runs; run++) {
+        s->least_completion[run] = t->least_completion[run];
+        s->least_cost += p->run_weight[run] * t->least_completion[run];
+    }
+    if (p->runs != 1 || t->scarcest < 0 || !(p->run_weight[0] > 0.0)) return;
+    s->idle_limit = s->cost_limit / p->run_weight[0] * t->room - t->least_work;
+    s->idle_room = t->room;
+}
+
+/* The end of an activity is known. */
+static inline void count_end(const Problem *p, State *s, int64_t activity) {
+    if (isinf(s->cost_limit)) return;
+    const int64_t run = s->t->of[activity].run;
+    const double least = s->of[activity].end + s->t->of[activity].least_after;
+    if (least > s->least_completion[run]) {
+        s->least_cost += p->run_weight[run] * (least - s->least_completion[run]);
+        s->least_completion[run] = least;
+    }
+    if (s->of[activity].node < 0 || isinf(s->idle_limit)) return;
+    const double longer = s->of[activity].end - s->of[activity].start - s->t->of[activity].least_seconds;
+    s->idle_limit -= longer * (double)s->t->requests[s->t->of[activity].shape * p->resources + s->t->scarcest];
+}
+
+/* A pod of the shape gives room back (times 1) or takes it (times -1). */
+static inline void count_room(const Problem *p, State *s, int64_t shape, int64_t times) {
+    if (isinf(s->idle_limit)) return;
+    s->idle_room += (double)(times * s->t->requests[shape * p->resources + s->t->scarcest]);
+}
+
+/* Time goes on to `now`, and what was idle meanwhile is lost. */
+static inline void count_idle(State *s, double now) {
+    if (isinf(s->idle_limit)) return;
+    s->idle += s->idle_room * (now - s->counted_until);
+    s->counted_until = now;
+}
+
+static inline int is_lost(const State *s) { return s->least_cost > s->cost_limit || s->idle > s->idle_limit; }
+
+#endif

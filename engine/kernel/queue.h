@@ -1,0 +1,87 @@
+/* Pods that wait for a node, in the order in which they are offered one.
+ *
+ * A new pod is offered every node. One that found none waits with the pods that need the same: those of
+ * its shape, or of the one node that it may take. It cannot fit where nothing has ended, so that in each
+ * round a queue is gone through only if a node that got room has enough for its pods. */
+#ifndef KFP_PLACEMENT_QUEUE_H
+#define KFP_PLACEMENT_QUEUE_H
+
+#include "binding.h"
+#include "sorting.h"
+
+/* Of two pods, whether the first is offered nodes first. */
+static inline int is_sooner(const State *s, int64_t one, int64_t other) {
+    return is_less(s->order, s->created, one, other);
+}
+
+static void sort_fresh(State *s) { sort_by_key(s->order, s->created, s->fresh, s->scratch, s->fresh_count); }
+
+/* Make two pods neighbours in a queue; -1 = its end. */
+static inline void link(State *s, int64_t queue, int64_t sooner, int64_t later) {
+    if (sooner >= 0)
+        s->of[sooner].later = (int32_t)later;
+    else
+        s->first[queue] = later;
+    if (later >= 0)
+        s->of[later].sooner = (int32_t)sooner;
+    else
+        s->last[queue] = sooner;
+}
+
+/* Let a pod wait that fitted nowhere. */
+static void enqueue(State *s, int64_t queue, int64_t activity) {
+    int64_t sooner = s->last[queue], later = -1;
+    if (sooner < 0) {
+        s->filled_at[queue] = s->filled_count;
+        s->filled[s->filled_count++] = queue;
+    }
+    for (; sooner >= 0 && is_sooner(s, activity, sooner); sooner = s->of[sooner].sooner) later = sooner;
+    s->of[activity].queue_of = (int32_t)queue;
+    link(s, queue, sooner, activity);
+    link(s, queue, activity, later);
+}
+
+static void dequeue(State *s, int64_t activity) {
+    const int64_t queue = s->of[activity].queue_of;
+    link(s, queue, s->of[activity].sooner, s->of[activity].later);
+    s->of[activity].queue_of = -1;
+    if (s->first[queue] >= 0) return;
+    const int64_t moved = s->filled[--s->filled_count];
+    s->filled[s->filled_at[queue]] = moved;
+    s->filled_at[moved] = s->filled_at[queue];
+}
+
+/* Whether a node that got room just now has enough for pods of the queue. */
+static int is_hopeful(const Problem *p, const State *s, int64_t queue) {
+    if (queue >= s->t->shapes) return s->touched[queue - s->t->shapes];
+    for (int64_t i = 0; i < s->touched_count; i++)
+        if (admits(p, s, queue, s->touched_nodes[i])) return 1;
+    return 0;
+}
+
+/* Begin a round: which queues it goes through. Returns how many. */
+static int64_t open_round(const Problem *p, State *s) {
+    int64_t live = 0;
+    sort_fresh(s);
+    for (int64_t i = 0; s->touched_count > 0 && i < s->filled_count; i++) {
+        if (!is_hopeful(p, s, s->filled[i])) continue;
+        s->live[live] = s->filled[i];
+        s->cursor[live++] = s->first[s->filled[i]];
+    }
+    return live;
+}
+
+static inline int64_t drop_live(State *s, int64_t index, int64_t live) {
+    s->live[index] = s->live[live - 1];
+    s->cursor[index] = s->cursor[live - 1];
+    return live - 1;
+}
+
+/* Room only shrinks during a round: leave out queues whose pods have no hope any more. */
+static int64_t drop_hopeless(const Problem *p, State *s, int64_t live) {
+    for (int64_t i = live - 1; i >= 0; i--)
+        if (!is_hopeful(p, s, s->live[i])) live = drop_live(s, i, live);
+    return live;
+}
+
+#endif

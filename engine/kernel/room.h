@@ -1,0 +1,138 @@
+/* Which nodes have room for the pods of a shape, and what kube-scheduler thinks of them there.
+ *
+ * Both change on one node at a time, with every pod that comes or goes. Each shape knows how many of
+ * the changes it has taken in, and catches up when somebody asks. Nodes are in the order in which
+ * kube-scheduler lists them: by place. */
+#ifndef KFP_PLACEMENT_ROOM_H
+#define KFP_PLACEMENT_ROOM_H
+
+#include "scores.h"
+#include "state.h"
+
+enum { NO_ROOM = INT16_MIN };
+
+/* NodeResourcesFit and the static filters, with what is free of each node. */
+static inline int admits_with(const Problem *p, const Tables *t, int64_t shape, int64_t node, const int64_t *free) {
+    const int64_t *request = t->requests + shape * p->resources, *room = free + node * p->resources;
+    for (int64_t resource = 0; resource < p->resources; resource++)
+        if (request[resource] > 0 && request[resource] > room[resource]) return 0;
+    return p->feasible[t->class_of_shape[shape] * p->nodes + node];
+}
+
+static inline int admits(const Problem *p, const State *s, int64_t shape, int64_t node) {
+    return admits_with(p, s->t, shape, node, s->free);
+}
+
+static inline void note_change(State *s, int64_t node) { s->changed[s->changed_count++] = node; }
+
+static void set_fit(const Problem *p, State *s, int64_t shape, int64_t node) {
+    const int64_t place = s->place_in_list[node];
+    const uint64_t bit = (uint64_t)1 << (place & 63);
+    uint64_t *word = s->fit + shape * s->t->words + (place >> 6);
+    const int fitted = (*word & bit) != 0, fits = admits(p, s, shape, node) != 0;
+    s->fit_count[shape] += fits - fitted;
+    *word = fits ? *word | bit : *word & ~bit;
+}
+
+/* What a shape's first look in a simulation finds: the same in each, so that it is kept. */
+static void fill_fit(const Problem *p, State *s, int64_t shape) {
+    const size_t bytes = sizeof(uint64_t) * (size_t)s->t->words;
+    uint64_t *fit = s->fit + shape * s->t->words, *first = s->first_fit + shape * s->t->words;
+    if (s->first_fit_count[shape] < 0) {
+        memset(first, 0, bytes);
+        s->first_fit_count[shape] = 0;
+        for (int64_t place = 0; place < p->nodes; place++) {
+            const int fits = admits_with(p, s->t, shape, s->everywhere[place], p->free) != 0;
+            first[place >> 6] |= (uint64_t)fits << (place & 63);
+            s->first_fit_count[shape] += fits;
+        }
+    }
+    memcpy(fit, first, bytes);
+    s->fit_count[shape] = s->first_fit_count[shape];
+}
+
+/* The set of places of nodes with room for the shape. */
+static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
+    int64_t known = s->fit_changes[shape];
+    if (known < 0) {
+        fill_fit(p, s, shape);
+        known = 0;
+    }
+    if (s->changed_count - known > p->nodes)
+        for (int64_t node = 0; node < p->nodes; node++) set_fit(p, s, shape, node);
+    else
+        for (; known < s->changed_count; known++) set_fit(p, s, shape, s->changed[known]);
+    s->fit_changes[shape] = s->changed_count;
+    return s->fit + shape * s->t->words;
+}
+
+/* What the default profile gives a node for its room: LeastAllocated and BalancedAllocation. */
+static int64_t room_score(const Problem *p, const State *s, int64_t shape, int64_t node) {
+    const int64_t *request = s->t->requests + shape * p->resources, *room = s->free + node * p->resources;
+    const int64_t *scored_request = s->t->scored_requests + shape * 2, *scored = s->scored + node * 2;
+    const int64_t cpu = p->allocatable[node * p->resources], memory = p->allocatable[node * p->resources + 1];
+    int64_t score = RESOURCES_FIT_WEIGHT *
+                    least_allocated(scored[0] + scored_request[0], scored[1] + scored_request[1], cpu, memory);
+    if (p->scores_balance[s->t->class_of_shape[shape]])
+        score += BALANCED_ALLOCATION_WEIGHT * balanced_allocation(cpu - room[0], memory - room[1], request[0], request[1],
+                                                                  cpu, memory, p->version_136);
+    return score;
+}
+
+static inline void set_score(const Problem *p, State *s, int64_t shape, int64_t node) {
+    const int64_t score = admits(p, s, shape, node) ? room_score(p, s, shape, node) : NO_ROOM;
+    s->score[shape * p->nodes + s->place_in_list[node]] = (int16_t)score;
+}
+
+/* The shape's scores by place, NO_ROOM where there is none. */
+static const int16_t *room_scores(const Problem *p, State *s, int64_t shape) {
+    int64_t known = s->score_changes[shape];
+    if (known < 0 || s->changed_count - known > p->nodes)
+        for (int64_t node = 0; node < p->nodes; node++) set_score(p, s, shape, node);
+    else
+        for (; known < s->changed_count; known++) set_score(p, s, shape, s->changed[known]);
+    s->score_changes[shape] = s->changed_count;
+    return s->score + shape * p->nodes;
+}
+
+/* How many bits are set; the instruction for it is not in the baseline that wheels are made for. */
+static inline int64_t bits_in(uint64_t word) {
+    word -= word >> 1 & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+    return (int64_t)(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
+}
+
+/* How many places of a set are in [from, to). */
+static int64_t count_between(const uint64_t *set, int64_t from, int64_t to) {
+    if (from >= to) return 0;
+    const int64_t first = from >> 6, last = (to - 1) >> 6;
+    const uint64_t low = ~(uint64_t)0 << (from & 63), high = ~(uint64_t)0 >> (63 - ((to - 1) & 63));
+    if (first == last) return bits_in(set[first] & low & high);
+    int64_t count = bits_in(set[first] & low) + bits_in(set[last] & high);
+    for (int64_t word = first + 1; word < last; word++) count += bits_in(set[word]);
+    return count;
+}
+
+/* The place behind the `wanted`th of a set from `from` on; the set has that many there. */
+static int64_t place_behind(const uint64_t *set, int64_t from, int64_t wanted) {
+    int64_t word = from >> 6;
+    uint64_t left = set[word] & (~(uint64_t)0 << (from & 63));
+    for (int64_t count; (count = bits_in(left)) < wanted; left = set[++word]) wanted -= count;
+    while (--wanted > 0) left &= left - 1;
+    return word * 64 + __builtin_ctzll(left) + 1;
+}
+
+/* Nodes of a set with places in [from, to), in their order; returns how many. */
+static int64_t list_between(const State *s, const uint64_t *set, int64_t from, int64_t to, int64_t *nodes) {
+    int64_t count = 0;
+    if (from >= to) return 0;
+    for (int64_t word = from >> 6; word <= (to - 1) >> 6; word++) {
+        uint64_t left = set[word];
+        if (word == from >> 6) left &= ~(uint64_t)0 << (from & 63);
+        if (word == (to - 1) >> 6) left &= ~(uint64_t)0 >> (63 - ((to - 1) & 63));
+        for (; left; left &= left - 1) nodes[count++] = s->everywhere[word * 64 + __builtin_ctzll(left)];
+    }
+    return count;
+}
+
+#endif

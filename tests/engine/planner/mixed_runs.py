@@ -1,0 +1,234 @@
+"""Runs and clusters with a bit of everything, of any size, drawn from a seed.
+
+Unlike those of `random_runs`, they are the same with every version of hypothesis, so that what is
+computed of them can be kept. All draws are choices of whole numbers: no platform draws another run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
+from kfp_placement_engine.model.cluster import Claim, Cluster, Node, Taint
+from kfp_placement_engine.model.run_graph import (
+    ClaimUse,
+    DataInput,
+    Group,
+    GroupKind,
+    NodeAffinity,
+    NodeSelectorTerm,
+    PreferredTerm,
+    Requirement,
+    RunClaim,
+    RunGraph,
+    Step,
+    StepKind,
+    Toleration,
+)
+from tests.support.builders import GIBIBYTE, a_node
+
+SOURCES = {"plain": "argo-workflow", "kfp": "kfp-package", "direct": "wfformat"}
+LOCATION = "HOME-EDGE"
+GPU = "example.com/gpu"
+CLAIMS = (
+    RunClaim("disk", ("ReadWriteOnce",)),
+    RunClaim("shelf", ("ReadWriteMany",)),
+    RunClaim("key", ("ReadWriteOncePod",)),
+    RunClaim("lock", ("ReadWriteOncePod",)),
+)
+IMAGES = ("", "", "tool:1", "model:2", "untagged")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What is drawn.
+
+    Attributes:
+        kind: a key of `SOURCES`.
+        steps: how many, before loops repeat some of them.
+        nodes: how many.
+        seed: the same seed is the same run and cluster.
+        claims: whether steps mount volume claims.
+    """
+
+    kind: str
+    steps: int
+    nodes: int
+    seed: int = 0
+    claims: bool = True
+
+    def random(self, purpose: str) -> Random:
+        """A generator for one purpose."""
+        return Random(f"{purpose} {self.kind} {self.steps} {self.nodes} {self.seed}")
+
+
+def mixed_cluster(mixture: Mixture) -> Cluster:
+    """Nodes of different sizes, speeds, rates, labels, taints, images and room taken."""
+    random = mixture.random("cluster")
+    size, rates = random.choice([(200, (None, 25.0)), (2**32, (2.0**31, 2.0**30))])
+    members = tuple(_node(random, number, size, rates) for number in range(mixture.nodes))
+    trips = {node.name: random.choice([9.0, 9.4, 10.0, 20.0, 90.0]) for node in members[::-2]}
+    claims = (
+        Claim("shelf", access_modes=("ReadWriteMany",)),
+        Claim("lock", access_modes=("ReadWriteOncePod",)),
+    )
+    return Cluster(members, latencies={LOCATION: trips}, claims=claims)
+
+
+def mixed_run(mixture: Mixture) -> RunGraph:
+    """Steps that depend on earlier ones; in a KFP run the later ones are in loops."""
+    random = mixture.random("run")
+    steps: list[Step] = []
+    for number in range(mixture.steps):
+        steps.append(_step(random, mixture, number, [step.name for step in steps[-12:]]))
+    groups: tuple[Group, ...] = ()
+    if mixture.kind == "kfp":
+        cut = (2 * mixture.steps) // 3
+        body, inside = _loop(random, steps[cut:], steps[cut - 1].name)
+        groups = (Group("", GroupKind.ROOT), *inside)
+        steps = [*steps[:cut], *body]
+    return RunGraph(
+        name=f"mixed {mixture.seed}",
+        source=SOURCES[mixture.kind],
+        steps=tuple(steps),
+        groups=groups,
+        claims=CLAIMS,
+        direct_transfers=mixture.kind == "direct",
+    )
+
+
+def begun_run(mixture: Mixture) -> ActiveRun:
+    """The run in the middle of things: some steps have ended, some run, some keep a node."""
+    random, run = mixture.random("progress"), mixed_run(mixture)
+    names = [f"n{number}" for number in range(mixture.nodes)]
+    progress: dict[str, StepProgress] = {}
+    ended: set[str] = set()
+    for step in run.steps[: len(run.steps) // 2]:
+        if not ended.issuperset(step.depends_on):
+            continue
+        done = random.randrange(3) > 0
+        if done:
+            ended.add(step.name)
+        # Pods on several nodes cannot have one volume; a node may also be lost.
+        node = names[0] if step.claims else random.choice([*names, "lost"])
+        state = ProgressState.DONE if done else ProgressState.RUNNING
+        progress[step.name] = StepProgress(state, node, random.choice([0.0, 0.5, 2.5, 30.0]))
+    held = {
+        step.name: random.choice(names)
+        for step in run.steps
+        if step.name not in progress and random.randrange(5) == 0
+    }
+    return ActiveRun(f"run-{mixture.seed}", run, -7.5, progress=progress, held=held)
+
+
+def _node(random: Random, number: int, size: int, rates: Sequence[float | None]) -> Node:
+    taints = random.choice(
+        [(), (), (), (), (Taint("only", "us"),), (Taint("rather", "not", "PreferNoSchedule"),)]
+    )
+    used = random.choice([{}, {}, {"cpu": 500, "memory": GIBIBYTE // 2, "pods": 1}])
+    held = random.sample(["tool:1", "model:2", "untagged:latest"], random.randrange(3))
+    return a_node(
+        f"n{number}",
+        cpu=random.choice([3, 4, 6, 8]),
+        memory=random.choice([4, 8, 16]),
+        pods=random.choice([110, 110, 5]),
+        extended=random.choice([{}, {}, {GPU: 1}, {GPU: 2}]),
+        used=used,
+        scored_used=used,
+        speed=random.choice([0.5, 1.0, 1.0, 2.0]),
+        labels={"zone": random.choice("ab")},
+        taints=taints,
+        unschedulable=random.randrange(12) == 0 and number > 0,
+        images=dict.fromkeys(held, size),
+        store_bytes_per_second=random.choice([None, 50.0, 200.0]),
+        pull_bytes_per_second=random.choice(rates),
+    )
+
+
+def _affinity(random: Random) -> NodeAffinity:
+    both = NodeSelectorTerm((Requirement("zone", "In", ("a", "b")),))
+    one = NodeSelectorTerm((Requirement("zone", "In", ("b",)),))
+    preferred = NodeAffinity(preferred=(PreferredTerm(30, one),))
+    return random.choice([*[NodeAffinity()] * 4, NodeAffinity(required=(both,)), preferred])
+
+
+def _requests(random: Random) -> dict[str, int]:
+    asked = {
+        "cpu": random.choice([0, 250, 500, 1000, 1000, 2000, 3000]),
+        "memory": random.choice([0, 0, GIBIBYTE, 2 * GIBIBYTE]),
+        GPU: random.choice([0] * 7 + [1]),
+    }
+    return {name: amount for name, amount in asked.items() if amount}
+
+
+def _claims(random: Random, mixture: Mixture) -> tuple[ClaimUse, ...]:
+    if mixture.kind == "direct" or not mixture.claims or random.randrange(4):
+        return ()
+    return (ClaimUse(random.choice(CLAIMS).name),)
+
+
+def _step(random: Random, mixture: Mixture, number: int, earlier: list[str]) -> Step:
+    before = random.sample(earlier, min(len(earlier), random.choice([0, 1, 1, 2])))
+    read = [name for name in before if random.randrange(2)]
+    inputs = [DataInput(name, "data", random.choice([50, 100, 300])) for name in read]
+    if mixture.kind != "direct" and random.randrange(6) == 0:
+        inputs.append(DataInput("", "outside", None))
+    predicts = random.randrange(5) == 0
+    importer = mixture.kind == "kfp" and random.randrange(12) == 0
+    return Step(
+        name=f"s{number}",
+        task=f"s{number}",
+        kind=StepKind.IMPORTER if importer else StepKind.CONTAINER,
+        image=random.choice(IMAGES),
+        requests=_requests(random),
+        scheduler=random.choice(["kfp-placement", "kfp-placement", ""]),
+        type=random.choice(["Predict", "serving", "Training"]) if predicts else "Training",
+        location=LOCATION.lower() if predicts else "",
+        max_latency_ms=random.choice([None, None, 15.0]) if predicts else None,
+        duration_seconds=random.choice([None, 0, 1, 2, 3, 5, 8, 13]),
+        output_bytes={} if mixture.kind == "direct" else {"data": random.choice([0, 100])},
+        inputs=tuple(inputs),
+        node_selector=random.choice([{}] * 9 + [{"zone": "a"}]),
+        affinity=_affinity(random),
+        tolerations=random.choice(
+            [(), (Toleration("only", "Exists"),), (Toleration("", "Exists"),)]
+        ),
+        claims=_claims(random, mixture),
+        depends_on=tuple(sorted(before)),
+        has_driver=mixture.kind == "kfp",
+        assumed_cached=random.randrange(15) == 0,
+    )
+
+
+def _loop(random: Random, body: list[Step], after: str) -> tuple[list[Step], list[Group]]:
+    """The steps once for each iteration of a loop with a limit, which has another inside."""
+    width, parallelism = random.choice([3, 4]), random.choice([1, 2])
+    groups = [Group("loop", GroupKind.LOOP, "", (after,), parallelism)]
+    steps: list[Step] = []
+    names = {step.name for step in body}
+    for index in range(width):
+        outer = f"loop[{index}]"
+        inner = f"{outer}.in"
+        groups += [
+            Group(outer, GroupKind.ITERATION, "loop"),
+            Group(inner, GroupKind.LOOP, outer, (), 1),
+            *(Group(f"{inner}[{number}]", GroupKind.ITERATION, inner) for number in range(2)),
+        ]
+        for home in [f"{inner}[0]", f"{inner}[1]"]:
+            new = {name: f"{home}.{name}" for name in names}
+            steps += [
+                replace(
+                    step,
+                    name=new[step.name],
+                    task=f"loop[*].in[*].{step.name}",
+                    group=home,
+                    iteration=(index, int(home[-2])),
+                    depends_on=tuple(sorted(new.get(name, name) for name in step.depends_on)),
+                    inputs=tuple(
+                        replace(each, producer=new.get(each.producer, each.producer))
+                        for each in step.inputs
+                    ),
+                )
+                for step in body
+            ]
+    return steps, groups
