@@ -1,0 +1,210 @@
+"""A bound that sees what windows of time can hold, and that only some steps get a fast node.
+
+For a makespan T it asks whether the rows of `kinds_program` can hold. Where they cannot, no
+schedule ends by T (destructive bounds, Klein and Scholl 1999). T is searched for by growing steps,
+then by halving.
+
+Where nodes are of several kinds, the rows make a linear program. The bound needs no trust in its
+solver, whose prices y >= 0 of the rows are only a proposal: since every row holds for a schedule
+that ends by T, so does their sum, weighted by y. If its left side is larger than its right one even
+with every step on the kind, and every S at the end of its range, where that is least, there is no
+such schedule (Farkas' lemma; safe bounds of Neumaier and Shcherbina 2004). So the solver may stop
+at any time. To have prices for rows that cannot hold, it minimises by how many seconds the ends and
+the windows must be exceeded.
+
+Where all nodes are of one kind there is nothing to choose, and one window that is too full is the
+proof; this needs no solver (energetic reasoning, Erschler, Lopez and Thuriot 1991).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kfp_placement_engine.bounds.critical_paths import Paths
+from kfp_placement_engine.bounds.effort import BoundEffort
+from kfp_placement_engine.bounds.kinds_program import Program, Rows, program_of, rows_of
+from kfp_placement_engine.bounds.node_kinds import node_kinds
+from kfp_placement_engine.model.plan import Bound
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+
+PRECISION = 1e-3
+"""Relative; the search for T ends there."""
+
+GROWTH = 4.0
+"""Until a makespan is not refuted, the next one is farther by this multiple of what was gained."""
+
+FARTHEST = 4.0
+"""T is searched for up to this multiple of the largest other bound."""
+
+WORK_OF_A_PROGRAM = 20
+"""Making a program takes as long as this many iterations of its solver."""
+
+ROUNDING = 1e-7
+"""Share of the summed amounts by which the two sides of the sum must differ."""
+
+
+def kinds_bound(
+    problem: PlacementProblem,
+    usable: Booleans,
+    paths: Paths,
+    known: tuple[float, float],
+    effort: BoundEffort,
+) -> Bound | None:
+    """The bound, if it is larger than what is known.
+
+    Args:
+        problem: the problem.
+        usable: [A, N] nodes that each activity may go to.
+        paths: the longest paths through the activities.
+        known: a makespan that no schedule beats, and one that a schedule has, or infinity.
+        effort: how much work it may take.
+
+    Returns:
+        `kinds-lp`, or `windows` where there is one kind of nodes; None where nothing is gained, the
+        solver is missing, or the program would be too large.
+    """
+    kinds = node_kinds(problem, usable, paths, effort.kinds_variables)
+    if kinds is None:
+        return None
+    is_one_kind = kinds.seconds.shape[1] == 1
+    highspy = None if is_one_kind else _solver()
+    if highspy is None and not is_one_kind:
+        return None
+    search = _Search(highspy, program_of(problem, kinds, paths), effort.kinds_work)
+    seconds = search.bound_seconds(*known)
+    return Bound(seconds, "windows" if is_one_kind else "kinds-lp") if seconds > known[0] else None
+
+
+def _solver() -> Any:
+    """The solver's module, or None."""
+    try:
+        import highspy
+    except ImportError:
+        return None
+    return highspy
+
+
+class _Search:
+    """Looks for the largest makespan that can be refuted."""
+
+    def __init__(self, highspy: Any, program: Program, work: int) -> None:
+        self._highspy = highspy
+        self._program = program
+        self._work = work
+
+    def bound_seconds(self, least: float, reached: float) -> float:
+        """Between a makespan that no schedule beats and one that a schedule has."""
+        low, high = least, FARTHEST * least
+        # Most often there is nothing to gain, which the first program tells. Programs of a makespan
+        # that is far too long take most work and prove nothing, so the steps grow slowly.
+        asked = least * (1 + PRECISION)
+        while asked < high and high > low * (1 + PRECISION) and self._work > 0:
+            # What a schedule reaches needs no program, and a known one does not change the bound.
+            if asked < reached and self._is_refuted(asked):
+                low = asked
+            else:
+                high = asked
+            asked = min((low + high) / 2, low + GROWTH * (low - least))
+        return low
+
+    def _is_refuted(self, seconds: float) -> bool:
+        """Whether it is proved that no schedule ends by then."""
+        allowed = self._program.allowed(seconds)
+        if not allowed.any(axis=1).all():
+            return True
+        rows = rows_of(self._program, seconds, allowed)
+        prices = self._prices(rows, allowed)
+        return _is_contradiction(self._program, rows, prices, seconds, allowed)
+
+    def _prices(self, rows: Rows, allowed: Booleans) -> Floats:
+        """[rows] a proposal; what it took is counted."""
+        if self._highspy is None:
+            self._work -= rows.variables.size
+            return _price_of_the_fullest(rows)
+        size = rows.variables.size + rows.limits.size
+        most = max(1, self._work // size)
+        prices, iterations = _solve(self._highspy, self._program, rows, allowed, most)
+        self._work -= size * (WORK_OF_A_PROGRAM + iterations)
+        return prices
+
+
+def _price_of_the_fullest(rows: Rows) -> Floats:
+    """[rows] 1 for the window that is the fullest where every step is on the one kind of nodes."""
+    row = np.repeat(np.arange(rows.limits.size), np.diff(rows.starts))
+    use = np.bincount(row, weights=rows.values, minlength=rows.limits.size)
+    prices = np.zeros(rows.limits.size)
+    if prices.size:
+        prices[np.argmax(use - rows.limits)] = 1.0
+    return prices
+
+
+def _solve(
+    highspy: Any, program: Program, rows: Rows, allowed: Booleans, iterations: int
+) -> tuple[Floats, int]:
+    """[rows] prices after at most this many iterations, and how many it took."""
+    solver = highspy.Highs()
+    for option, value in _options(iterations).items():
+        solver.setOptionValue(option, value)
+    solver.passModel(_model(highspy, program, rows, allowed))
+    solver.run()
+    prices = -np.array(solver.getSolution().row_dual, np.float64)[allowed.shape[0] :]
+    if prices.size != rows.limits.size:  # stopped before there were any
+        prices = np.zeros(rows.limits.size)
+    return np.maximum(prices, 0.0), int(solver.getInfo().simplex_iteration_count)
+
+
+def _model(highspy: Any, program: Program, rows: Rows, allowed: Booleans) -> Any:
+    """The rows as a minimisation; its last variable is the seconds by which they are exceeded."""
+    (steps, kinds), starts = allowed.shape, program.head.size
+    exceeded = allowed.size + starts
+    infinite = np.full(starts + 1, np.inf)
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = exceeded + 1, steps + rows.limits.size
+    model.col_cost_ = np.append(np.zeros(exceeded), 1.0)
+    model.col_lower_ = np.concatenate([np.zeros(allowed.size), program.head, [0.0]])
+    model.col_upper_ = np.append(allowed.ravel().astype(np.float64), infinite)
+    model.row_lower_ = np.append(np.ones(steps), np.full(rows.limits.size, -np.inf))
+    model.row_upper_ = np.append(np.ones(steps), rows.limits)
+    # One row for each step: it is on one node. Then the others, with one more entry if elastic.
+    ends = rows.starts[1:][rows.is_elastic]
+    counts = np.append(np.full(steps, kinds), np.diff(rows.starts) + rows.is_elastic)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = _of_solver(np.append(0, np.cumsum(counts)))
+    model.a_matrix_.index_ = _of_solver(
+        np.append(np.arange(allowed.size), np.insert(rows.variables, ends, exceeded))
+    )
+    model.a_matrix_.value_ = np.append(np.ones(allowed.size), np.insert(rows.values, ends, -1.0))
+    return model
+
+
+def _of_solver(numbers: Integers) -> Any:
+    return numbers.astype(np.int32)
+
+
+def _options(iterations: int) -> dict[str, object]:
+    """Of the solver: the dual simplex method on the program as it is, on one thread."""
+    return {
+        "output_flag": False,
+        "threads": 1,
+        "solver": "simplex",
+        "simplex_strategy": 1,
+        "presolve": "off",
+        "simplex_iteration_limit": iterations,
+    }
+
+
+def _is_contradiction(
+    program: Program, rows: Rows, prices: Floats, seconds: float, allowed: Booleans
+) -> bool:
+    """Whether the rows, weighted by prices, cannot hold together."""
+    steps = program.kinds.seconds
+    row = np.repeat(np.arange(rows.limits.size), np.diff(rows.starts))
+    weights = prices[row] * rows.values
+    sums = np.bincount(rows.variables, weights=weights, minlength=steps.size + program.head.size)
+    of_kinds = np.where(allowed, sums[: steps.size].reshape(steps.shape), np.inf).min(axis=1)
+    # S is the end less the time on the kind, which is not below the least over all kinds.
+    latest = seconds - program.tail - program.least
+    of_starts = sums[steps.size :] * np.where(sums[steps.size :] > 0, program.head, latest)
+    left, right = of_kinds.sum() + of_starts.sum(), prices @ rows.limits
+    amounts = np.abs(of_kinds).sum() + np.abs(of_starts).sum() + prices @ np.abs(rows.limits)
+    return bool(left - right > ROUNDING * amounts)

@@ -1,0 +1,84 @@
+"""Steps by kind of node: how long each takes there, and how much room there is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.bounds.critical_paths import Paths
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
+
+MAX_KINDS = 8
+"""With more, nodes of one speed and rate are a kind, whoever may use them."""
+
+
+@dataclass(frozen=True)
+class NodeKinds:
+    """J steps that are still to be placed, K kinds of nodes, R resources.
+
+    Attributes:
+        steps: [J] which activities they are.
+        seconds: [J, K] least time from bind to end on a node of the kind; infinite where none
+            takes the step.
+        shares: [J, K, R] what the step requests over what all nodes of the kind have together.
+    """
+
+    steps: Integers
+    seconds: Floats
+    shares: Floats
+
+
+def node_kinds(
+    problem: PlacementProblem, usable: Booleans, paths: Paths, most: int
+) -> NodeKinds | None:
+    """The kinds, or None if there are too many of them or of steps, or no steps.
+
+    Nodes of a kind run every step equally fast. Their room is counted together, and a step may use
+    all of it if it may use one of them, which only allows more.
+
+    Args:
+        problem: the problem.
+        usable: [A, N] nodes that each activity may go to.
+        paths: the longest paths through the activities.
+        most: steps x kinds.
+    """
+    arrays = problem.arrays
+    placed = ~arrays.virtual & (arrays.fixed_node < 0) & usable.any(axis=1)
+    steps = np.flatnonzero(placed & (paths.shortest > 0))
+    if not 0 < steps.size <= most:
+        return None
+    takes = usable[steps]
+    kinds = _kinds(problem, takes)
+    if not 0 < len(kinds) <= MAX_KINDS or steps.size * len(kinds) > most:
+        return None
+    columns = [_of_kind(problem, steps, takes, paths, kind) for kind in kinds]
+    seconds = np.stack([seconds for seconds, _ in columns], axis=1)
+    return NodeKinds(steps, seconds, np.stack([shares for _, shares in columns], axis=1))
+
+
+def _kinds(problem: PlacementProblem, takes: Booleans) -> list[Integers]:
+    """The nodes of each kind: of one speed and rate, and if possible for the same steps."""
+    arrays, open_nodes = problem.arrays, np.flatnonzero(takes.any(axis=0)).tolist()
+    by_users: dict[tuple[float, float, bytes], list[int]] = {}
+    by_speed: dict[tuple[float, float], list[int]] = {}
+    for node in open_nodes:
+        key = (float(arrays.speed[node]), float(arrays.store_rate[node]))
+        by_speed.setdefault(key, []).append(node)
+        by_users.setdefault((*key, np.packbits(takes[:, node]).tobytes()), []).append(node)
+    kinds = by_users if len(by_users) <= MAX_KINDS else by_speed
+    return [np.array(nodes, np.int64) for nodes in kinds.values()]
+
+
+def _of_kind(
+    problem: PlacementProblem, steps: Integers, takes: Booleans, paths: Paths, nodes: Integers
+) -> tuple[Floats, Floats]:
+    """[J] seconds and [J, R] shares on nodes of one kind."""
+    arrays, first = problem.arrays, nodes[0]
+    speed = np.where(arrays.scales[steps], arrays.speed[first], 1.0)
+    moved = (arrays.download_bytes + arrays.upload_bytes)[steps]
+    seconds = arrays.duration_seconds[steps] / speed + moved / arrays.store_rate[first]
+    # On any node it takes the least time over all of them, which may have a pull in it.
+    seconds = np.maximum(seconds, paths.shortest[steps])
+    room = np.maximum(arrays.free[nodes], 0).sum(axis=0).astype(np.float64)
+    requests = arrays.requests[steps].astype(np.float64)
+    shares = np.divide(requests, room, out=np.zeros_like(requests), where=room > 0)
+    return np.where(takes[:, nodes].any(axis=1), seconds, np.inf), shares
