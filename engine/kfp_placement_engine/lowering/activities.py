@@ -1,22 +1,20 @@
 """The run's pods as a graph of activities: drivers of groups and steps, and the steps."""
 
 from collections import Counter
-from dataclasses import dataclass, field
-
-import numpy as np
+from typing import NamedTuple
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.active_runs import StepProgress
 from kfp_placement_engine.model.run_graph import RunGraph, Step
-from kfp_placement_engine.problem.problem import Integers
 
 ROOT_NAME = "root"
 """How the root group's driver is called in plans."""
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(NamedTuple):
     """One pod, or a join: a point in time at which many have ended.
+
+    A tuple, as large runs have tens of thousands: it is made in a third of a dataclass's time.
 
     Attributes:
         name: step name, or the group or step a driver belongs to; "" for a join.
@@ -54,118 +52,72 @@ def needs_pod(activity: Activity) -> bool:
     return not activity.is_join and not (activity.step and activity.step.assumed_cached)
 
 
-@dataclass
-class _Builder:
-    graph: RunGraph
-    activities: list[Activity] = field(default_factory=list)
-    of_step: dict[str, int] = field(default_factory=dict)
-    of_group: dict[str, int] = field(default_factory=dict)
-    joins: dict[tuple[str, ...], int] = field(default_factory=dict)
-    joined: dict[int, tuple[str, ...]] = field(default_factory=dict)
-
-    def add(self, activity: Activity) -> int:
-        self.activities.append(activity)
-        return len(self.activities) - 1
-
-
 def activities_of(graph: RunGraph) -> list[Activity]:
-    """All pods of the run; group drivers come first, a step's driver right before it.
+    """All pods of the run; group drivers come first, a step's driver right before it, joins last.
 
     Raises:
         PlanningError: a step depends on one that does not exist.
     """
-    builder = _Builder(graph)
-    group_index = {group.name: index for index, group in enumerate(graph.groups)}
+    of_group = {group.name: index for index, group in enumerate(graph.groups)}
+    steps = _StepIndexes(graph)
+    activities = []
     for index, group in enumerate(graph.groups):
-        builder.of_group[group.name] = builder.add(
-            Activity(group.name or ROOT_NAME, None, index, (), index)
-        )
+        around = (of_group[group.parent],) if group.name else ()
+        before = around + steps.ends_of(group.depends_on, f"group {group.name!r}")
+        activities.append(Activity(group.name or ROOT_NAME, None, index, before, index))
     for step in graph.steps:
-        inside = group_index.get(step.group, -1)
+        inside = of_group.get(step.group, -1)
+        before = steps.ends_of(step.depends_on, f"step {step.name!r}")
+        if inside >= 0:
+            before = (inside, *before)
         if step.has_driver:
-            builder.add(Activity(step.name, None, inside, ()))
-        builder.of_step[step.name] = builder.add(Activity(step.name, step, inside, ()))
-    if not graph.direct_transfers:
-        _add_joins(builder)
-    return [_with_predecessors(builder, index) for index in range(len(builder.activities))]
+            activities.append(Activity(step.name, None, inside, before))
+            before = (len(activities) - 1,)
+        activities.append(Activity(step.name, step, inside, before))
+    return activities + [Activity("", None, -1, before) for before in steps.joined()]
 
 
-def _add_joins(builder: _Builder) -> None:
-    """One join for each long list of dependencies that several wait for."""
-    waiting = Counter(
-        [step.depends_on for step in builder.graph.steps]
-        + [group.depends_on for group in builder.graph.groups]
-    )
-    for names, count in waiting.items():
-        if count > 1 and len(names) >= JOIN_FROM:
-            join = builder.add(Activity("", None, -1, ()))
-            builder.joins[names], builder.joined[join] = join, names
+class _StepIndexes:
+    """Which activities the steps of a run are, and the joins of those that many wait for."""
+
+    def __init__(self, graph: RunGraph) -> None:
+        self._of_step: dict[str, int] = {}
+        count = len(graph.groups)
+        for step in graph.steps:
+            count += step.has_driver
+            self._of_step[step.name] = count
+            count += 1
+        self._joins = {names: (count + index,) for index, names in enumerate(_joins(graph))}
+
+    def ends_of(self, names: tuple[str, ...], who: str) -> tuple[int, ...]:
+        """The activities with whose ends these steps have ended: their own, or one join.
+
+        Args:
+            names: of the steps.
+            who: waits for them, for a message.
+
+        Raises:
+            PlanningError: one of them does not exist.
+        """
+        return self._joins.get(names) or self._indexes(names, who)
+
+    def joined(self) -> list[tuple[int, ...]]:
+        """What each join waits for."""
+        return [self._indexes(names, "a step") for names in self._joins]
+
+    def _indexes(self, names: tuple[str, ...], who: str) -> tuple[int, ...]:
+        try:
+            return tuple([self._of_step[name] for name in names])
+        except KeyError as missing:
+            name = missing.args[0]
+            raise PlanningError(f"{who} depends on {name!r}, which does not exist") from None
 
 
-def _with_predecessors(builder: _Builder, index: int) -> Activity:
-    activity, graph = builder.activities[index], builder.graph
-    if activity.is_join:
-        before = _step_indexes(builder, builder.joined[index], "a step")
-    elif activity.entered_group >= 0:
-        group = graph.groups[activity.entered_group]
-        before = [builder.of_group[group.parent]] if group.name else []
-        before += _waits_for(builder, group.depends_on, f"group {group.name!r}")
-    elif activity.step is not None and activity.step.has_driver:
-        before = [index - 1]
-    else:
-        step = activity.step or builder.activities[index + 1].step
-        assert step is not None  # a driver is followed by its step
-        before = [builder.of_group[step.group]] if step.group in builder.of_group else []
-        before += _waits_for(builder, step.depends_on, f"step {step.name!r}")
-    return Activity(
-        activity.name, activity.step, activity.group, tuple(before), activity.entered_group
-    )
-
-
-def _waits_for(builder: _Builder, names: tuple[str, ...], who: str) -> list[int]:
-    if names in builder.joins:
-        return [builder.joins[names]]
-    return _step_indexes(builder, names, who)
-
-
-def _step_indexes(builder: _Builder, names: tuple[str, ...], who: str) -> list[int]:
-    for name in names:
-        if name not in builder.of_step:
-            raise PlanningError(f"{who} depends on {name!r}, which does not exist")
-    return [builder.of_step[name] for name in names]
-
-
-def edge_arrays(lists: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
-    """Lists of indexes as (starts, values): row i is values[starts[i]:starts[i + 1]]."""
-    starts = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum([len(row) for row in lists], out=starts[1:])
-    return starts, np.array([value for row in lists for value in row], np.int64)
-
-
-def reversed_edges(lists: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Successors from predecessors."""
-    successors: list[list[int]] = [[] for _ in lists]
-    for index, row in enumerate(lists):
-        for before in row:
-            successors[before].append(index)
-    return [tuple(row) for row in successors]
-
-
-def topological_order(predecessors: list[tuple[int, ...]], names: list[str]) -> list[int]:
-    """Activities with all predecessors first, else by index.
-
-    Raises:
-        PlanningError: the dependencies form a cycle; the message names some of its members.
-    """
-    waiting = [len(row) for row in predecessors]
-    successors = reversed_edges(predecessors)
-    order = [index for index, count in enumerate(waiting) if count == 0]
-    for index in order:
-        for after in successors[index]:
-            waiting[after] -= 1
-            if waiting[after] == 0:
-                order.append(after)
-    if len(order) < len(predecessors):
-        stuck = [names[index] for index, count in enumerate(waiting) if count > 0]
-        raise PlanningError("the dependencies form a cycle through " + ", ".join(stuck[:5]))
-    return order
+def _joins(graph: RunGraph) -> list[tuple[str, ...]]:
+    """The long lists of dependencies that several have."""
+    if graph.direct_transfers:
+        return []
+    waiting = [step.depends_on for step in graph.steps]
+    waiting += [group.depends_on for group in graph.groups]
+    counts = Counter(names for names in waiting if len(names) >= JOIN_FROM)
+    return [names for names, count in counts.items() if count > 1]

@@ -5,29 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import (
-    Activity,
-    edge_arrays,
-    needs_pod,
-    reversed_edges,
-)
+from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.classes import PodClasses
+from kfp_placement_engine.lowering.edges import Edges, edge_arrays
 from kfp_placement_engine.lowering.genes import Genes
+from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.iterations import limited_iterations
 from kfp_placement_engine.lowering.lowered import LoweringOptions
 from kfp_placement_engine.lowering.running import Running, with_remaining_work
 from kfp_placement_engine.lowering.tables import ClassTables, NodeTables
-from kfp_placement_engine.lowering.work import (
-    Images,
-    Work,
-    image_table,
-    transfer_edges,
-    work_of,
-)
+from kfp_placement_engine.lowering.work import Work, transfer_edges, work_of
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.image_sizes import ImageSize
-from kfp_placement_engine.problem.problem import ProblemArrays
+from kfp_placement_engine.problem.problem import Booleans, ProblemArrays
 
 
 @dataclass(frozen=True)
@@ -37,10 +28,13 @@ class Parts:
     Attributes:
         runs, cluster, options: what is lowered, and how.
         activities: the pods that have not ended, run after run.
+        edges: which of them wait for which.
+        has_pod: [A] see `activities.needs_pod`.
         running: those of them that run already.
         classes: classes of pods that look alike.
         nodes: what the nodes are and have.
         image_sizes: how large the runs' images are, by canonical reference.
+        images: the same by number, and who holds them.
         tables: what each class makes of each node.
         genes: what the search decides.
     """
@@ -49,12 +43,20 @@ class Parts:
     cluster: Cluster
     options: LoweringOptions
     activities: list[Activity]
+    edges: Edges
+    has_pod: Booleans
     running: Running
     classes: PodClasses
     nodes: NodeTables
     image_sizes: Mapping[str, ImageSize]
+    images: Images
     tables: ClassTables
     genes: Genes
+
+    @property
+    def direct_transfers(self) -> bool:
+        """Whether data moves from node to node; it does so in all runs or in none."""
+        return self.runs[0].graph.direct_transfers
 
 
 def problem_arrays(parts: Parts) -> ProblemArrays:
@@ -68,8 +70,8 @@ def _work(parts: Parts) -> tuple[Work, Images]:
     """What is left to do, and the images that it takes."""
     assumptions = parts.options.assumptions
     return with_remaining_work(
-        work_of([run.graph for run in parts.runs], parts.activities, assumptions),
-        image_table(parts.cluster, parts.classes.shapes, parts.image_sizes),
+        work_of(parts.activities, assumptions, direct_transfers=parts.direct_transfers),
+        parts.images,
         parts.classes.of_activity,
         parts.activities,
         parts.running,
@@ -80,23 +82,18 @@ def _work(parts: Parts) -> tuple[Work, Images]:
 
 def _arrays(parts: Parts) -> ProblemArrays:
     activities, classes, class_of = parts.activities, parts.classes, parts.classes.of_activity
-    graphs = [run.graph for run in parts.runs]
     work, images = _work(parts)
-    predecessors = [activity.predecessors for activity in activities]
-    predecessors_start, predecessor_values = edge_arrays(predecessors)
-    successors_start, successors = edge_arrays(reversed_edges(predecessors))
     claims_start, claims = edge_arrays(parts.genes.claims)
     run_of = np.array([activity.run for activity in activities], np.int64)
     limits = limited_iterations(parts.runs, activities)
     release = np.array([max(0.0, run.release_seconds) for run in parts.runs])
-    no_pod = np.array([not needs_pod(activity) for activity in activities], np.bool_)
     scored = np.array([shape.scored_requests for shape in classes.shapes], np.int64).reshape(-1, 2)
     return ProblemArrays(
         requests=classes.requests[class_of],
         scored_requests=scored[class_of],
-        duration_seconds=np.where(no_pod, 0.0, work.duration_seconds),
+        duration_seconds=np.where(parts.has_pod, work.duration_seconds, 0.0),
         scales=work.scales,
-        virtual=no_pod | parts.genes.unplaceable | parts.running.on_unknown_node,
+        virtual=~parts.has_pod | parts.genes.unplaceable | parts.running.on_unknown_node,
         gene=parts.genes.gene,
         class_of=class_of,
         image=np.where(work.pulls, images.of_class[class_of], -1),
@@ -106,11 +103,15 @@ def _arrays(parts: Parts) -> ProblemArrays:
         run=run_of,
         fixed_node=parts.running.fixed_node,
         is_running=parts.running.fixed_node >= 0,
-        predecessors_start=predecessors_start,
-        predecessors=predecessor_values,
-        transfer_bytes=transfer_edges(graphs, parts.activities, parts.options.assumptions),
-        successors_start=successors_start,
-        successors=successors,
+        predecessors_start=parts.edges.predecessors_start,
+        predecessors=parts.edges.predecessors,
+        transfer_bytes=transfer_edges(
+            activities,
+            parts.options.assumptions,
+            direct_transfers=parts.direct_transfers,
+        ),
+        successors_start=parts.edges.successors_start,
+        successors=parts.edges.successors,
         claims_start=claims_start,
         claims=claims,
         exclusive=parts.genes.exclusive,

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity, topological_order
+from kfp_placement_engine.lowering.activities import Activity, needs_pod
 from kfp_placement_engine.lowering.arrays import Parts, problem_arrays
 from kfp_placement_engine.lowering.checks import check_problem
 from kfp_placement_engine.lowering.classes import pod_classes
+from kfp_placement_engine.lowering.edges import edges_between, topological_order
 from kfp_placement_engine.lowering.genes import assign_genes
+from kfp_placement_engine.lowering.images import image_table
 from kfp_placement_engine.lowering.lowered import Lowered, LoweringOptions
 from kfp_placement_engine.lowering.remaining import remaining_activities
 from kfp_placement_engine.lowering.running import running_pods
@@ -82,29 +84,58 @@ def _parts(
     volumes: VolumeRules,
 ) -> Parts:
     """Lower each piece separately."""
-    classes = pod_classes(runs, cluster, activities, volumes, options)
-    nodes = node_tables(cluster, classes.resources, options.assumptions)
-    tables = class_tables(
-        cluster, classes.shapes, classes.requests, nodes, volumes.pinned, options.latency_tolerance
-    )
-    planned = np.array([_is_planned(activity, options) for activity in activities], np.bool_)
+    assumptions = options.assumptions
     node_index = {node.name: index for index, node in enumerate(cluster.nodes)}
-    held = _held_nodes(runs, activities, node_index)
-    genes = assign_genes(activities, classes.of_activity, tables, volumes, planned, held)
+    has_pod = np.array([needs_pod(activity) for activity in activities], np.bool_)
     running = running_pods(activities, node_index)
+    classes = pod_classes(runs, cluster, activities, volumes, options)
+    nodes = node_tables(cluster, classes.resources, assumptions)
     steps = (step for run in runs for step in run.graph.steps)
-    sizes = image_sizes(cluster, steps, options.assumptions.image_bytes)
-    return Parts(runs, cluster, options, activities, running, classes, nodes, sizes, tables, genes)
+    sizes = image_sizes(cluster, steps, assumptions.image_bytes)
+    images = image_table(cluster, classes.shapes, sizes)
+    tables = class_tables(
+        cluster,
+        classes.shapes,
+        classes.requests,
+        nodes,
+        images,
+        volumes.pinned,
+        options.latency_tolerance,
+    )
+    genes = assign_genes(
+        activities,
+        classes.of_activity,
+        tables,
+        volumes,
+        planned=np.array([_is_planned(activity, options) for activity in activities], np.bool_),
+        waiting=has_pod & ~running.running,
+        held=_held_nodes(runs, activities, node_index),
+    )
+    return Parts(
+        runs=runs,
+        cluster=cluster,
+        options=options,
+        activities=activities,
+        edges=edges_between(activities),
+        has_pod=has_pod,
+        running=running,
+        classes=classes,
+        nodes=nodes,
+        image_sizes=sizes,
+        images=images,
+        tables=tables,
+        genes=genes,
+    )
 
 
 def _problem(parts: Parts) -> PlacementProblem:
     """The arrays, and the names and settings beside them."""
     activities, options = parts.activities, parts.options
-    names = [activity.name for activity in activities]
-    order = topological_order([activity.predecessors for activity in activities], names)
+    names = tuple([activity.name for activity in activities])
+    order = topological_order(parts.edges, names)
     return PlacementProblem(
         arrays=problem_arrays(parts),
-        activity_names=tuple(names),
+        activity_names=names,
         is_driver=np.array([a.step is None and not a.is_join for a in activities], np.bool_),
         is_step=np.array([activity.step is not None for activity in activities], np.bool_),
         unplaceable=parts.genes.unplaceable,
@@ -113,8 +144,8 @@ def _problem(parts: Parts) -> PlacementProblem:
         latency_ms=parts.tables.latency_ms,
         ruled=np.array([shape.nearest for shape in parts.classes.shapes], np.bool_),
         gene_activities=parts.genes.members,
-        topological=np.array(order, np.int64),
-        direct_transfers=parts.runs[0].graph.direct_transfers,
+        topological=order,
+        direct_transfers=parts.direct_transfers,
         link_bytes_per_second=options.assumptions.link_bytes_per_second,
         kube_version=options.kube_version,
         objective=options.objective,
@@ -127,6 +158,8 @@ def _held_nodes(
 ) -> dict[int, int]:
     """Activity -> index of the node that its step keeps; unknown nodes hold nothing."""
     held: dict[int, int] = {}
+    if not any(run.held for run in runs):
+        return held
     for index, activity in enumerate(activities):
         if activity.step is not None:
             node = runs[activity.run].held.get(activity.step.name, "")

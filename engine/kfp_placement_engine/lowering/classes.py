@@ -1,13 +1,19 @@
 """Classes of pods that look alike to a node, so that nodes are judged once for each."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.lowering.lowered import LoweringOptions
-from kfp_placement_engine.lowering.pods import PodShape, driver_shape, resource_names, step_shape
+from kfp_placement_engine.lowering.pods import (
+    PodShape,
+    driver_shape,
+    resource_names,
+    shape_key,
+    step_shape,
+)
 from kfp_placement_engine.lowering.tables import amounts
 from kfp_placement_engine.lowering.volumes import VolumeRules
 from kfp_placement_engine.model.active_runs import ActiveRun
@@ -45,21 +51,45 @@ def pod_classes(
     options: LoweringOptions,
 ) -> PodClasses:
     """Find the classes of all activities."""
-    index_of: dict[PodShape, int] = {}
-    of_activity = np.zeros(len(activities), np.int64)
-    notices: dict[tuple[str, str], Notice] = {}
-    driver = driver_shape()
-    for number, activity in enumerate(activities):
-        shape = driver
-        if activity.step is not None:
-            rule, notice = latency_rule(activity.step, cluster, options.latency_ruled_types)
-            if notice is not None:
-                notices.setdefault((notice.code, notice.step), notice)
-            keys = volumes.keys[activity.run]
-            claims = tuple(keys[use.claim] for use in activity.step.claims)
-            shape = step_shape(runs[activity.run].graph, activity.step, rule, claims)
-        of_activity[number] = index_of.setdefault(shape, len(index_of))
-    shapes = tuple(index_of)
+    ruled_types = options.latency_ruled_types
+    number_of: dict[PodShape, int] = {}
+    # Thousands of steps look alike; it takes far longer to make a shape than to compare keys.
+    known: dict[Hashable, int] = {}
+    of_activity: list[int] = []
+    for activity in activities:
+        step, graph, claims = activity.step, runs[activity.run].graph, volumes.mounted(activity)
+        key = None if step is None else shape_key(graph, step, claims)
+        number = known.get(key)
+        if number is None:
+            shape = driver_shape()
+            if step is not None:
+                rule, _ = latency_rule(step, cluster, ruled_types)
+                shape = step_shape(graph, step, rule, claims)
+            number = known[key] = number_of.setdefault(shape, len(number_of))
+        of_activity.append(number)
+    shapes = tuple(number_of)
     resources = resource_names(shapes)
-    requests = amounts([with_pod(dict(shape.requests)) for shape in shapes], resources)
-    return PodClasses(shapes, of_activity, resources, requests, tuple(notices.values()))
+    return PodClasses(
+        shapes=shapes,
+        of_activity=np.array(of_activity, np.int64),
+        resources=resources,
+        requests=amounts([with_pod(dict(shape.requests)) for shape in shapes], resources),
+        notices=_latency_notices(activities, cluster, ruled_types),
+    )
+
+
+def _latency_notices(
+    activities: Iterable[Activity], cluster: Cluster, ruled_types: Collection[str]
+) -> tuple[Notice, ...]:
+    """What to tell of latency rules, once for each task."""
+    ruled = {
+        (step.task, step.type, step.location, step.max_latency_ms): step
+        for step in (activity.step for activity in activities)
+        if step is not None and (step.location or step.max_latency_ms is not None)
+    }
+    notices: dict[tuple[str, str], Notice] = {}
+    for step in ruled.values():
+        _, notice = latency_rule(step, cluster, ruled_types)
+        if notice is not None:
+            notices.setdefault((notice.code, notice.step), notice)
+    return tuple(notices.values())

@@ -1,13 +1,14 @@
 """Genes: the placement decisions. Steps that must share a node share one; others have their own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from kfp_placement_engine.lowering.activities import Activity, needs_pod
+from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.edges import edge_arrays
 from kfp_placement_engine.lowering.tables import ClassTables
-from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups, common_nodes
+from kfp_placement_engine.lowering.volumes import VolumeRules, co_location_groups
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import Booleans, Integers
 
@@ -34,11 +35,12 @@ class Genes:
 
 
 def assign_genes(
-    activities: list[Activity],
+    activities: Sequence[Activity],
     class_of: Integers,
     tables: ClassTables,
     volumes: VolumeRules,
     planned: Booleans,
+    waiting: Booleans,
     held: Mapping[int, int],
 ) -> Genes:
     """Give every planned activity its gene.
@@ -52,39 +54,31 @@ def assign_genes(
         tables: the class tables.
         volumes: the volume rules.
         planned: [A] the plan decides.
+        waiting: [A] a pod that a node has yet to take.
         held: activity -> index of the node that it keeps.
     """
     names = sorted(volumes.binding)
     number = {name: index for index, name in enumerate(names)}
-    claims = [_binding_claims(activity, volumes, number) for activity in activities]
-    allowed_of = tables.usable & tables.within_limit
-    unplaceable = np.where(
-        planned, ~allowed_of[class_of].any(axis=1), ~tables.usable[class_of].any(axis=1)
-    )
-    unplaceable &= np.array(
-        [needs_pod(activity) and not activity.running for activity in activities], np.bool_
-    )
-    deciders = [int(index) for index in np.flatnonzero(planned & ~unplaceable)]
-    claim_names = [tuple(names[claim] for claim in claims[index]) for index in deciders]
-    gene = np.full(len(activities), -1, np.int64)
-    allowed: list[Booleans] = []
+    claims = [
+        tuple(sorted({number[key] for key in volumes.mounted(activity) if key in number}))
+        for activity in activities
+    ]
+    usable, allowed_of = tables.usable, tables.usable & tables.within_limit
+    placeable = np.where(planned, _anywhere(allowed_of, class_of), _anywhere(usable, class_of))
+    unplaceable = waiting & ~placeable
     members: list[tuple[int, ...]] = []
     notices: list[Notice] = []
-    for group in co_location_groups(claim_names, volumes.binding):
-        together = [deciders[member] for member in group]
-        common = common_nodes([allowed_of[class_of[index]] for index in together])
-        parts = [together] if common.any() else [[index] for index in together]
-        if len(parts) > 1:
-            notices.append(_split_notice(activities, together, claims, volumes))
-        for part in parts:
-            gene[part] = len(members)
-            members.append(tuple(part))
-            open_nodes = common_nodes([allowed_of[class_of[index]] for index in part])
-            allowed.append(_kept(open_nodes, [held[index] for index in part if index in held]))
-    node_count = tables.usable.shape[1]
+    deciders = np.flatnonzero(planned & ~unplaceable)
+    for group in co_location_groups(deciders.tolist(), claims):
+        if len(group) == 1 or _common_nodes(allowed_of, class_of, group).any():
+            members.append(group)
+        else:
+            members += [(index,) for index in group]
+            notices.append(_split_notice(activities, group, claims, volumes))
+    gene = _gene_of_activity(members, len(activities))
     return Genes(
         gene=gene,
-        allowed=np.array(allowed, np.bool_).reshape(len(allowed), node_count),
+        allowed=_allowed_nodes(members, gene, allowed_of, class_of, held),
         sticky=np.array([len(group) > 1 for group in members], np.bool_),
         members=tuple(members),
         claims=claims,
@@ -94,29 +88,48 @@ def assign_genes(
     )
 
 
-def _kept(allowed: Booleans, held: list[int]) -> Booleans:
-    """The first of the held nodes alone, if it is allowed at all."""
-    for node in held:
-        if allowed[node]:
-            alone = np.zeros_like(allowed)
-            alone[node] = True
-            return alone
+def _anywhere(nodes_of: Booleans, class_of: Integers) -> Booleans:
+    """[A] whether the class of the activity has any node."""
+    return np.asarray(nodes_of.any(axis=1))[class_of]
+
+
+def _gene_of_activity(members: Sequence[tuple[int, ...]], count: int) -> Integers:
+    """[A] the gene of each activity, -1 = none."""
+    gene = np.full(count, -1, np.int64)
+    starts, activities = edge_arrays(members)
+    gene[activities] = np.repeat(np.arange(len(members)), np.diff(starts))
+    return gene
+
+
+def _allowed_nodes(
+    members: Sequence[tuple[int, ...]],
+    gene: Integers,
+    allowed_of: Booleans,
+    class_of: Integers,
+    held: Mapping[int, int],
+) -> Booleans:
+    """[G, N] nodes that all members of a gene may take; if one keeps such a node, that alone."""
+    first = [group[0] for group in members]
+    allowed: Booleans = allowed_of[class_of[first]]
+    for number, group in enumerate(members):
+        if len(group) > 1:
+            allowed[number] = _common_nodes(allowed_of, class_of, group)
+    for index, node in held.items():
+        if gene[index] >= 0 and allowed[gene[index], node]:
+            allowed[gene[index]] = False
+            allowed[gene[index], node] = True
     return allowed
 
 
-def _binding_claims(
-    activity: Activity, volumes: VolumeRules, number: Mapping[str, int]
-) -> tuple[int, ...]:
-    if activity.step is None:
-        return ()
-    keys = volumes.keys[activity.run]
-    mounted = {keys[use.claim] for use in activity.step.claims}
-    return tuple(sorted({number[key] for key in mounted if key in number}))
+def _common_nodes(allowed_of: Booleans, class_of: Integers, group: Sequence[int]) -> Booleans:
+    """[N] nodes that all activities of the group may take."""
+    classes = np.unique(class_of[list(group)])
+    return np.asarray(allowed_of[classes].all(axis=0))
 
 
 def _split_notice(
-    activities: list[Activity],
-    together: list[int],
+    activities: Sequence[Activity],
+    together: Sequence[int],
     claims: list[tuple[int, ...]],
     volumes: VolumeRules,
 ) -> Notice:

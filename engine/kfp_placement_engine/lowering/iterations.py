@@ -61,17 +61,17 @@ def _iterations_of(groups: tuple[Group, ...], activities: Sequence[Activity]) ->
             group = index_of[groups[group].parent] if groups[group].name else -1
         return number.get(group, -1)
 
-    inside = np.array([innermost(activity.group) for activity in activities], np.int64)
     parents = [innermost(index_of[groups[index].parent]) for index in number]
-    size = np.zeros(len(number), np.int64)
-    for iteration in inside:
-        while iteration >= 0:
-            size[iteration] += 1
-            iteration = parents[iteration]
-    entry = np.array([number.get(each.entered_group, -1) for each in activities], np.int64)
+    # By group; the last row is for -1, no group.
+    rows = range(len(groups))
+    iteration_of = np.array([*(innermost(group) for group in rows), -1], np.int64)
+    entered_by = np.array([*(number.get(group, -1) for group in rows), -1], np.int64)
+    inside = iteration_of[[activity.group for activity in activities]]
+    entry = entered_by[[activity.entered_group for activity in activities]]
+    size = _sizes(inside, parents)
     started = size > 0
-    to_come = [entry[at] for at, each in enumerate(activities) if not each.running]
-    started[[each for each in to_come if each >= 0]] = False
+    to_come = np.array([activity.running is None for activity in activities], np.bool_)
+    started[entry[to_come & (entry >= 0)]] = False
     return LimitedIterations(
         iteration=inside,
         entry_iteration=entry,
@@ -81,6 +81,15 @@ def _iterations_of(groups: tuple[Group, ...], activities: Sequence[Activity]) ->
         started=started,
         parallelism=np.array([groups[index].parallelism for index in loops], np.int64),
     )
+
+
+def _sizes(inside: Integers, parents: Sequence[int]) -> Integers:
+    """[L] activities inside each iteration, those of nested iterations included."""
+    size = np.bincount(inside[inside >= 0], minlength=len(parents))
+    for iteration, count in enumerate(size.tolist()):
+        while (iteration := parents[iteration]) >= 0:
+            size[iteration] += count
+    return size
 
 
 def _joined(parts: Sequence[LimitedIterations]) -> LimitedIterations:

@@ -1,7 +1,6 @@
 """What is left of a run that has begun: the pods that run and those still to come."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kfp_placement_engine.lowering.activities import Activity, activities_of
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
@@ -35,8 +34,7 @@ def remaining_activities(runs: Sequence[ActiveRun]) -> list[Activity]:
             runs_now = state.state is ProgressState.RUNNING
             before = () if runs_now else activity.predecessors
             result.append(
-                replace(
-                    activity,
+                activity._replace(
                     predecessors=tuple(position[each] for each in before if each in position),
                     run=number,
                     running=state if runs_now else None,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
+from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.tables import NodeTables
-from kfp_placement_engine.lowering.work import Images, Work
+from kfp_placement_engine.lowering.work import Work
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 

@@ -1,11 +1,13 @@
 """Class tables: what each shape of pod finds on each node before anything of the run starts."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kfp_placement_engine.lowering.images import Images
 from kfp_placement_engine.lowering.pods import MAX_AMOUNT, PodShape
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
@@ -14,7 +16,6 @@ from kfp_placement_engine.model.constraints import (
     preferred_weight,
     untolerated_preferred_taints,
 )
-from kfp_placement_engine.model.images import canonical, held_sizes
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
@@ -91,6 +92,7 @@ def class_tables(
     shapes: Sequence[PodShape],
     requests: Integers,
     nodes: NodeTables,
+    images: Images,
     pinned: Mapping[str, frozenset[str]],
     tolerance: LatencyTolerance,
 ) -> ClassTables:
@@ -101,29 +103,13 @@ def class_tables(
         shapes: one for each class.
         requests: [K, R] of the classes.
         nodes: the node arrays.
+        images: the images of the classes, and who holds them.
         pinned: nodes that a volume claim allows, if it restricts them.
         tolerance: which nodes count as nearest.
     """
-    count = (len(shapes), len(cluster.nodes))
-    feasible = np.zeros(count, np.bool_)
-    taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    trips = np.full(count, np.nan)
-    # Many shapes differ in their requests only.
-    filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
-    for row, shape in enumerate(shapes):
-        rules = (shape.node_selector, shape.affinity, shape.tolerations)
-        if rules not in filters:
-            filters[rules] = _static_rules(cluster, shape)
-        feasible[row], taints[row], weight[row] = filters[rules]
-        for claim in shape.claims:
-            if claim in pinned:
-                feasible[row] &= [node.name in pinned[claim] for node in cluster.nodes]
-        if shape.location:
-            trips[row] = _round_trips(cluster, shape.location)
-    room = ((requests[:, None, :] <= nodes.free[None, :, :]) | (requests[:, None, :] == 0)).all(
-        axis=2
-    )
-    usable = feasible & room
+    feasible, taints, weight = _static_tables(cluster, shapes, pinned)
+    usable = feasible & _has_room(requests, nodes)
+    trips = _round_trips(cluster, shapes)
     limits = np.array(
         [np.inf if shape.max_latency_ms is None else shape.max_latency_ms for shape in shapes]
     )
@@ -135,7 +121,7 @@ def class_tables(
         preferred_weight=weight,
         latency_ms=trips,
         latency_excess_ms=_excess(shapes, trips, limits, usable, tolerance),
-        assignment_gain=_assignment_gain(cluster, shapes, requests, nodes),
+        assignment_gain=_assignment_gain(requests, nodes, images),
     )
 
 
@@ -152,11 +138,36 @@ def _excess(
     """
     excess = np.zeros(trips.shape)
     for row, shape in enumerate(shapes):
-        excess[row] = _beyond_ms(trips[row], limits[row])
+        if shape.location:
+            excess[row] = _beyond_ms(trips[row], limits[row])
         if shape.nearest:
             beyond = _band_excess_ms(trips[row], usable[row], tolerance)
             excess[row] = np.maximum(excess[row], beyond)
     return excess
+
+
+def _static_tables(
+    cluster: Cluster, shapes: Sequence[PodShape], pinned: Mapping[str, frozenset[str]]
+) -> tuple[Booleans, Integers, Integers]:
+    """[K, N] `feasible`, `preferred_taints` and `preferred_weight`."""
+    count = (len(shapes), len(cluster.nodes))
+    feasible = np.zeros(count, np.bool_)
+    taints, weight = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    # Many shapes differ in their requests only.
+    filters: dict[object, tuple[Booleans, Integers, Integers]] = {}
+    reachable = {
+        claim: np.array([node.name in names for node in cluster.nodes], np.bool_)
+        for claim, names in pinned.items()
+    }
+    for row, shape in enumerate(shapes):
+        rules = (shape.node_selector, shape.affinity, shape.tolerations)
+        if rules not in filters:
+            filters[rules] = _static_rules(cluster, shape)
+        feasible[row], taints[row], weight[row] = filters[rules]
+        for claim in shape.claims:
+            if claim in reachable:
+                feasible[row] &= reachable[claim]
+    return feasible, taints, weight
 
 
 def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers, Integers]:
@@ -174,24 +185,34 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
     return np.array(feasible, np.bool_), np.array(taints, np.int64), np.array(weight, np.int64)
 
 
-def _assignment_gain(
-    cluster: Cluster, shapes: Sequence[PodShape], requests: Integers, nodes: NodeTables
-) -> Floats:
+def _has_room(requests: Integers, nodes: NodeTables) -> Booleans:
+    """[K, N] whether the pod fits beside what runs already; what it requests none of is there."""
+    room = np.ones((len(requests), len(nodes.free)), np.bool_)
+    for amount, free in zip(requests.T, nodes.free.T, strict=True):
+        room &= (amount[:, None] <= free) | (amount[:, None] == 0)
+    return room
+
+
+def _assignment_gain(requests: Integers, nodes: NodeTables, images: Images) -> Floats:
     """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
-    sizes = np.maximum(nodes.allocatable[:, :2], 1)
-    utilisation = (requests[:, None, :2] / sizes[None, :, :]).sum(axis=2)
-    held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
-    locality = np.zeros(utilisation.shape)
+    sizes = np.maximum(nodes.allocatable, 1)
+    gain = requests[:, [0]] / sizes[:, 0]
+    gain += requests[:, [1]] / sizes[:, 1]
+    gain += images.present_of_class
+    return gain
+
+
+def _round_trips(cluster: Cluster, shapes: Sequence[PodShape]) -> Floats:
+    """[K, N] round trips to each class's location in milliseconds, NaN = no rule or unknown."""
+    trips = np.full((len(shapes), len(cluster.nodes)), np.nan)
+    rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, shape in enumerate(shapes):
-        if shape.image:
-            locality[row] = [size is not None for size in held[canonical(shape.image)]]
-    return np.asarray(utilisation + locality, np.float64)
-
-
-def _round_trips(cluster: Cluster, location: str) -> Floats:
-    """[N] round trips to the location in milliseconds, NaN = unknown."""
-    known = latencies_to(location, cluster.latencies)
-    return np.array([known.get(node.name, np.nan) for node in cluster.nodes])
+        if shape.location:
+            rows[shape.location].append(row)
+    for location, of_location in rows.items():
+        known = latencies_to(location, cluster.latencies)
+        trips[of_location] = [known.get(node.name, np.nan) for node in cluster.nodes]
+    return trips
 
 
 def _band_excess_ms(trips: Floats, usable: Booleans, tolerance: LatencyTolerance) -> Floats:

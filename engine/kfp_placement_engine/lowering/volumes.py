@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kfp_placement_engine.lowering.activities import Activity
 from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState
 from kfp_placement_engine.model.cluster import Claim, Cluster
 from kfp_placement_engine.model.constraints import matches_any_term, shared_modes
 from kfp_placement_engine.model.run_graph import Notice, RunClaim, RunGraph
 from kfp_placement_engine.model.step_names import listed
-from kfp_placement_engine.problem.problem import Booleans
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,13 @@ class VolumeRules:
     keys: tuple[Mapping[str, str], ...]
     names: Mapping[str, str]
 
+    def mounted(self, activity: Activity) -> tuple[str, ...]:
+        """Keys of the claims that a pod mounts."""
+        if activity.step is None or not activity.step.claims:
+            return ()
+        keys = self.keys[activity.run]
+        return tuple([keys[use.claim] for use in activity.step.claims])
+
 
 def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
     """Work out the rules from the runs' claims, their running steps and the cluster's claims."""
@@ -49,7 +56,8 @@ def volume_rules(runs: Sequence[ActiveRun], cluster: Cluster) -> VolumeRules:
         names={key: name for row in keys for name, key in row.items()},
     )
     for run, names in zip(runs, keys, strict=True):
-        rules = _with_run(rules, run.graph, names, cluster)
+        if run.graph.claims:
+            rules = _with_run(rules, run.graph, names, cluster)
     rules.pinned.update(_running_users(runs, rules, {node.name for node in cluster.nodes}))
     return rules
 
@@ -193,13 +201,13 @@ def _allowed_nodes(claim: Claim, cluster: Cluster, is_binding: bool) -> frozense
 
 
 def co_location_groups(
-    claims_of: Sequence[tuple[str, ...]], binding: frozenset[str]
-) -> list[list[int]]:
-    """Partition members 0..n-1 so that those who share a binding claim are together.
+    members: Sequence[int], claims_of: Sequence[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
+    """Partition members so that those who share a binding claim are together.
 
     Args:
-        claims_of: claims mounted by each member.
-        binding: claims that tie their users to one node.
+        members: in ascending order.
+        claims_of: binding claims that each of them mounts.
 
     Returns:
         The groups in order of their first member; a member without binding claims is a group of its
@@ -213,22 +221,16 @@ def co_location_groups(
             member = leader[member]
         return member
 
-    first_user: dict[str, int] = {}
-    for member, claims in enumerate(claims_of):
-        for claim in claims:
-            if claim in binding:
-                other = find(first_user.setdefault(claim, member))
-                own = find(member)
-                leader[max(own, other)] = min(own, other)
-    groups: dict[int, list[int]] = {}
-    for member in range(len(claims_of)):
-        groups.setdefault(find(member), []).append(member)
-    return list(groups.values())
-
-
-def common_nodes(allowed: Sequence[Booleans]) -> Booleans:
-    """Nodes that every row allows."""
-    result = allowed[0].copy()
-    for row in allowed[1:]:
-        result &= row
-    return result
+    first_user: dict[int, int] = {}
+    for member in members:
+        for claim in claims_of[member]:
+            other = find(first_user.setdefault(claim, member))
+            own = find(member)
+            leader[max(own, other)] = min(own, other)
+    sharers: defaultdict[int, list[int]] = defaultdict(list)
+    for member in members:
+        if claims_of[member]:
+            sharers[find(member)].append(member)
+    # The first member of a group leads it.
+    firsts = [member for member in members if leader[member] == member]
+    return [tuple(sharers.get(member, (member,))) for member in firsts]

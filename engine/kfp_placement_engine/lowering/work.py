@@ -1,18 +1,14 @@
-"""How long pods run and what they move: durations, transfers, images."""
+"""How long pods run and what they move: durations and transfers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kfp_placement_engine.lowering.activities import Activity
-from kfp_placement_engine.lowering.pods import PodShape
 from kfp_placement_engine.model.assumptions import Assumptions
-from kfp_placement_engine.model.cluster import Cluster
-from kfp_placement_engine.model.image_sizes import ImageSize
-from kfp_placement_engine.model.images import canonical, held_sizes
-from kfp_placement_engine.model.run_graph import RunGraph, Step, StepKind
-from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+from kfp_placement_engine.model.run_graph import DataInput, Step, StepKind
+from kfp_placement_engine.problem.problem import Booleans, Floats
 
 
 @dataclass(frozen=True)
@@ -26,19 +22,6 @@ class Work:
     upload_bytes: Floats
 
 
-@dataclass(frozen=True)
-class Images:
-    """[I] sizes, [I, N] presence, [K] image of each class (-1 = none), [K, N] whether it scores.
-
-    Each image is one row, whatever names the run's pods call it by.
-    """
-
-    size_bytes: Floats
-    present: Booleans
-    of_class: Integers
-    scored: Booleans
-
-
 def duration_of(step: Step, assumptions: Assumptions) -> float:
     """The step's run time on the reference node; importers and createpvc are quick as drivers."""
     if step.duration_seconds is not None:
@@ -48,80 +31,45 @@ def duration_of(step: Step, assumptions: Assumptions) -> float:
     return assumptions.duration_seconds
 
 
-def input_bytes(graph: RunGraph, step: Step, assumptions: Assumptions) -> int:
-    """What the step downloads from the object store; 0 where data moves directly."""
-    if graph.direct_transfers:
-        return 0
-    return sum(
-        assumptions.output_bytes if each.size_bytes is None else each.size_bytes
-        for each in step.inputs
-    )
+def input_bytes(data: DataInput, assumptions: Assumptions) -> int:
+    """The size of what a step reads."""
+    return assumptions.output_bytes if data.size_bytes is None else data.size_bytes
 
 
 def work_of(
-    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
+    activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Work:
-    """Lower durations and store transfers, with one graph for each run."""
+    """Lower durations, and store transfers unless data moves from node to node."""
     count = len(activities)
-    duration = np.full(count, assumptions.driver_seconds)
-    scales, pulls = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    duration = np.full(count, assumptions.driver_seconds, np.float64)
+    is_container = np.zeros(count, np.bool_)
     download, upload = np.zeros(count), np.zeros(count)
-    for index, activity in enumerate(activities):
-        step, graph = activity.step, graphs[activity.run]
-        if step is None:
-            continue
-        duration[index] = duration_of(step, assumptions)
-        scales[index] = pulls[index] = step.kind is StepKind.CONTAINER
-        download[index] = input_bytes(graph, step, assumptions)
-        upload[index] = 0 if graph.direct_transfers else sum(step.output_bytes.values())
-    return Work(duration, scales, pulls, download, upload)
+    steps = {
+        index: activity.step
+        for index, activity in enumerate(activities)
+        if activity.step is not None
+    }
+    rows = list(steps)
+    duration[rows] = [duration_of(step, assumptions) for step in steps.values()]
+    is_container[rows] = [step.kind is StepKind.CONTAINER for step in steps.values()]
+    if not direct_transfers:
+        download[rows] = [
+            sum([input_bytes(data, assumptions) for data in step.inputs]) for step in steps.values()
+        ]
+        upload[rows] = [sum(step.output_bytes.values()) for step in steps.values()]
+    return Work(duration, is_container, is_container, download, upload)
 
 
 def transfer_edges(
-    graphs: Sequence[RunGraph], activities: Sequence[Activity], assumptions: Assumptions
+    activities: Sequence[Activity], assumptions: Assumptions, *, direct_transfers: bool
 ) -> Floats:
     """[E] bytes moved directly along each edge (predecessor, activity), in the edges' order."""
-    transfers: list[float] = []
-    for activity in activities:
+    if not direct_transfers:
+        return np.zeros(sum(len(activity.predecessors) for activity in activities))
+    transfers: list[int] = []
+    for activity in [each for each in activities if each.predecessors]:
         moved: dict[str, int] = {}
-        if graphs[activity.run].direct_transfers and activity.step is not None:
-            for each in activity.step.inputs:
-                size = assumptions.output_bytes if each.size_bytes is None else each.size_bytes
-                moved[each.producer] = moved.get(each.producer, 0) + size
-        transfers += [
-            float(moved.get(activities[before].name, 0)) for before in activity.predecessors
-        ]
+        for data in activity.step.inputs if activity.step is not None else ():
+            moved[data.producer] = moved.get(data.producer, 0) + input_bytes(data, assumptions)
+        transfers += [moved.get(activities[before].name, 0) for before in activity.predecessors]
     return np.array(transfers, np.float64)
-
-
-def image_table(
-    cluster: Cluster, shapes: Sequence[PodShape], known: Mapping[str, ImageSize]
-) -> Images:
-    """Number the images and find who holds them; `known` has their sizes."""
-    held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
-    number = {name: index for index, name in enumerate(held)}
-    present = np.zeros((len(held), len(cluster.nodes)), np.bool_)
-    for index, node_sizes in enumerate(held.values()):
-        present[index] = [size is not None for size in node_sizes]
-    sizes = np.array([known[name].size_bytes for name in held], np.float64)
-    of_class = np.full(len(shapes), -1, np.int64)
-    scored = np.zeros((len(shapes), len(cluster.nodes)), np.bool_)
-    # Many shapes differ in their requests only.
-    rows: dict[str, Booleans] = {}
-    for row, shape in enumerate(shapes):
-        if shape.image:
-            of_class[row] = image = number[canonical(shape.image)]
-            if shape.image not in rows:
-                rows[shape.image] = _scored(cluster, shape.image, present[image])
-            scored[row] = rows[shape.image]
-    return Images(sizes, present, of_class, scored)
-
-
-def _scored(cluster: Cluster, name: str, present: Booleans) -> Booleans:
-    """[N] whether the node, once it holds the image, reports it under the name the pod asks for.
-
-    A node that holds it under other names only does not. One that has yet to pull it will do as
-    those that hold it do.
-    """
-    named = np.array([name in node.images for node in cluster.nodes], np.bool_)
-    return named | (~present & bool(named.any() or not present.any()))

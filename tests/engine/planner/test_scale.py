@@ -1,5 +1,7 @@
 """Sizes and numbers at the ends: no time, no bytes, exabytes, thousands of steps and nodes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from kfp_placement_engine.search.genetic import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime
 from tests.support.builders import (
+    ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
     a_loop,
@@ -126,6 +129,13 @@ def test_very_short_and_very_long_steps():
     plan = plan_run(run, a_cluster(a_node(speed=1e-3), a_node("n2", speed=1e3)))
     assert plan.figures.makespan_seconds == pytest.approx(years / 1e3)
     assert plan.figures.makespan_seconds >= plan.lower_bound.seconds
+
+
+def test_run_times_keep_their_fractions_whatever_drivers_take():
+    """A whole number of seconds for drivers does not make those of steps whole."""
+    assumptions = replace(ROUND_NUMBERS, driver_seconds=5)
+    problem = a_problem(a_kfp_run(a_step("a", seconds=2.5)), a_cluster(), assumptions=assumptions)
+    assert problem.arrays.duration_seconds.tolist() == [5.0, 5.0, 2.5]
 
 
 def test_a_cluster_of_one_node_and_a_run_of_one_step():

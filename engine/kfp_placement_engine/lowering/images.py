@@ -1,0 +1,64 @@
+"""Images of pods: how large they are, who holds them, and where they score."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.lowering.pods import PodShape
+from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.image_sizes import ImageSize
+from kfp_placement_engine.model.images import canonical, held_sizes
+from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
+
+
+@dataclass(frozen=True)
+class Images:
+    """[I] sizes, [I, N] presence, [K] image of each class (-1 = none), [K, N] whether it scores.
+
+    Each image is one row, whatever names the run's pods call it by.
+    """
+
+    size_bytes: Floats
+    present: Booleans
+    of_class: Integers
+    scored: Booleans
+
+    @property
+    def present_of_class(self) -> Booleans:
+        """[K, N] whether the node holds the image of the class; none holds that of no image."""
+        none = np.zeros((1, self.present.shape[1]), np.bool_)
+        return np.concatenate([self.present, none])[self.of_class]
+
+
+def image_table(
+    cluster: Cluster, shapes: Sequence[PodShape], known: Mapping[str, ImageSize]
+) -> Images:
+    """Number the images and find who holds them; `known` has their sizes."""
+    held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
+    number = {name: index for index, name in enumerate(held)}
+    present = np.zeros((len(held), len(cluster.nodes)), np.bool_)
+    for index, node_sizes in enumerate(held.values()):
+        present[index] = [size is not None for size in node_sizes]
+    sizes = np.array([known[name].size_bytes for name in held], np.float64)
+    of_class = np.full(len(shapes), -1, np.int64)
+    scored = np.zeros((len(shapes), len(cluster.nodes)), np.bool_)
+    # Many shapes differ in their requests only.
+    rows: dict[str, Booleans] = {}
+    for row, shape in enumerate(shapes):
+        if shape.image:
+            of_class[row] = image = number[canonical(shape.image)]
+            if shape.image not in rows:
+                rows[shape.image] = _scored(cluster, shape.image, present[image])
+            scored[row] = rows[shape.image]
+    return Images(sizes, present, of_class, scored)
+
+
+def _scored(cluster: Cluster, name: str, present: Booleans) -> Booleans:
+    """[N] whether the node, once it holds the image, reports it under the name the pod asks for.
+
+    A node that holds it under other names only does not. One that has yet to pull it will do as
+    those that hold it do.
+    """
+    named = np.array([name in node.images for node in cluster.nodes], np.bool_)
+    return named | (~present & bool(named.any() or not present.any()))
