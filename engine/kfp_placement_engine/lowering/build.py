@@ -85,7 +85,13 @@ def _parts(
     classes = pod_classes(runs, cluster, activities, volumes, options)
     nodes = node_tables(cluster, classes.resources, options.assumptions)
     tables = class_tables(
-        cluster, classes.shapes, classes.requests, nodes, volumes.pinned, options.latency_tolerance
+        cluster,
+        classes.shapes,
+        classes.requests,
+        nodes,
+        volumes.pinned,
+        options.latency_tolerance,
+        options.weights,
     )
     planned = np.array([_is_planned(activity, options) for activity in activities], np.bool_)
     node_index = {node.name: index for index, node in enumerate(cluster.nodes)}

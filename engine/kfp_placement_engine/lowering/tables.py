@@ -16,6 +16,7 @@ from kfp_placement_engine.model.constraints import (
 )
 from kfp_placement_engine.model.images import canonical, held_sizes
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
@@ -93,6 +94,7 @@ def class_tables(
     nodes: NodeTables,
     pinned: Mapping[str, frozenset[str]],
     tolerance: LatencyTolerance,
+    weights: ResourceWeights,
 ) -> ClassTables:
     """Lower what depends on both shape and node.
 
@@ -103,6 +105,7 @@ def class_tables(
         nodes: the node arrays.
         pinned: nodes that a volume claim allows, if it restricts them.
         tolerance: which nodes count as nearest.
+        weights: of the resources in the paper's Eq. (1).
     """
     count = (len(shapes), len(cluster.nodes))
     feasible = np.zeros(count, np.bool_)
@@ -135,7 +138,7 @@ def class_tables(
         preferred_weight=weight,
         latency_ms=trips,
         latency_excess_ms=_excess(shapes, trips, limits, usable, tolerance),
-        assignment_gain=_assignment_gain(cluster, shapes, requests, nodes),
+        assignment_gain=_assignment_gain(cluster, shapes, requests, nodes, weights),
     )
 
 
@@ -175,11 +178,16 @@ def _static_rules(cluster: Cluster, shape: PodShape) -> tuple[Booleans, Integers
 
 
 def _assignment_gain(
-    cluster: Cluster, shapes: Sequence[PodShape], requests: Integers, nodes: NodeTables
+    cluster: Cluster,
+    shapes: Sequence[PodShape],
+    requests: Integers,
+    nodes: NodeTables,
+    weights: ResourceWeights,
 ) -> Floats:
     """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
     sizes = np.maximum(nodes.allocatable[:, :2], 1)
-    utilisation = (requests[:, None, :2] / sizes[None, :, :]).sum(axis=2)
+    shares = requests[:, None, :2] / sizes[None, :, :]
+    utilisation = (np.array([weights.cpu, weights.memory]) * shares).sum(axis=2)
     held = held_sizes(cluster.nodes, {canonical(shape.image) for shape in shapes if shape.image})
     locality = np.zeros(utilisation.shape)
     for row, shape in enumerate(shapes):

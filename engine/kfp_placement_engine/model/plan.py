@@ -5,6 +5,7 @@ planning, and `Plan.release_seconds` says when the run was submitted. All figure
 simulation of the plan; the baselines' figures from the same simulation of theirs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -148,7 +149,7 @@ class Plan:
         seed, generations: replay the same plan.
         planning_seconds: wall time of the search.
         dispatch: `ready` or `ordered`.
-        objective: `completion`, `paper` or `packing`.
+        objective: `completion`, `makespan`, `packing` or `paper`.
         figures: what the plan achieves.
         lower_bound: what no plan can beat.
         baselines: the same figures for each baseline asked for, by name.
@@ -224,6 +225,9 @@ class RunsPlan:
             included; the bound of one of several is its critical path.
         terms: of the objective, over all of them and the reserved runs; compared as in `fitness`.
         completion_seconds: weighted sum of the completions, reserved runs included.
+        makespan_seconds: the latest end of all, likewise.
+        makespan_limit_seconds: what of that end is beyond it counts before completions: 0 for the
+            objective `makespan`, infinite without a limit.
         generations: replays the plans with the seed.
         planning_seconds: wall time of the search.
     """
@@ -233,6 +237,8 @@ class RunsPlan:
     completion_seconds: float
     generations: int
     planning_seconds: float
+    makespan_seconds: float = 0.0
+    makespan_limit_seconds: float = math.inf
 
 
 def reserved_run(
