@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kfp_placement_engine.exceptions import PlanningError, QuantityError
 from kfp_placement_engine.lowering import LoweringOptions, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
+from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.objective import (
     MakespanWithin,
     ResourceWeights,
@@ -39,7 +40,7 @@ OPTIONS = PlanOptions(
 )
 
 
-def long_and_short() -> tuple[list[ActiveRun], object]:
+def long_and_short() -> tuple[list[ActiveRun], Cluster]:
     """A run of 60 s and three of 10 s for one CPU of 1 and one of half the speed.
 
     Completions are best with the short ones first; the end of all with the long one at once.
@@ -114,12 +115,11 @@ def test_one_run_completes_at_its_latest_end():
     run = a_run(a_step("a"), a_step("b", "a"), a_step("c", seconds=15))
     cluster = a_cluster(a_node("n1", cpu=1), a_node("n2", cpu=1))
     plans = {
-        name: plan_run(run, cluster, replace(OPTIONS, **fields))
-        for name, fields in {
-            "completion": {},
-            "makespan": {"objective": "makespan"},
-            "limited": {"makespan_within": MakespanWithin(percent=3)},
-        }.items()
+        "completion": plan_run(run, cluster, OPTIONS),
+        "makespan": plan_run(run, cluster, replace(OPTIONS, objective="makespan")),
+        "limited": plan_run(
+            run, cluster, replace(OPTIONS, makespan_within=MakespanWithin(percent=3))
+        ),
     }
     assert plans["makespan"].steps == plans["completion"].steps == plans["limited"].steps
     assert plans["completion"].notices == plans["makespan"].notices
