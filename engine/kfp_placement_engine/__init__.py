@@ -49,7 +49,13 @@ if TYPE_CHECKING:
     from kfp_placement_engine.search.result import Result
     from kfp_placement_engine.search.simulation import Schedule, simulate
     from kfp_placement_engine.search.solve import solve
-    from kfp_placement_engine.search.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
+    from kfp_placement_engine.search.stop import (
+        AnyOf,
+        MaxGenerations,
+        MaxRuntime,
+        MaxSchedules,
+        NoImprovement,
+    )
 
 __all__ = [
     "BASELINES",
@@ -62,6 +68,7 @@ __all__ = [
     "LoweringOptions",
     "MaxGenerations",
     "MaxRuntime",
+    "MaxSchedules",
     "NoImprovement",
     "Node",
     "Placement",
@@ -119,7 +126,7 @@ _HOME = {
     "search.result": ("Result",),
     "search.simulation": ("Schedule", "simulate"),
     "search.solve": ("solve",),
-    "search.stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "NoImprovement"),
+    "search.stop": ("AnyOf", "MaxGenerations", "MaxRuntime", "MaxSchedules", "NoImprovement"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -9,6 +9,7 @@ kernel's (`engine/kernel/search.h`); this module seeds it, runs the islands and 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,7 +30,12 @@ from kfp_placement_engine.search.simulation import (
     simulate_policy,
     slot_starts,
 )
-from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion, share_done
+from kfp_placement_engine.search.stop import (
+    SearchProgress,
+    StoppingCriterion,
+    schedules_allowed,
+    share_done,
+)
 
 _LEAST = {
     "population_size": 1,
@@ -48,6 +54,9 @@ _SHARES = (
     "backfill_share",
     "mutation_rate",
 )
+
+_SCHEDULES_A_CHILD = 4
+"""More are not decoded for one child, as far as a budget of schedules is concerned."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +213,7 @@ class GeneticSearch:
         self._seed_number = seed
         self._threads = max(1, min(threads, params.islands))
         states = np.random.SeedSequence(seed).generate_state(4 * params.islands, np.uint64)
+        self._seed_schedules = 0
         self._islands = [
             native.Population(problem, params.population_size, states[4 * index : 4 * index + 4])
             for index in range(params.islands)
@@ -222,16 +232,18 @@ class GeneticSearch:
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
-        parameters, trials = self._params.kernel_parameters(), trials_per_generation(self._problem)
+        parameters, allowed = self._params.kernel_parameters(), schedules_allowed(stop)
         since = 0
         # Small runs are planned without a search, and need not import it.
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(self._threads) as pool:
-            while not stop(SearchProgress(generation, since, self._best_terms(held))):
-                improved = list(
-                    pool.map(lambda island: island.improve(parameters, trials), self._islands)
-                )
+            while not stop(
+                SearchProgress(generation, since, self._best_terms(held), self._schedules())
+            ):
+                share = (allowed - self._schedules()) / len(self._islands)
+                improve = partial(self._improve, parameters=parameters, schedules=share)
+                improved = list(pool.map(improve, self._islands))
                 generation += 1
                 since = 0 if any(improved) else since + 1
                 if generation % self._params.migration_interval == 0:
@@ -262,7 +274,8 @@ class GeneticSearch:
                 (held if candidate.placement.not_before.size else free).append(candidate)
             warm = []
             report(generation, share_done(stop))
-            if stop(SearchProgress(generation, 0)):
+            self._seed_schedules = len(free) + len(held)
+            if stop(SearchProgress(generation, 0, schedules=self._seed_schedules)):
                 break
         for kind in (free, held):
             kind.sort(key=lambda candidate: tuple(candidate.schedule.terms))
@@ -271,6 +284,23 @@ class GeneticSearch:
                 offset = 0 if slot == 0 else slot + number
                 store(island, slot, free[offset % len(free)])
         return free[0], held[0] if held else None, generation
+
+    def _schedules(self) -> int:
+        """How many were decoded, plans to start from included."""
+        return self._seed_schedules + sum(island.schedules for island in self._islands)
+
+    def _improve(
+        self, island: native.Population, parameters: native.SearchParameters, schedules: float
+    ) -> int:
+        """Let an island try children, fewer than in other generations once schedules run out."""
+        trials, last = trials_per_generation(self._problem), island.schedules + schedules
+        improved = 0
+        while trials > 0 and island.schedules < last:
+            left = (last - island.schedules) / _SCHEDULES_A_CHILD
+            batch = int(min(trials, max(1, left)))
+            improved += island.improve(parameters, batch)
+            trials -= batch
+        return improved
 
     def _migrate(self) -> None:
         """Give each island's best to the next one's last slot, and to its first if better."""

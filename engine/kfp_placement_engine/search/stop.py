@@ -1,5 +1,6 @@
 """When a search stops: small callables of one protocol, asked after every generation."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,11 +19,14 @@ class SearchProgress:
         generation: generations finished.
         since_improvement: generations since the best plan changed.
         terms: [5] what the best plan so far is worth, see `fitness`; None while that is not known.
+        schedules: how many were decoded: the plans to start from, and those that the search played
+            or gave up. The paper's search does not count them.
     """
 
     generation: int
     since_improvement: int
     terms: Floats | None = None
+    schedules: int = 0
 
 
 class StoppingCriterion(Protocol):
@@ -81,6 +85,30 @@ class MaxGenerations:
 
 
 @dataclass(frozen=True)
+class MaxSchedules:
+    """Stop after this many schedules: a budget that is the same on every machine.
+
+    The last generation is as short as the budget demands, so a search of as many generations does
+    not replay its plan; the same budget does.
+
+    Attributes:
+        schedules: the budget; the last child of each island, and the plans to start from that are
+            made together, may exceed it by a few.
+    """
+
+    schedules: int
+
+    def __post_init__(self) -> None:
+        """Refuse a negative budget."""
+        if self.schedules < 0:
+            raise PlanningError(f"budget of {self.schedules} schedules; it must be 0 or more")
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the budget is spent."""
+        return progress.schedules >= self.schedules
+
+
+@dataclass(frozen=True)
 class NoImprovement:
     """Stop when the best plan has not changed for this many generations."""
 
@@ -135,3 +163,12 @@ def share_done(criterion: StoppingCriterion) -> float:
     if isinstance(criterion, AnyOf):
         return max((share_done(each) for each in criterion.criteria), default=0.0)
     return 0.0
+
+
+def schedules_allowed(criterion: StoppingCriterion) -> float:
+    """How many schedules a criterion allows at most; infinite for those that count none."""
+    if isinstance(criterion, MaxSchedules):
+        return criterion.schedules
+    if isinstance(criterion, AnyOf):
+        return min(map(schedules_allowed, criterion.criteria), default=math.inf)
+    return math.inf

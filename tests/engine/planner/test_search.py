@@ -21,7 +21,14 @@ from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import GeneticParams, seeds_of, trials_per_generation
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
-from kfp_placement_engine.search.stop import AnyOf, MaxGenerations, MaxRuntime, NoImprovement
+from kfp_placement_engine.search.stop import (
+    AnyOf,
+    MaxGenerations,
+    MaxRuntime,
+    MaxSchedules,
+    NoImprovement,
+    SearchProgress,
+)
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     a_cluster,
@@ -254,6 +261,30 @@ def test_problems_and_plans_travel_between_processes():
     assert outcome_of(pickle.loads(pickle.dumps(result))) == outcome_of(result)
 
 
+@pytest.mark.parametrize("budget", [100, 1000, 2345])
+def test_a_budget_of_schedules_is_kept(budget):
+    """But for the last child of each island, plans to start from included; with the same plan."""
+    counted: list[int] = []
+
+    def noted(progress: SearchProgress) -> bool:
+        counted.append(progress.schedules)
+        return False
+
+    problem, stop = a_wide_problem(steps=8), AnyOf((MaxSchedules(budget), noted))
+    first = solve(problem, stop, 0, SEARCH, threads=1)
+    assert 0 < counted[0] < counted[-1]
+    assert budget <= counted[-1] < budget + 10
+    second = solve(problem, MaxSchedules(budget), 0, SEARCH, threads=2)
+    assert outcome_of(first) == outcome_of(second)
+
+
+def test_a_budget_of_no_schedules_returns_a_plan_to_start_from():
+    """Those that are made first."""
+    first = solve(a_wide_problem(), MaxSchedules(0), 0, SEARCH)
+    assert first.generations == 0
+    assert outcome_of(first) == outcome_of(solve(a_wide_problem(), MaxGenerations(0), 0, SEARCH))
+
+
 def test_any_of_several_criteria_ends_a_search():
     """Whichever comes first."""
     problem = a_wide_problem(steps=8)
@@ -272,6 +303,8 @@ def test_negative_generations_and_seeds_are_refused():
     """The messages name the value."""
     with pytest.raises(PlanningError, match="-1 generations"):
         MaxGenerations(-1)
+    with pytest.raises(PlanningError, match="-1 schedules"):
+        MaxSchedules(-1)
     with pytest.raises(PlanningError, match="seed -3"):
         solve(a_problem(a_run(a_step("a")), a_cluster()), seed=-3)
 
