@@ -1,6 +1,7 @@
 """What makes a plan better, beside the name of the objective: a limit of its end, and weights."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kfp_placement_engine.exceptions import PlanningError, QuantityError
@@ -75,7 +76,10 @@ def _percent(text: str) -> float:
 
 @dataclass(frozen=True)
 class ResourceWeights:
-    """How much a share of each resource counts: theta in Eq. (1) of the genetic-algorithm paper.
+    """How much a share of each resource counts.
+
+    In the objective `paper` (theta in Eq. (1) of the genetic-algorithm paper), and where the use of
+    both is one figure.
 
     Attributes:
         cpu: of CPU.
@@ -96,3 +100,18 @@ class ResourceWeights:
             raise PlanningError(
                 "weights: cpu and memory are both 0; give at least one of them more than 0"
             )
+
+    def mean_of(self, shares: Mapping[str, float]) -> float | None:
+        """The weighted mean of the shares of CPU and memory; None where none that counts is known.
+
+        Args:
+            shares: by resource, such as the use of each.
+        """
+        known = [
+            (weight, shares[name])
+            for name, weight in (("cpu", self.cpu), ("memory", self.memory))
+            if name in shares and weight
+        ]
+        if not known:
+            return None
+        return sum(weight * share for weight, share in known) / sum(weight for weight, _ in known)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse, ScheduledStep
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
@@ -118,6 +119,8 @@ class Figures:
         tie_breaks: how many ways to break ties the figures are means over.
         moves_volumes: users of one ReadWriteOnce claim run on different nodes, one after another;
             the simulation moves the volume in no time.
+        use: by resource, requests x seconds of all pods from the run's submission to its end, over
+            what is free at time zero on the nodes that the run may use x that time.
     """
 
     unplaced: int
@@ -128,6 +131,7 @@ class Figures:
     slowest_seconds: float | None = None
     tie_breaks: int = 1
     moves_volumes: bool = False
+    use: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,7 @@ class Plan:
             one whose makespan is nearest to their mean.
         ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches in a
             short search, where this one may not (`ready`) and does not reach the bound; else None.
+        weights: by which the use of CPU and memory is one figure.
     """
 
     run_name: str
@@ -201,6 +206,7 @@ class Plan:
     binding_resources: tuple[ResourceUse, ...] = ()
     default_schedule: tuple[ScheduledStep, ...] = ()
     ordered_makespan_seconds: float | None = None
+    weights: ResourceWeights = field(default_factory=ResourceWeights)
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
