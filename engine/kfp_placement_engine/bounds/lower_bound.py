@@ -1,6 +1,6 @@
 """A makespan no schedule can beat, and how it was found.
 
-The larger of three bounds, each by name:
+The largest of these bounds, each by name:
 
 - `critical-path`: the longest chain of activities, each at its quickest on a node where it fits,
   with the driver, transfer and pull time that cannot be avoided, and loops at their limit; of an
@@ -8,19 +8,30 @@ The larger of three bounds, each by name:
 - `area`: requested resources x time against the room of all nodes, and the time for which pods hold
   a claim that only one may have, between what must come before and what must follow;
 - `pattern-lp`: the linear program over all sets of pods that fit on a node together, weighted by
-  the node's speed; where the extra `bounds` is installed and the sets are few enough.
+  the node's speed; where the extra `bounds` is installed and the sets are few enough;
+- each of them with `-rounded` behind its name: rounded up to the common divisor of all times, where
+  there is one (`time_grid`).
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from kfp_placement_engine.bounds.critical_paths import LeastSeconds, Paths, paths_of
+from kfp_placement_engine.bounds.effort import THOROUGH, BoundEffort
+from kfp_placement_engine.bounds.time_grid import common_divisor, rounded_up
 from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, PlacementProblem
 
 RELATIVE_MARGIN = 1e-9
 """Differences that do not count: the same numbers, added up in another order."""
+
+RELATIVE_ERROR = 1e-12
+"""By which bounds are lowered, since simulated times are sums in another order."""
+
+ROUNDED = "-rounded"
+"""What the name of a bound that was rounded up ends with."""
 
 MAX_HEADS = 64
 """Starting times from which on the area is looked at; 10,000 steps may have that many."""
@@ -29,35 +40,69 @@ BLOCK_CELLS = 1_000_000
 """Activities x nodes looked at together: 10,000 steps on 1,000 nodes would fill memory."""
 
 
-def lower_bound(problem: PlacementProblem, reached_seconds: float = math.inf) -> Bound:
+def lower_bound(
+    problem: PlacementProblem,
+    reached_seconds: float = math.inf,
+    effort: BoundEffort = THOROUGH,
+) -> Bound:
     """The largest of the bounds; on a tie the one named first in the module's docstring wins.
 
     Args:
         problem: the problem.
         reached_seconds: makespan of some schedule that places all steps. No bound is larger, so the
-            linear program, which takes longest, is left out where another bound is as large.
+            linear programs, which take longest, are left out where another bound is as large.
+        effort: how much work they may take.
+    """
+    return max(lower_bounds(problem, reached_seconds, effort), key=lambda bound: bound.seconds)
+
+
+def lower_bounds(
+    problem: PlacementProblem,
+    reached_seconds: float = math.inf,
+    effort: BoundEffort = THOROUGH,
+) -> tuple[Bound, ...]:
+    """Every bound that `lower_bound` compares, in the order of the module's docstring.
+
+    A bound that rounding up does not change is not named twice.
     """
     usable = usable_nodes(problem)
     paths = paths_of(problem, least_seconds(problem, usable))
+    divisor = common_divisor(problem, usable)
     bounds = [
         Bound(paths.critical_seconds, "critical-path"),
         Bound(area_seconds(problem, usable, paths), "area"),
     ]
-    largest = max(bound.seconds for bound in bounds)
+    largest = max(bound.seconds for bound in [*bounds, *_rounded(bounds, divisor)])
     is_reached = reached_seconds <= largest * (1 + RELATIVE_MARGIN)
     if not is_reached:
-        bounds += _pattern_bounds(problem, usable, paths)
+        bounds += _pattern_bounds(problem, usable, paths, effort)
     # The bounds are compared with simulated times, which add up the same numbers in another order.
-    best = max(bounds, key=lambda bound: bound.seconds)
-    return Bound(best.seconds * (1 - 1e-12), best.kind)
+    return tuple(
+        Bound(bound.seconds * (1 - RELATIVE_ERROR), bound.kind)
+        for bound in [*bounds, *_rounded(bounds, divisor)]
+    )
 
 
-def _pattern_bounds(problem: PlacementProblem, usable: Booleans, paths: Paths) -> list[Bound]:
+def _rounded(bounds: Sequence[Bound], divisor: float | None) -> list[Bound]:
+    """The bounds that are not multiples of the divisor, rounded up to one."""
+    if divisor is None:
+        return []
+    rounded = [(bound, rounded_up(bound.seconds, divisor)) for bound in bounds]
+    return [
+        Bound(seconds, bound.kind + ROUNDED)
+        for bound, seconds in rounded
+        if seconds > bound.seconds * (1 + RELATIVE_MARGIN)
+    ]
+
+
+def _pattern_bounds(
+    problem: PlacementProblem, usable: Booleans, paths: Paths, effort: BoundEffort
+) -> list[Bound]:
     """The bound of the linear program, if it can be had."""
     # Here, since other bounds often do.
     from kfp_placement_engine.bounds.pattern_bound import pattern_bound_seconds
 
-    pattern = pattern_bound_seconds(problem, usable)
+    pattern = pattern_bound_seconds(problem, usable, effort.pattern_cells)
     if pattern is None:
         return []
     steps = problem.arrays.gene >= 0
@@ -75,7 +120,9 @@ def critical_path_bounds(problem: PlacementProblem, runs: int) -> tuple[Bound, .
     paths = paths_of(problem, least_seconds(problem, usable_nodes(problem)))
     longest = np.zeros(problem.arrays.run_weight.size)
     np.maximum.at(longest, problem.arrays.run, paths.end + paths.tail)
-    return tuple(Bound(float(seconds) * (1 - 1e-12), "critical-path") for seconds in longest[:runs])
+    return tuple(
+        Bound(float(seconds) * (1 - RELATIVE_ERROR), "critical-path") for seconds in longest[:runs]
+    )
 
 
 def usable_nodes(problem: PlacementProblem) -> Booleans:

@@ -22,9 +22,6 @@ from kfp_placement_engine.problem.problem import Booleans, Floats, Integers, Pla
 MAX_GROUPS = 200
 """With more groups of steps or types of nodes the area bound is as good, and quicker."""
 
-MAX_WORK = 100_000_000
-"""Cells computed in total, about half a second; the best bound so far is taken then."""
-
 CALL_CELLS = 2_000
 """Cells that are computed in the time that one operation on a table takes anyway."""
 
@@ -72,8 +69,16 @@ class NodeType:
     most: Integers
 
 
-def pattern_bound_seconds(problem: PlacementProblem, usable: Booleans) -> float | None:
-    """The bound, or None where the LP solver is missing or the program would be too large."""
+def pattern_bound_seconds(
+    problem: PlacementProblem, usable: Booleans, most_cells: int
+) -> float | None:
+    """The bound, or None where the LP solver is missing or the program would be too large.
+
+    Args:
+        problem: the problem.
+        usable: [A, N] nodes that each activity may go to.
+        most_cells: cells of tables that are computed in total; the best bound so far is taken then.
+    """
     try:
         import highspy
     except ImportError:
@@ -84,7 +89,7 @@ def pattern_bound_seconds(problem: PlacementProblem, usable: Booleans) -> float 
     types = node_types(problem, groups)
     if not 0 < len(types) <= MAX_GROUPS:
         return None
-    generation = _Generation(_Program(highspy, types, groups), types, groups)
+    generation = _Generation(_Program(highspy, types, groups), types, groups, most_cells)
     return generation.bound_seconds() if generation.rounds >= MIN_ROUNDS else None
 
 
@@ -172,13 +177,15 @@ class _Generation:
         rounds: how many can be afforded.
     """
 
-    def __init__(self, program: _Program, types: list[NodeType], groups: StepGroups) -> None:
+    def __init__(
+        self, program: _Program, types: list[NodeType], groups: StepGroups, most_cells: int
+    ) -> None:
         self._program = program
         self._types = types
         self._groups = groups
         self._by_load = _by_load(types, groups)
         self._knapsacks = [_Knapsack(kind, groups.requests, self._by_load) for kind in types]
-        self.rounds = MAX_WORK // sum(knapsack.work for knapsack in self._knapsacks)
+        self.rounds = most_cells // sum(knapsack.work for knapsack in self._knapsacks)
         self._best = 0.0
 
     def bound_seconds(self) -> float:

@@ -136,10 +136,21 @@ class Figures:
 
 @dataclass(frozen=True)
 class Bound:
-    """A makespan no schedule can beat, by `kind`: `pattern-lp`, `area` or `critical-path`."""
+    """A makespan no schedule can beat.
+
+    Attributes:
+        seconds: the makespan.
+        kind: how it was found: `critical-path`, `area` or `pattern-lp`; with `-rounded` behind it
+            where it was rounded up to the common divisor of all times.
+    """
 
     seconds: float
     kind: str
+
+    @property
+    def needs_solver(self) -> bool:
+        """Whether it is missing where the extra `bounds` is not installed."""
+        return self.kind.startswith("pattern-lp")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kfp_placement_engine.bounds.effort import IN_A_PLAN
 from kfp_placement_engine.bounds.lower_bound import critical_path_bounds, lower_bound
 from kfp_placement_engine.lowering import (
     Lowered,
@@ -245,7 +246,7 @@ def _search_stop(
     be installed there ends no such search.
     """
     is_replay = options.generations is not None
-    anywhere = all(bound.kind != "pattern-lp" for bound in bounds)
+    anywhere = not any(bound.needs_solver for bound in bounds)
     if not problem.is_completion_first or (is_replay and not anywhere):
         return options.stop()
     return AnyOf((options.stop(), _bound_reached(problem, bounds)))
@@ -295,4 +296,4 @@ def _bounds(
         for each in known
         if each.finished.all()
     ]
-    return (lower_bound(problem, min(ends, default=math.inf)),)
+    return (lower_bound(problem, min(ends, default=math.inf), IN_A_PLAN),)

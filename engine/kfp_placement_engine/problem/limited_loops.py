@@ -1,17 +1,39 @@
 """How long the iterations of loops with a limit take together, loops inside loops included.
 
-While this many iterations run at once, they can together do only this many seconds of iteration
-each second. An iteration is as long as the longest chain inside it; a loop inside it makes it
-longer by the same rule, from the innermost loop outwards.
+While at most p iterations run at once, p runners could do them one after another: iterations that
+overlap go to different runners, and no more than p overlap at any time. So iterations take together
+no less than jobs of these lengths on p equal machines. An iteration is as long as the longest chain
+inside it; a loop inside it makes it longer by the same rule, from the innermost loop outwards.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import accumulate
+
+import numpy as np
 
 from kfp_placement_engine.problem.problem import PlacementProblem
 
 RUN = -1
 """The run as a whole, where an iteration is asked for."""
+
+
+def together_seconds(limit: int, spans: Iterable[float]) -> float:
+    """The least time for iterations of which only some run at once.
+
+    The larger of two bounds for equal machines (Dell'Amico and Martello 1995, section 2): the sum
+    shared evenly; and, since among the k p + 1 longest one runner has k + 1, the k + 1 shortest of
+    these. For n iterations of one length that is this length times n / p rounded up.
+
+    Args:
+        limit: how many run at once, 1 or more.
+        spans: seconds that each iteration takes.
+    """
+    longest_first = sorted(spans, reverse=True)
+    until = [0.0, *accumulate(longest_first)]
+    rounds = range(1, -(-len(longest_first) // limit))
+    crowded = [until[k * limit + 1] - until[k * limit - k] for k in rounds]
+    return max(until[-1] / limit, max(longest_first, default=0.0), *crowded)
 
 
 class LimitedLoops:
@@ -25,7 +47,11 @@ class LimitedLoops:
         self._shortest = shortest
         self._entry: list[int] = arrays.entry_iteration.tolist()
         self._loop: list[int] = arrays.iteration_loop.tolist()
-        self._limit: list[int] = arrays.loop_parallelism.tolist()
+        # More may have been started than the limit allows; none is stopped.
+        started = np.bincount(
+            arrays.iteration_loop[arrays.iteration_started], minlength=arrays.loop_parallelism.size
+        )
+        self._limit: list[int] = np.maximum(arrays.loop_parallelism, started).tolist()
         parents: list[int] = arrays.iteration_parent.tolist()
         chains = {RUN: (RUN,)} | {each: _chain(each, parents) for each in range(len(parents))}
         # By activity: the iterations around it, outermost (the run) first.
@@ -70,7 +96,7 @@ class LimitedLoops:
         longest = 0.0
         entered = [self._entry[activity] for activity in after if self._entry[activity] >= 0]
         for limit, members in self._crowded(entered):
-            together = sum(self._span[each] for each in members) / limit
+            together = together_seconds(limit, (self._span[each] for each in members))
             longest = max(longest, together + min(self._after[each] for each in members))
         return longest
 
@@ -89,7 +115,7 @@ class LimitedLoops:
         for each, span in spans.items():
             latest = max(latest, self._entered[each] + span)
         for limit, members in self._crowded(list(spans)):
-            together = sum(spans[each] for each in members) / limit
+            together = together_seconds(limit, (spans[each] for each in members))
             latest = max(latest, min(self._entered[each] for each in members) + together)
         return latest
 

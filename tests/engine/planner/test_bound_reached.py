@@ -37,8 +37,8 @@ def an_easy_run():
 
 
 def a_hard_run():
-    """Three steps of 3 CPU on two nodes of 4: the bound of the area is out of reach."""
-    return a_run(*(a_step(f"s{number}", cpu=3, seconds=10) for number in range(3)))
+    """Three steps of 3 CPU on two nodes of 4: the bounds, of which none is rounded, are too low."""
+    return a_run(*(a_step(f"s{number}", cpu=3, seconds=9.87654321) for number in range(3)))
 
 
 @pytest.mark.parametrize(

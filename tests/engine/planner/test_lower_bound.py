@@ -7,9 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfp_placement_engine import lower_bound
+from kfp_placement_engine.lowering import LoweringOptions, lower_runs
+from kfp_placement_engine.model.active_runs import ActiveRun, ProgressState, StepProgress
 from kfp_placement_engine.model.run_graph import Group, GroupKind
+from kfp_placement_engine.problem.limited_loops import together_seconds
 from kfp_placement_engine.search.baselines import brute_force, heft, kube_default
 from tests.support.builders import (
+    ROUND_NUMBERS,
     a_cluster,
     a_kfp_run,
     a_loop,
@@ -19,6 +23,8 @@ from tests.support.builders import (
     a_step,
     nodes,
 )
+
+OPTIONS = LoweringOptions(assumptions=ROUND_NUMBERS)
 
 
 def bound_of(run, *members, **options):
@@ -103,6 +109,45 @@ def test_a_loop_inside_a_loop_makes_its_iterations_longer(outer_limit, inner_lim
     seconds = 1 + 1 + 3 * iteration / (outer_limit or 3)
     assert lower_bound(problem).seconds == pytest.approx(seconds)
     assert kube_default(problem).makespan_seconds == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(2, 4), (3, 3), (4, 2), (5, 2), (6, 2), (7, 1)])
+def test_equal_iterations_of_a_loop_take_whole_rounds(limit, rounds):
+    """Seven iterations of 1 + 1 + 10 s: the last round takes as long as the others."""
+    steps = [a_step(f"work[{index}]", group=f"loop[{index}]") for index in range(7)]
+    run = a_kfp_run(*steps, groups=a_loop("loop", width=7, parallelism=limit))
+    problem = a_problem(run, a_cluster(a_node(cpu=99)))
+    assert lower_bound(problem).seconds == pytest.approx(1 + 1 + rounds * 12)
+    assert kube_default(problem).makespan_seconds == pytest.approx(1 + 1 + rounds * 12)
+
+
+@pytest.mark.parametrize(
+    ("limit", "spans", "seconds"),
+    [
+        (2, [], 0),
+        (2, [4], 4),
+        (1, [4, 3, 2], 9),
+        (2, [5, 5, 5], 10),
+        (2, [9, 1, 1], 9),
+        (2, [6, 5, 4], 9),
+        (2, [5, 5, 4, 4, 4], 12),
+        (3, [7, 7, 6, 6, 5, 5, 5], 15),
+    ],
+)
+def test_iterations_take_no_less_than_jobs_on_equal_machines(limit, spans, seconds):
+    """These bounds are reached: by the even share, the longest, or the shortest of the longest."""
+    assert together_seconds(limit, spans) == pytest.approx(seconds)
+
+
+def test_iterations_that_were_started_beyond_the_limit_all_run():
+    """Three of 12 s that a limit of one should not have let in, and one to come: 24 s, not 48."""
+    steps = [a_step(f"work[{index}]", group=f"loop[{index}]") for index in range(4)]
+    run = a_kfp_run(*steps, groups=a_loop("loop", width=4, parallelism=1))
+    begun = {f"work[{n}]": StepProgress(ProgressState.RUNNING, "n1", 0.0) for n in range(3)}
+    active = ActiveRun("run", run, progress=begun)
+    problem = lower_runs([active], a_cluster(a_node(cpu=99)), OPTIONS).problem
+    assert problem.arrays.iteration_started.sum() == 3
+    assert lower_bound(problem).seconds <= kube_default(problem).makespan_seconds
 
 
 def test_a_loop_within_its_limit_does_not():

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.problem.problem import PlacementProblem
@@ -167,6 +168,7 @@ def test_the_search_and_brute_force_equal_cp_sat(number, optima):
     problem = a_problem(*cp_sat_cases()[number], dispatch="ordered")
     best = BASELINES["brute-force"](problem, 0)
     assert best.makespan_seconds == pytest.approx(optima[number], abs=SECONDS)
+    assert all(bound.seconds <= optima[number] for bound in lower_bounds(problem))
     assert searched(problem, best).makespan_seconds == pytest.approx(optima[number], abs=SECONDS)
 
 

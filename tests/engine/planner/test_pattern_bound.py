@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
+from kfp_placement_engine.bounds.effort import THOROUGH
 from kfp_placement_engine.bounds.pattern_bound import (
     MAX_GROUPS,
     node_types,
@@ -35,7 +36,7 @@ def bound_of(steps, *members) -> float:
 
 
 def bound_on(problem) -> float:
-    bound = pattern_bound_seconds(problem, usable_nodes(problem))
+    bound = pattern_bound_seconds(problem, usable_nodes(problem), THOROUGH.pattern_cells)
     assert bound is not None
     return bound
 
@@ -123,10 +124,10 @@ def test_too_many_kinds_of_steps_are_left_to_the_other_bounds():
     """More groups than the program is built for."""
     steps = [a_step(f"s{number}", cpu=1 + number / 1000) for number in range(MAX_GROUPS + 1)]
     problem = a_problem(a_run(*steps), a_cluster(*nodes(2)))
-    assert pattern_bound_seconds(problem, usable_nodes(problem)) is None
+    assert pattern_bound_seconds(problem, usable_nodes(problem), THOROUGH.pattern_cells) is None
 
 
 def test_nothing_to_place_has_no_bound():
     """Steps that no node can take are no work for a node."""
     problem = a_problem(a_run(a_step("huge", cpu=100)), a_cluster())
-    assert pattern_bound_seconds(problem, usable_nodes(problem)) is None
+    assert pattern_bound_seconds(problem, usable_nodes(problem), THOROUGH.pattern_cells) is None
