@@ -14,6 +14,7 @@ from kfp_placement.exceptions import PlacementError
 from kfp_placement.report.visible import visible
 from kfp_placement_engine.exceptions import EngineError, InputNotFoundError
 from kfp_placement_engine.model.durations import parse_duration
+from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
 
 Echo = Callable[[str], None]
 """Prints a line."""
@@ -73,6 +74,24 @@ def seconds(text: str) -> float:
     """
     try:
         return parse_duration(text)
+    except EngineError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_makespan_within(parser: argparse.ArgumentParser) -> None:
+    """The option of benchmarks that plan several runs together; see `search.end_limit`."""
+    parser.add_argument(
+        "--makespan-within",
+        type=_makespan_within,
+        metavar="LIMIT",
+        help="how late the last of several runs may end: 3%% beyond the shortest of the plans that"
+        " the search starts from, or a time such as 20m [default: no limit]",
+    )
+
+
+def _makespan_within(text: str) -> MakespanWithin:
+    try:
+        return parse_makespan_within(text)
     except EngineError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

@@ -13,6 +13,7 @@ from kfp_placement._package import Package
 from kfp_placement.remedies import with_remedies
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -85,6 +86,7 @@ class GivenOptions:
     seed: int | None = None
     dispatch: str | None = None
     objective: str | None = None
+    makespan_within: MakespanWithin | None = None
     kube_version: tuple[int, int] | None = None
     compare: tuple[str, ...] | None = None
     marked_only: bool | None = None

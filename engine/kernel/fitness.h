@@ -49,6 +49,20 @@ static double assignment_value(const Problem *p, const State *s) {
     return value;
 }
 
+/* Whether the latest end of all runs counts before their completions. */
+static inline int is_end_limited(const Problem *p) { return p->objective == COMPLETION && !isinf(p->end_limit); }
+
+/* Which of the terms is the weighted sum of completions. */
+static inline int completion_term(const Problem *p) {
+    return p->objective == COMPLETION && !is_end_limited(p) ? 2 : 3;
+}
+
+/* What counts before the completions where they are not the first to count; `horizon` is the latest end. */
+static double term_before_completions(const Problem *p, const State *s, double horizon, double *scratch) {
+    if (p->objective == COMPLETION) return fmax(0.0, horizon - p->end_limit);
+    return p->objective == PACKING ? nodes_used(p, s, scratch) : -assignment_value(p, s);
+}
+
 /* Terms of a simulated schedule; `scratch` holds max(nodes, runs) numbers. */
 static void cost_terms(const Problem *p, const State *s, double *scratch, double *terms) {
     double weighted = 0.0, horizon = 0.0, busy = 0.0;
@@ -69,12 +83,12 @@ static void cost_terms(const Problem *p, const State *s, double *scratch, double
         weighted += p->run_weight[run] * scratch[run];
         horizon = fmax(horizon, scratch[run]);
     }
-    if (p->objective == COMPLETION) {
+    if (completion_term(p) == 2) {
         terms[2] = weighted;
         terms[3] = busy;
         terms[4] = imbalance(p, s, horizon, scratch);
     } else {
-        terms[2] = p->objective == PACKING ? nodes_used(p, s, scratch) : -assignment_value(p, s);
+        terms[2] = term_before_completions(p, s, horizon, scratch);
         terms[3] = weighted;
         terms[4] = busy;
     }

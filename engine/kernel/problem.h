@@ -59,6 +59,7 @@ typedef struct {
     const double *run_weight;           /* [runs] */
     const int64_t *topological;         /* [A] activities, predecessors first */
     double link_rate;
+    double end_limit;                   /* COMPLETION: a latest end beyond it counts first; INFINITY = none */
     int64_t direct;                     /* 1: data moves from node to node */
     int64_t version_136;                /* BalancedAllocation as since Kubernetes 1.36 */
     int64_t ties;                       /* which of several best nodes kube-scheduler takes, see below */

@@ -217,26 +217,33 @@ static int child_policy(Search *search) {
     return draw < search->parameters->greedy_share + search->parameters->backfill_share ? BACKFILL : ORDERED;
 }
 
-/* What the third term of a child may be at most in a slot that takes it though it is worse. */
-static double deviation_limit(const Search *search, int64_t slot) {
+/* What a term of a child may be at most in a slot that takes it though it is worse. */
+static double deviation_limit(const Search *search, int64_t slot, int term) {
     const double *best = search->population->terms, share = (double)slot / (double)search->population->size;
-    return best[2] + search->parameters->deviation_limit * share * share * fabs(best[2]);
+    double size = fabs(best[term]);
+    /* Beyond a limit of the latest end counts the excess alone. */
+    if (term == 2 && is_end_limited(search->p)) size += search->p->end_limit;
+    return best[term] + search->parameters->deviation_limit * share * share * size;
 }
 
 /* Whether a slot takes a child that is not better than what it has. */
 static int is_within_limit(const Search *search, int64_t slot, const double *terms) {
     const double *best = search->population->terms;
     if (slot == 0 || terms[0] > best[0] || terms[1] > best[1] + 1e-9) return 0;
-    return terms[2] <= deviation_limit(search, slot);
+    if (terms[2] > deviation_limit(search, slot, 2)) return 0;
+    return !is_end_limited(search->p) || terms[3] <= deviation_limit(search, slot, 3);
 }
 
 /* The weighted completion with which a child of the slot can still be taken, by the slot or as the best.
- * It decides only where the terms before it cannot get better: all is placed, with no latency excess. */
+ * It decides only where the terms before it cannot get better: all is placed, with no latency excess, and
+ * the latest end is within its limit. */
 static double taken_limit(const Search *search, int64_t slot) {
     const double *best = search->population->terms, *own = best + slot * TERMS;
     if (search->p->objective != COMPLETION || own[0] > 0.0 || own[1] > 1e-9 || best[0] > 0.0 || best[1] > 1e-9)
         return INFINITY;
-    return slot == 0 ? own[2] : fmax(own[2], deviation_limit(search, slot));
+    const int term = completion_term(search->p);
+    if (term > 2 && (own[2] > 1e-9 || best[2] > 1e-9)) return INFINITY;
+    return slot == 0 ? own[term] : fmax(own[term], deviation_limit(search, slot, term));
 }
 
 /* One child; returns 1 if it is the best so far, -1 if there is no memory left. */

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from kfp_placement_engine.model.changes import Change
+    from kfp_placement_engine.model.objective import MakespanWithin
 
 BASELINES = ("kube-default", "heft", "fifo", "random", "brute-force")
 """Schedulers that `--compare` knows."""
@@ -63,6 +64,24 @@ class DurationType(click.ParamType):  # type: ignore[type-arg]
 
         try:
             return parse_duration(value)
+        except EngineError as error:
+            self.fail(str(error), param, ctx)
+
+
+class MakespanWithinType(click.ParamType):  # type: ignore[type-arg]
+    """`3%`, or a time such as `20m`."""
+
+    name = "limit"
+
+    # `typing.override` is there from Python 3.12 on.
+    def convert(  # type: ignore[explicit-override]
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "MakespanWithin":
+        """The limit."""
+        from kfp_placement_engine.model.objective import parse_makespan_within
+
+        try:
+            return parse_makespan_within(value)
         except EngineError as error:
             self.fail(str(error), param, ctx)
 

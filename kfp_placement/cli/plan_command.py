@@ -16,6 +16,7 @@ from kfp_placement.cli.parameters import (
     DurationType,
     FormatType,
     KubeVersionType,
+    MakespanWithinType,
     NamespaceType,
     NamesType,
     WholeNumberType,
@@ -144,9 +145,16 @@ def _duration(text: str) -> float:
 )
 @click.option(
     "--objective",
-    type=click.Choice(["completion", "paper", "packing"]),
+    type=click.Choice(["completion", "makespan", "paper", "packing"]),
     help="What makes a plan better, after placed steps and latency rules.  [default: the policy's,"
     " else completion]",
+)
+@click.option(
+    "--makespan-within",
+    type=MakespanWithinType(),
+    metavar="LIMIT",
+    help="How late the last of several runs may end, 3% or 20m; decides nothing for one run, as"
+    " here.  [default: the policy's, else none]",
 )
 @click.option(
     "--dispatch",

@@ -17,6 +17,7 @@ from kfp_placement.cli.progress import LiveLine
 if TYPE_CHECKING:
     from kfp_placement.planning import GivenOptions, PlanRequest
     from kfp_placement_engine.model.changes import Change
+    from kfp_placement_engine.model.objective import MakespanWithin
     from kfp_placement_engine.model.plan import Plan
     from kfp_placement_engine.model.progress import Progress
     from kfp_placement_engine.model.what_if import ChangedPlan, Suggestions
@@ -42,6 +43,7 @@ class PlanInputs:
     budget: float | None
     generations: int | None
     objective: str | None
+    makespan_within: "MakespanWithin | None"
     dispatch: str | None
     kube_version: tuple[int, int]
     compare: tuple[str, ...]
@@ -120,6 +122,7 @@ def _options(given: PlanInputs) -> "GivenOptions":
         seed=given.seed,
         dispatch=given.dispatch,
         objective=given.objective,
+        makespan_within=given.makespan_within,
         kube_version=given.kube_version,
         compare=given.compare,
         marked_only=given.marked_only,

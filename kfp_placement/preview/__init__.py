@@ -50,7 +50,8 @@ def preview(
         seed: of the random generator; by default the policy's, else 0.
         dispatch: `ready`, `ordered` or `auto`: whether a step may wait for its node; by default
             what the policy's actuator does, else `auto`.
-        objective: `completion`, `paper` or `packing`; by default the policy's, else `completion`.
+        objective: `completion`, `makespan`, `packing` or `paper`; by default the policy's, else
+            `completion`.
         compare: schedulers to simulate beside the plan: `kube-default`, `heft`, `fifo`, `random`,
             `brute-force`.
         kube_version: of the default scheduler that is simulated: `1.36`.

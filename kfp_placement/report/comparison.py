@@ -37,6 +37,8 @@ def caption(plan: Plan) -> str:
         by += " No percentages: all durations are assumed."
     if summary.shows_latency(plan):
         by += f" Beyond the rule: {summary.beyond_rule(plan)}."
+    if use := summary.use_lines(plan):
+        by += f" Use of the nodes: {'; '.join(use)}."
     return by
 
 

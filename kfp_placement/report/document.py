@@ -44,6 +44,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "seconds": number(plan.lower_bound.seconds),
             "kind": plan.lower_bound.kind,
         },
+        **_use_of(plan, plan.figures),
+        "weights": {"cpu": number(plan.weights.cpu), "memory": number(plan.weights.memory)},
         "baselines": _baselines(plan),
         "steps": [_step(step) for step in plan.steps],
         "unschedulable": [{"name": name, "reason": reason} for name, reason in plan.unschedulable],
@@ -100,7 +102,10 @@ def _end(figures: Figures, seconds: float | None) -> float | None:
 
 def _baselines(plan: Plan) -> dict[str, Any]:
     """By name; of the default scheduler its steps too, as far as they are known."""
-    rows = {name: _baseline(figures) for name, figures in plan.baselines.items()}
+    rows = {
+        name: _baseline(figures) | _use_of(plan, figures)
+        for name, figures in plan.baselines.items()
+    }
     if plan.default_schedule and DEFAULT_SCHEDULER in rows:
         rows[DEFAULT_SCHEDULER]["steps"] = [
             {
@@ -124,6 +129,15 @@ def _baseline(figures: Figures) -> dict[str, Any]:
         "slowestSeconds": _end(figures, figures.slowest_seconds),
         "tieBreaks": figures.tie_breaks,
         "movesVolumes": figures.moves_volumes,
+    }
+
+
+def _use_of(plan: Plan, figures: Figures) -> dict[str, Any]:
+    """How much of each resource is in use on average, and by the weights; of a run that ends."""
+    use = {} if figures.unplaced else figures.use
+    return {
+        "use": {name: number(share) for name, share in use.items()},
+        "weightedUse": number(plan.weights.mean_of(use)),
     }
 
 

@@ -123,6 +123,23 @@ def unending(plan: Plan) -> str:
     )
 
 
+def use_lines(plan: Plan) -> list[str]:
+    """How much of the nodes is in use on average: `this plan 52% (cpu 71%, memory 33%)`.
+
+    A line for each schedule that ends. The first figure is the mean of CPU and memory by the plan's
+    weights; resources that nothing requests, and the number of pods, are left out.
+    """
+    lines = []
+    for name, figures in ((PLAN_NAME, plan.figures), *plan.baselines.items()):
+        weighted = plan.weights.mean_of(figures.use)
+        each = [f"{visible(key)} {share:.0%}" for key, share in figures.use.items() if share > 0]
+        each = [text for text in each if not text.startswith("pods ")]
+        if each and not figures.unplaced:
+            whole = "" if weighted is None else f"{weighted:.0%} "
+            lines.append(f"{visible(name)} {whole}({', '.join(each)})")
+    return lines
+
+
 def steps_by_obstacle(plan: Plan) -> list[tuple[tuple[str, ...], str]]:
     """Steps that fit no node, together where the reason is the same; and the reasons."""
     alike: dict[str, list[str]] = {}

@@ -115,6 +115,8 @@ def _schedules(plan: Plan, style: TableStyle, paint: Paint) -> list[str]:
     below += [f"{item.name}: a mean, {item.spread}" for item in schedules if item.spread]
     if beyond:
         below.append(f"beyond rule: {summary.beyond_rule(plan)}")
+    if use := summary.use_lines(plan):
+        below.append(f"use of the nodes: {'; '.join(use)}")
     below = [line for words in below for line in wrapped(words, style.columns)]
     head = [paint.dim(lines[0]), paint.bold(lines[1]), *lines[2:], *map(paint.dim, below)]
     return [*head, *map(paint.red, wrapped(summary.unending(plan), style.columns))]

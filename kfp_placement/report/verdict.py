@@ -15,6 +15,7 @@ from kfp_placement.report.summary import (
     taken_liberties,
 )
 from kfp_placement.report.visible import shown
+from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Figures, Plan
 from kfp_placement_engine.model.step_names import listed
 
@@ -79,7 +80,7 @@ def search_verdict(plan: Plan) -> str:
 
 def tells_every_choice(plan: Plan) -> bool:
     """Whether every plan was tried, for the earliest end, and none reaches the bound."""
-    return plan.exact and plan.objective == "completion" and not reaches_bound(plan)
+    return plan.exact and plan.objective in ENDS_EARLIEST and not reaches_bound(plan)
 
 
 def search_sentence(plan: Plan) -> str:
@@ -180,13 +181,12 @@ def _mean(default: Figures) -> str:
 
 def _difference(plan: Plan, default: Figures, *, earlier: bool) -> str:
     """What sets plan and default scheduler apart besides their ends, ready to be appended."""
+    is_for_end = plan.objective in ENDS_EARLIEST
     if not earlier:
         liberties = taken_liberties(plan, default)
         if liberties:
             return f", which {' and '.join(liberties)}"
-        return (
-            f"; this plan's objective is {plan.objective}" if plan.objective != "completion" else ""
-        )
+        return "" if is_for_end else f"; this plan's objective is {plan.objective}"
     if not breaks_more(plan, default):
         return ""
     if plan.figures.latency_excess_ms > 0:

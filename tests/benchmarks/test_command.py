@@ -1,5 +1,6 @@
 """The command lines of the benchmarks: formats, messages, exit codes."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import demand, paper, scale, scheduler, speed, wfinstances
+from benchmarks.command import add_makespan_within
+from kfp_placement_engine.model.objective import MakespanWithin
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -117,3 +120,15 @@ def test_a_reader_that_goes_away_is_no_traceback():
     command = f"{sys.executable} -m benchmarks.scheduler --data {PLUGINS} -o json | true"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
     assert done.stderr == b""
+
+
+def test_a_limit_of_the_latest_end_is_read(capsys):
+    """`-3%` alone looks like an option to argparse."""
+    parser = argparse.ArgumentParser()
+    add_makespan_within(parser)
+    assert parser.parse_args([]).makespan_within is None
+    given = parser.parse_args(["--makespan-within", "3%"]).makespan_within
+    assert given == MakespanWithin(percent=3)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--makespan-within=-3%"])
+    assert "'-3%' is negative; give 0% or more, or a time" in capsys.readouterr().err

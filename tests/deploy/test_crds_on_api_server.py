@@ -91,11 +91,23 @@ def test_rows_are_kept_as_they_are(installed, create, placement):
         ({"latencyRules": {"stepTypes": ["a", "a"]}}, "Duplicate value"),
         ({"defaults": {"byType": [{"type": "Fit"}, {"type": "fit"}]}}, "named once"),
         ({"actuator": "prayer"}, "Unsupported value"),
+        ({"makespanWithin": "-3%"}, "makespanWithin is negative; give 0% or more"),
+        ({"makespanWithin": "-20m"}, "makespanWithin is negative; give 0% or more"),
+        ({"makespanWithin": "1001%"}, "makespanWithin is at most 1000%"),
+        ({"makespanWithin": "9000h"}, "makespanWithin is at most a year"),
+        ({"weights": {"cpu": -1}}, "spec.weights.cpu.* greater than or equal to 0"),
+        ({"weights": {"cpu": 0, "memory": 0}}, "cpu and memory are both 0"),
     ],
 )
 def test_policies_that_make_no_sense_are_refused(create, spec, message):
     with pytest.raises(ApiError, match=message):
         create(a_policy(**spec))
+
+
+@pytest.mark.parametrize("within", ["0%", "2.5%", "20m", "1h30m", "0s"])
+def test_limits_of_the_latest_end_are_taken(create, within):
+    created = create(a_policy(makespanWithin=within, weights={"cpu": 0.5, "memory": 0}))
+    assert created["spec"]["makespanWithin"] == within
 
 
 def test_there_is_one_policy(create):

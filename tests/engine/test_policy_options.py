@@ -6,6 +6,7 @@ import pytest
 
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.model.run_graph import DurationSource
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.policy_options import (
@@ -59,6 +60,11 @@ def test_what_is_asked_for_wins():
     cluster = replace(a_cluster(), policy=a_policy(objective="packing", engine={"seed": 3}))
     asked = options_on(cluster, {"objective": "paper"})
     assert (asked.objective, asked.seed) == ("paper", 3)
+    assert asked.makespan_within is None
+    limited = replace(a_cluster(), policy=a_policy(makespanWithin="3%", weights={"cpu": 2}))
+    on_limited = options_on(limited, {})
+    assert on_limited.makespan_within == MakespanWithin(percent=3)
+    assert on_limited.weights == ResourceWeights(cpu=2, memory=1)
     with pytest.raises(PlanningError, match="choose one of"):
         options_on(cluster, {"objective": "speed"})
 

@@ -16,6 +16,7 @@ from kfp_placement_engine.model.limits import (
     ResourceUse,
     ScheduledStep,
 )
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.plan import Bound, Figures
 from kfp_placement_engine.model.run_graph import DurationSource, Notice
 from tests.support.json_schemas import closed
@@ -98,7 +99,9 @@ def test_the_whole_document():
     )
     plan = a_plan(
         step,
-        baselines={"heft": Figures(0, 1.5, 2.5, 70.0)},
+        figures=Figures(0, 0.0, 0.0, 60.0, use={"cpu": 0.75, "memory": 0.25, "pods": 0.01}),
+        baselines={"heft": Figures(0, 1.5, 2.5, 70.0, use={"cpu": 0.25})},
+        weights=ResourceWeights(cpu=3.0),
         critical_path=(CriticalPiece("train", PieceKind.IMAGE, 0, 1 / 3, "node-0", "tool:1"),),
         binding_resources=(ResourceUse(0, 60, "cpu", 2 / 3),),
         ordered_makespan_seconds=49.0,
@@ -124,6 +127,9 @@ def test_the_whole_document():
         },
         "makespanSeconds": 60.0,
         "lowerBound": {"seconds": 50.0, "kind": "critical-path"},
+        "use": {"cpu": 0.75, "memory": 0.25, "pods": 0.01},
+        "weightedUse": 0.625,
+        "weights": {"cpu": 3.0, "memory": 1.0},
         "baselines": {
             "heft": {
                 "makespanSeconds": 70.0,
@@ -134,6 +140,8 @@ def test_the_whole_document():
                 "slowestSeconds": None,
                 "tieBreaks": 1,
                 "movesVolumes": False,
+                "use": {"cpu": 0.25},
+                "weightedUse": 0.25,
             }
         },
         "steps": [

@@ -114,6 +114,23 @@ def test_a_mean_shows_its_range(golden):
     assert rows[1].verdict == "33.3% shorter"
 
 
+def test_the_use_of_the_nodes_is_told_of_schedules_that_end():
+    """By the weights, then each resource that is requested; pods are not told."""
+    mine = {"cpu": 0.5, "memory": 0.1, "nvidia.com/gpu": 0.0, "pods": 0.01}
+    plan = a_plan(
+        figures=Figures(0, 0.0, 0.0, 60.0, use=mine),
+        baselines={
+            "kube-default": Figures(0, 0.0, 0.0, 90.0, use={"nvidia.com/gpu": 0.3}),
+            "heft": Figures(1, 0.0, 0.0, 60.0, use=mine),
+        },
+    )
+    assert summary.use_lines(plan) == [
+        "this plan 30% (cpu 50%, memory 10%)",
+        "kube-default (nvidia.com/gpu 30%)",
+    ]
+    assert summary.use_lines(a_plan()) == []
+
+
 def test_a_shorter_baseline_that_moves_volumes_says_so(golden):
     """Unless the plan does as well, or is not longer."""
     moving = Figures(0, 0.0, 0.0, 50.0, moves_volumes=True)

@@ -37,7 +37,7 @@ def plan_round(asked: PlanningRound) -> RoundResult:
         reserved=asked.fixed,
     )
     seconds = stayed.planning_seconds + moved.planning_seconds
-    if _gains(stayed, moved, asked.gain_percent):
+    if gains(stayed, moved, asked.gain_percent):
         return RoundResult(asked.number, moved.plans, seconds)
     kept = {run.key: stayed.plans[run.key] for run in asked.to_replan}
     return RoundResult(asked.number, kept, seconds)
@@ -78,12 +78,22 @@ def _nodes_of(plans: Mapping[str, Plan]) -> WarmStart:
     }
 
 
-def _gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
+def gains(stayed: RunsPlan, moved: RunsPlan, gain_percent: float) -> bool:
     """Whether moving is worth it: fewer steps without a node, nearer to users, or much sooner."""
     before, after = _first_terms(stayed.terms), _first_terms(moved.terms)
     if before != after:
         return after < before
-    return moved.completion_seconds < stayed.completion_seconds * (1 - gain_percent / 100)
+    share = 1 - gain_percent / 100
+    # What counts before completions, by one limit for both: the objective makespan, makespanWithin.
+    late, later = (_beyond(plan, moved.makespan_limit_seconds) for plan in (stayed, moved))
+    if later > late or later < late * share:
+        return later < late
+    return moved.completion_seconds < stayed.completion_seconds * share
+
+
+def _beyond(plan: RunsPlan, limit_seconds: float) -> float:
+    """How much later than the limit the last run ends; what differs less is equal."""
+    return round(max(0.0, plan.makespan_seconds - limit_seconds), 6)
 
 
 def _first_terms(terms: Sequence[float]) -> tuple[float, ...]:

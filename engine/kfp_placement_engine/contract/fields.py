@@ -29,6 +29,7 @@ from kfp_placement_engine.model.durations import (
     parse_duration,
     parse_latency_ms,
 )
+from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_within
 from kfp_placement_engine.model.quantities import format_resource, parse_cpu, parse_quantity
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
@@ -51,7 +52,7 @@ def _text_schema(pattern: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "maxLength": MAX_VALUE_CHARACTERS, "pattern": pattern})
 
 
-def _parsed(parse: Callable[[object], float]) -> BeforeValidator:
+def _parsed(parse: Callable[[object], object]) -> BeforeValidator:
     """Read text; a number that is canonical already stays."""
 
     def validate(value: object) -> object:
@@ -126,6 +127,14 @@ Milliseconds = Annotated[
     _text_schema(r"^[0-9]+([.][0-9]+)?(us|ms|s)$"),
 ]
 """A round trip; always with its unit."""
+
+MakespanWithinText = Annotated[
+    MakespanWithin,
+    _parsed(parse_makespan_within),
+    PlainSerializer(lambda within: within.text, return_type=str),
+    _text_schema(r"^-?([0-9]+([.][0-9]+)?%|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$"),
+]
+"""A percentage or a duration; CEL rules check the range, and say that it is negative."""
 
 Bytes = Annotated[
     int,

@@ -1,14 +1,15 @@
 """PlacementPolicy: how the controller works; one object, `default`, written by admins."""
 
 from dataclasses import asdict, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from kfp_placement_engine.contract.fields import (
     Budget,
     Bytes,
     Deadline,
+    MakespanWithinText,
     MilliCpu,
     Milliseconds,
     Resource,
@@ -23,6 +24,7 @@ from kfp_placement_engine.contract.keys import (
     LATENCY_RULED_TYPES,
 )
 from kfp_placement_engine.model.constraints import MAX_LABEL_VALUE_LENGTH
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.policy import (
     USUAL_ACTUATOR,
     USUAL_OBJECTIVE,
@@ -67,6 +69,19 @@ class EngineSettings(ResourceModel):
 
     islands: int = Field(default=2, ge=1, le=64)
     """Populations that search separately and exchange their best plans."""
+
+
+class Weights(ResourceModel):
+    """How much a share of each resource counts in the objective paper, and in the use of all."""
+
+    cpu: float = Field(default=1.0, ge=0, le=1_000_000)
+    memory: float = Field(default=1.0, ge=0, le=1_000_000)
+
+    @model_validator(mode="after")
+    def _weigh_something(self) -> Self:
+        if not self.cpu and not self.memory:
+            raise ValueError("cpu and memory are both 0; give at least one of them more than 0")
+        return self
 
 
 class ReplanningSettings(ResourceModel):
@@ -162,6 +177,12 @@ class PlacementPolicySpec(ResourceModel):
     """Schedulers that steps may ask for by their mark."""
 
     objective: Objective = USUAL_OBJECTIVE
+    """What a plan is best in, after unplaced steps and latency rules."""
+
+    makespan_within: MakespanWithinText | None = None
+    """With completion, how late the last of several runs may end: 3% beyond the shortest, 20m."""
+
+    weights: Weights = Weights()
     engine: EngineSettings = EngineSettings()
     replanning: ReplanningSettings = ReplanningSettings()
     latency_rules: LatencyRules = LatencyRules()
@@ -208,6 +229,8 @@ def planning_policy(spec: PlacementPolicySpec) -> PlanningPolicy:
     return PlanningPolicy(
         actuator=known.get("actuator"),
         objective=known.get("objective"),
+        makespan_within=known.get("makespan_within"),
+        weights=ResourceWeights(**_set_fields(spec.weights)) if "weights" in known else None,
         engine=SearchPolicy(**_set_fields(spec.engine)) if "engine" in known else None,
         latency_rules=LatencyPolicy(**_set_fields(spec.latency_rules))
         if "latency_rules" in known
@@ -222,7 +245,7 @@ def policy_spec(policy: PlanningPolicy) -> PlacementPolicySpec:
     Raises:
         ValidationError: a value that no PlacementPolicy may have.
     """
-    settings = asdict(policy)
+    settings = asdict(policy) | {"makespan_within": policy.makespan_within}
     if policy.defaults is not None:
         settings["defaults"].update(settings["defaults"].pop("values"))
     return PlacementPolicySpec.model_validate(_without_none(settings))

@@ -80,6 +80,7 @@ OBJECTION_TEXTS: Mapping[type[Objection], str] = {
 _DECIDING: Mapping[str, str] = {
     "": "that is just as good",
     "completion": "this uses the nodes more evenly",
+    "makespan": "all runs together do better with this",
     "packing": "this uses fewer nodes",
     "paper": "Eq. (1) of the paper values this more",
 }

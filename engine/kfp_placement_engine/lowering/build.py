@@ -101,6 +101,7 @@ def _parts(
         images,
         volumes.pinned,
         options.latency_tolerance,
+        options.weights,
     )
     genes = assign_genes(
         activities,

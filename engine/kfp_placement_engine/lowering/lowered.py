@@ -12,6 +12,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.image_sizes import ImageSize
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.run_graph import Notice
 from kfp_placement_engine.problem.problem import PlacementProblem
 
@@ -23,6 +24,7 @@ class LoweringOptions:
     assumptions: Assumptions = field(default_factory=Assumptions)
     dispatch: str = "ready"
     objective: str = "completion"
+    weights: ResourceWeights = field(default_factory=ResourceWeights)
     kube_version: tuple[int, int] = (1, 36)
     marked_only: bool = False
     latency_ruled_types: tuple[str, ...] = ()

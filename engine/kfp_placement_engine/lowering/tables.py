@@ -17,6 +17,7 @@ from kfp_placement_engine.model.constraints import (
     untolerated_preferred_taints,
 )
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.round_trips import latencies_to
 from kfp_placement_engine.problem.problem import Booleans, Floats, Integers
 
@@ -95,6 +96,7 @@ def class_tables(
     images: Images,
     pinned: Mapping[str, frozenset[str]],
     tolerance: LatencyTolerance,
+    weights: ResourceWeights,
 ) -> ClassTables:
     """Lower what depends on both shape and node.
 
@@ -106,6 +108,7 @@ def class_tables(
         images: the images of the classes, and who holds them.
         pinned: nodes that a volume claim allows, if it restricts them.
         tolerance: which nodes count as nearest.
+        weights: of the resources in the paper's Eq. (1).
     """
     feasible, taints, weight = _static_tables(cluster, shapes, pinned)
     usable = feasible & _has_room(requests, nodes)
@@ -121,7 +124,7 @@ def class_tables(
         preferred_weight=weight,
         latency_ms=trips,
         latency_excess_ms=_excess(shapes, trips, limits, usable, tolerance),
-        assignment_gain=_assignment_gain(requests, nodes, images),
+        assignment_gain=_assignment_gain(requests, nodes, images, weights),
     )
 
 
@@ -193,11 +196,13 @@ def _has_room(requests: Integers, nodes: NodeTables) -> Booleans:
     return room
 
 
-def _assignment_gain(requests: Integers, nodes: NodeTables, images: Images) -> Floats:
+def _assignment_gain(
+    requests: Integers, nodes: NodeTables, images: Images, weights: ResourceWeights
+) -> Floats:
     """What the paper's Eq. (1) gains from an assignment: utilisation and image locality."""
     sizes = np.maximum(nodes.allocatable, 1)
-    gain = requests[:, [0]] / sizes[:, 0]
-    gain += requests[:, [1]] / sizes[:, 1]
+    gain = weights.cpu * (requests[:, [0]] / sizes[:, 0])
+    gain += weights.memory * (requests[:, [1]] / sizes[:, 1])
     gain += images.present_of_class
     return gain
 

@@ -5,12 +5,14 @@ planning, and `Plan.release_seconds` says when the run was submitted. All figure
 simulation of the plan; the baselines' figures from the same simulation of theirs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kfp_placement_engine.model.active_runs import ProgressState, ReservedRoom, ReservedRun
 from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.limits import CriticalPiece, ResourceUse, ScheduledStep
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.reasons import Reason
 from kfp_placement_engine.model.resources import Resources
 from kfp_placement_engine.model.run_graph import DurationSource, Notice, StepKind
@@ -117,6 +119,8 @@ class Figures:
         tie_breaks: how many ways to break ties the figures are means over.
         moves_volumes: users of one ReadWriteOnce claim run on different nodes, one after another;
             the simulation moves the volume in no time.
+        use: by resource, requests x seconds of all pods from the run's submission to its end, over
+            what is free at time zero on the nodes that the run may use x that time.
     """
 
     unplaced: int
@@ -127,6 +131,7 @@ class Figures:
     slowest_seconds: float | None = None
     tie_breaks: int = 1
     moves_volumes: bool = False
+    use: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ class Plan:
         seed, generations: replay the same plan.
         planning_seconds: wall time of the search.
         dispatch: `ready` or `ordered`.
-        objective: `completion`, `paper` or `packing`.
+        objective: `completion`, `makespan`, `packing` or `paper`.
         figures: what the plan achieves.
         lower_bound: what no plan can beat.
         baselines: the same figures for each baseline asked for, by name.
@@ -183,6 +188,7 @@ class Plan:
             one whose makespan is nearest to their mean.
         ordered_makespan_seconds: what a plan whose steps may wait (`ordered`, gates) reaches in a
             short search, where this one may not (`ready`) and does not reach the bound; else None.
+        weights: by which the use of CPU and memory is one figure.
     """
 
     run_name: str
@@ -211,6 +217,7 @@ class Plan:
     binding_resources: tuple[ResourceUse, ...] = ()
     default_schedule: tuple[ScheduledStep, ...] = ()
     ordered_makespan_seconds: float | None = None
+    weights: ResourceWeights = field(default_factory=ResourceWeights)
     _by_name: dict[str, PlannedStep] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -235,6 +242,9 @@ class RunsPlan:
             included; the bound of one of several is its critical path.
         terms: of the objective, over all of them and the reserved runs; compared as in `fitness`.
         completion_seconds: weighted sum of the completions, reserved runs included.
+        makespan_seconds: the latest end of all, likewise.
+        makespan_limit_seconds: what of that end is beyond it counts before completions: 0 for the
+            objective `makespan`, infinite without a limit.
         generations: replays the plans with the seed.
         planning_seconds: wall time of the search.
     """
@@ -244,6 +254,8 @@ class RunsPlan:
     completion_seconds: float
     generations: int
     planning_seconds: float
+    makespan_seconds: float = 0.0
+    makespan_limit_seconds: float = math.inf
 
 
 def reserved_run(

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
+
 
 class Actuator(StrEnum):
     """What brings pods to their planned nodes."""
@@ -19,6 +21,7 @@ class Objective(StrEnum):
     """What a plan is best in."""
 
     COMPLETION = "completion"
+    MAKESPAN = "makespan"
     PAPER = "paper"
     PACKING = "packing"
 
@@ -107,6 +110,8 @@ class PlanningPolicy:
     Attributes:
         actuator: what brings pods to their planned nodes; gates alone keep an order.
         objective: what a plan is best in.
+        makespan_within: how late the last of several runs may end.
+        weights: of the resources in the objective `paper`.
         engine: parameters of the search.
         latency_rules: which steps go near their users.
         defaults: what is assumed where nothing is specified.
@@ -114,6 +119,8 @@ class PlanningPolicy:
 
     actuator: Actuator | None = None
     objective: Objective | None = None
+    makespan_within: MakespanWithin | None = None
+    weights: ResourceWeights | None = None
     engine: SearchPolicy | None = None
     latency_rules: LatencyPolicy | None = None
     defaults: AssumptionPolicy | None = None

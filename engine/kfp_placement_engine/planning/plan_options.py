@@ -10,6 +10,7 @@ from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.latency import LatencyTolerance
+from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import OBJECTIVES
 from kfp_placement_engine.search.genetic import GeneticParams
@@ -28,7 +29,10 @@ class PlanOptions:
         seed: of the random generator.
         dispatch: `ready`, `ordered`, or `auto`: `ready` for KFP and Argo runs (what the scheduler
             extender does), `ordered` for workflow formats, which no cluster dispatches.
-        objective: `completion`, `paper` or `packing`.
+        objective: `completion`, `makespan`, `packing` or `paper`.
+        makespan_within: with `completion`, how late the last of several runs may end; plans within
+            it are better, whatever their completions. None = no limit.
+        weights: of the resources in the objective `paper`, and in the use of all of them.
         kube_version: (major, minor) of the kube-scheduler that the baseline imitates.
         compare: names of the baselines to simulate as well.
         marked_only: only steps with a scheduler mark are planned; the others go where the default
@@ -51,6 +55,8 @@ class PlanOptions:
     seed: int = 0
     dispatch: str = "auto"
     objective: str = "completion"
+    makespan_within: MakespanWithin | None = None
+    weights: ResourceWeights = field(default_factory=ResourceWeights)
     kube_version: tuple[int, int] = (1, 36)
     compare: tuple[str, ...] = ("kube-default", "heft")
     marked_only: bool = False
@@ -103,6 +109,7 @@ def lowering_options_of(
         assumptions=assumptions_of(cluster, options),
         dispatch=dispatch,
         objective=options.objective,
+        weights=options.weights,
         kube_version=options.kube_version,
         marked_only=options.marked_only,
         latency_ruled_types=options.latency_ruled_types,

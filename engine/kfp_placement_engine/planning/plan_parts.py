@@ -23,7 +23,7 @@ from kfp_placement_engine.planning.plan_rows import (
     step_rows,
     used_assumptions,
 )
-from kfp_placement_engine.planning.resource_use import resource_use
+from kfp_placement_engine.planning.resource_use import mean_use, resource_use
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import RELATIVE_MARGIN
 from kfp_placement_engine.search.result import Result
@@ -55,8 +55,10 @@ class PlanParts:
     ordered_makespan_seconds: float | None = None
 
 
-def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> Figures:
-    """What a schedule achieves for one of the runs."""
+def figures_of(
+    problem: PlacementProblem, schedule: Schedule, run: int = 0, release_seconds: float = 0.0
+) -> Figures:
+    """What a schedule achieves for one of the runs, which was submitted at that time."""
     arrays, own = problem.arrays, problem.arrays.run == run
     placed = own & (schedule.node >= 0)
     ruled = placed & problem.ruled[arrays.class_of]
@@ -71,6 +73,7 @@ def figures_of(problem: PlacementProblem, schedule: Schedule, run: int = 0) -> F
         latency_ms=math.inf if is_unknown else float(np.nansum(latencies)),
         makespan_seconds=float(schedule.end[own & schedule.finished].max(initial=0.0)),
         moves_volumes=_moves_volumes(problem, schedule, run),
+        use=mean_use(run, problem, schedule, release_seconds),
     )
 
 
@@ -83,9 +86,14 @@ def _moves_volumes(problem: PlacementProblem, schedule: Schedule, run: int) -> b
     return len({*zip(claims, nodes[placed].tolist(), strict=True)}) > len({*claims})
 
 
-def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule], run: int = 0) -> Figures:
+def mean_figures(
+    problem: PlacementProblem,
+    schedules: Sequence[Schedule],
+    run: int = 0,
+    release_seconds: float = 0.0,
+) -> Figures:
     """What the same run achieves on average, and the range of its makespan if that differs."""
-    each = [figures_of(problem, schedule, run) for schedule in schedules]
+    each = [figures_of(problem, schedule, run, release_seconds) for schedule in schedules]
     ends = [figures.makespan_seconds for figures in each]
     same = max(ends) - min(ends) <= RELATIVE_MARGIN * max(ends)
     return Figures(
@@ -97,7 +105,13 @@ def mean_figures(problem: PlacementProblem, schedules: Sequence[Schedule], run: 
         slowest_seconds=None if same else max(ends),
         tie_breaks=len(each),
         moves_volumes=any(figures.moves_volumes for figures in each),
+        use={name: _mean([figures.use[name] for figures in each]) for name in _common_use(each)},
     )
+
+
+def _common_use(each: Sequence[Figures]) -> list[str]:
+    """Resources whose use every schedule states."""
+    return [name for name in each[0].use if all(name in figures.use for figures in each)]
 
 
 def typical_schedule(
@@ -148,10 +162,10 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         planning_seconds=result.seconds,
         dispatch=problem.dispatch,
         objective=problem.objective,
-        figures=figures_of(problem, result.schedule, run),
+        figures=figures_of(problem, result.schedule, run, active.release_seconds),
         lower_bound=parts.bounds[run],
         baselines={
-            name: mean_figures(problem, schedules, run)
+            name: mean_figures(problem, schedules, run, active.release_seconds)
             for name, schedules in parts.baselines.items()
         },
         steps=steps,
@@ -176,6 +190,7 @@ def plan_of(run: int, parts: PlanParts) -> Plan:
         latency_tolerance=lowered.options.latency_tolerance,
         default_schedule=typical_schedule(run, lowered, parts.baselines.get("kube-default", ())),
         ordered_makespan_seconds=parts.ordered_makespan_seconds,
+        weights=lowered.options.weights,
         **(_limits(run, parts) if parts.limits else {}),
     )
 

@@ -19,9 +19,10 @@ from kfp_placement_engine.lowering import (
 )
 from kfp_placement_engine.model.active_runs import ActiveRun, ReservedRun
 from kfp_placement_engine.model.cluster import Cluster
+from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.model.plan import Bound, Plan, RunsPlan
 from kfp_placement_engine.model.progress import GenerationProgress, Progress, no_progress
-from kfp_placement_engine.model.run_graph import RunGraph
+from kfp_placement_engine.model.run_graph import Notice, RunGraph
 from kfp_placement_engine.planning.alternatives import WHAT_IF_WORK, completions
 from kfp_placement_engine.planning.explanation import Explainer
 from kfp_placement_engine.planning.plan_options import (
@@ -34,11 +35,12 @@ from kfp_placement_engine.planning.warm_start import WarmStart, replayed, warm_p
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
+from kfp_placement_engine.search.end_limit import starting_schedules, within_makespan
 from kfp_placement_engine.search.genetic import GeneticParams
-from kfp_placement_engine.search.list_scheduling import list_schedule
+from kfp_placement_engine.search.list_scheduling import list_placements, list_schedule
 from kfp_placement_engine.search.refine import refine
 from kfp_placement_engine.search.result import Result
-from kfp_placement_engine.search.simulation import Schedule
+from kfp_placement_engine.search.simulation import Schedule, simulate
 from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import (
     AnyOf,
@@ -75,7 +77,18 @@ def plan_run(
     """
     runs = (ActiveRun("", graph),)
     planned = plan_runs(runs, cluster, options, warm_start=warm_start, progress=progress)
-    return planned.plans[""]
+    plan = planned.plans[""]
+    if options is None or options.makespan_within is None:
+        return plan
+    return replace(plan, notices=(*plan.notices, _undecided(options.makespan_within)))
+
+
+def _undecided(within: MakespanWithin) -> Notice:
+    return Notice(
+        "makespan-within-unused",
+        f"makespanWithin {within.text} decides nothing here: it limits the latest end of several"
+        " runs, and this plan is of one",
+    )
 
 
 def plan_runs(
@@ -105,13 +118,15 @@ def plan_runs(
     tell(0.0, "reading the problem")
     bare = lower_runs(runs, cluster, lowering_options_of(runs, cluster, options))
     lowered = replace(bare, problem=with_reservations(bare.problem, reserved))
+    start = _start(lowered, warm_start)
+    lowered = replace(lowered, problem=_limited(lowered.problem, options, start))
     tell(0.05, "comparing with " + ", ".join(options.compare) if options.compare else "searching")
     baselines = {
         name: schedules_of(name, lowered.problem, options.seed) for name in options.compare
     }
     tell(0.1, "searching")
     known = [schedule for schedules in baselines.values() for schedule in schedules]
-    result, bounds = _solution(lowered, bare.problem, options, warm_start, known, tell)
+    result, bounds = _solution(lowered, bare.problem, options, start, known, tell)
     tell(0.95, "explaining")
     parts = PlanParts(
         cluster=cluster,
@@ -130,6 +145,8 @@ def plan_runs(
         plans=plans,
         terms=tuple(result.schedule.terms.tolist()),
         completion_seconds=float(lowered.problem.arrays.run_weight @ ends),
+        makespan_seconds=result.schedule.makespan_seconds,
+        makespan_limit_seconds=lowered.problem.end_limit_seconds,
         generations=result.generations,
         planning_seconds=result.seconds,
     )
@@ -148,7 +165,7 @@ def _solution(
     lowered: Lowered,
     unreserved: PlacementProblem,
     options: PlanOptions,
-    warm_start: WarmStart | Plan | None,
+    start: Placement | None,
     known: Sequence[Schedule],
     tell: Progress,
 ) -> tuple[Result, tuple[Bound, ...]]:
@@ -159,30 +176,45 @@ def _solution(
     """
     runs, params = len(lowered.runs), options.params or GeneticParams()
     if options.quick or is_tiny(lowered.problem, params.exact_below):
-        result = _search(lowered, options, warm_start, options.stop(), tell)
+        result = _search(lowered.problem, options, start, options.stop(), tell)
         known = [*known, result.schedule]
         return result, _bounds(unreserved, runs, known, quick=options.quick)
     bounds = _bounds(unreserved, runs, known)
     stop = _search_stop(lowered.problem, options, bounds)
-    return _search(lowered, options, warm_start, stop, tell), bounds
+    return _search(lowered.problem, options, start, stop, tell), bounds
+
+
+def _start(lowered: Lowered, warm_start: WarmStart | Plan | None) -> Placement | None:
+    if isinstance(warm_start, Plan):
+        return replayed(lowered, warm_start)
+    return warm_placement(lowered, warm_start) if warm_start else None
+
+
+def _limited(
+    problem: PlacementProblem, options: PlanOptions, start: Placement | None
+) -> PlacementProblem:
+    """The problem with the limit of the latest end that the options ask for, if it can decide."""
+    if options.makespan_within is None:
+        return problem
+    if not options.quick:
+        schedules = starting_schedules(problem, options.seed, start)
+        return within_makespan(problem, options.makespan_within, schedules)
+    placements = list_placements(problem, start) if problem.genes else ()
+    listed = (simulate(problem, placement) for placement in placements)
+    return within_makespan(problem, options.makespan_within, listed)
 
 
 def _search(
-    lowered: Lowered,
+    problem: PlacementProblem,
     options: PlanOptions,
-    warm_start: WarmStart | Plan | None,
+    start: Placement | None,
     stop: StoppingCriterion,
     tell: Progress,
 ) -> Result:
-    start = None
-    if isinstance(warm_start, Plan):
-        start = replayed(lowered, warm_start)
-    elif warm_start:
-        start = warm_placement(lowered, warm_start)
     if options.quick:
-        return list_schedule(lowered.problem, start)
+        return list_schedule(problem, start)
     return solve(
-        lowered.problem,
+        problem,
         stop,
         options.seed,
         options.params,
@@ -215,7 +247,7 @@ def _search_stop(
     """
     is_replay = options.generations is not None
     anywhere = not any(bound.needs_solver for bound in bounds)
-    if problem.objective != "completion" or (is_replay and not anywhere):
+    if not problem.is_completion_first or (is_replay and not anywhere):
         return options.stop()
     return AnyOf((options.stop(), _bound_reached(problem, bounds)))
 
@@ -241,7 +273,7 @@ def _ordered_makespan(
     It starts from the plan, and looks at no clock: a replay finds the same.
     """
     is_ready = problem.genes and problem.dispatch == "ready" and len(bounds) == 1
-    is_comparable = problem.objective == "completion" and not problem.unplaceable.any()
+    is_comparable = problem.is_completion_first and not problem.unplaceable.any()
     if not (options.limits and is_ready and is_comparable) or options.quick:
         return None
     if _bound_reached(problem, bounds)(SearchProgress(0, 0, result.schedule.terms)):

@@ -45,6 +45,8 @@ def policy_options(policy: PlanningPolicy, driver_seconds: float | None = None) 
         # Only gates hold a pod back. Workflow formats, which no cluster runs, are `auto`'s concern.
         dispatch="ordered" if policy.actuator is Actuator.GATES else "auto",
         objective=str(_given(policy.objective, usual.objective)),
+        makespan_within=policy.makespan_within,
+        weights=_given(policy.weights, usual.weights),
         latency_ruled_types=policy_types(step_types),
         latency_tolerance=policy_tolerance(rules.tolerance_ms, rules.tolerance_percent),
         assumptions=_assumptions(policy, driver_seconds),
@@ -103,6 +105,7 @@ def followed(policy: PlanningPolicy, given: Mapping[str, Any]) -> tuple[str, ...
 _REPLACED_BY = {
     "actuator": {"dispatch"},
     "objective": {"objective"},
+    "makespanWithin": {"makespan_within"},
     "engine.budget": {"budget_seconds", "generations"},
     "engine.seed": {"seed"},
 }

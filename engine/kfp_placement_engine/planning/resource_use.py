@@ -1,12 +1,13 @@
-"""Which resource is scarcest, from the submission of a run to its end."""
+"""How much of each resource is in use while a run lasts, and which is scarcest."""
 
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
 from kfp_placement_engine.bounds.lower_bound import usable_nodes
 from kfp_placement_engine.model.limits import ResourceUse
-from kfp_placement_engine.problem.problem import Floats, PlacementProblem
+from kfp_placement_engine.problem.problem import Booleans, Floats, PlacementProblem
 from kfp_placement_engine.search.simulation import Schedule
 
 MOST_SPANS = 50
@@ -28,22 +29,78 @@ def resource_use(
         schedule: of that problem.
         release_seconds: when the run is submitted.
     """
+    own = (problem.arrays.run == run) & ~problem.arrays.virtual
+    open_nodes = usable_nodes(problem)[own].any(axis=0)
+    pods = _pods_at_work(run, problem, schedule, release_seconds, open_nodes)
+    if pods is None:
+        return ()
+    edges, used = _use_over_time(pods.starts, pods.ends, pods.shares, pods.span)
+    return _spans(edges, used, problem.resource_names)
+
+
+def mean_use(
+    run: int, problem: PlacementProblem, schedule: Schedule, release_seconds: float = 0.0
+) -> dict[str, float]:
+    """The mean use of each resource over the same time, by name; of those of which there is room.
+
+    Nodes that no pod of the run may go to by Kubernetes' rules offer no room.
+
+    Args:
+        run: the run's index.
+        problem: the problem.
+        schedule: of that problem.
+        release_seconds: when the run is submitted.
+    """
     arrays = problem.arrays
-    own = arrays.run == run
+    classes = np.unique(arrays.class_of[(arrays.run == run) & ~arrays.virtual])
+    open_nodes = arrays.feasible[classes].any(axis=0)
+    pods = _pods_at_work(run, problem, schedule, release_seconds, open_nodes)
+    if pods is None:
+        return {}
+    since, until = pods.span
+    means = (pods.ends - pods.starts) @ pods.shares / (until - since)
+    named = zip(problem.resource_names, means.tolist(), pods.has_room.tolist(), strict=True)
+    return {name: mean for name, mean, has_room in named if has_room}
+
+
+class _PodsAtWork(NamedTuple):
+    """Pods on the nodes that count.
+
+    Attributes:
+        span: from the run's submission, or time zero, to its end.
+        starts, ends: [P] within the span.
+        shares: [P, R] of the room.
+        has_room: [R] whether there is any.
+    """
+
+    span: tuple[float, float]
+    starts: Floats
+    ends: Floats
+    shares: Floats
+    has_room: Booleans
+
+
+def _pods_at_work(
+    run: int,
+    problem: PlacementProblem,
+    schedule: Schedule,
+    release_seconds: float,
+    open_nodes: Booleans,
+) -> _PodsAtWork | None:
+    """What takes room on these nodes while the run is there; None if nothing does."""
+    arrays = problem.arrays
     since = max(0.0, release_seconds)
-    until = float(schedule.end[own & schedule.finished].max(initial=0.0))
-    open_nodes = usable_nodes(problem)[own & ~arrays.virtual].any(axis=0)
+    until = float(schedule.end[(arrays.run == run) & schedule.finished].max(initial=0.0))
     taking = np.flatnonzero(schedule.finished & (schedule.node >= 0))
     taking = taking[open_nodes[schedule.node[taking]]]
     if until <= since or not taking.size:
-        return ()
+        return None
     room = np.maximum(arrays.free[open_nodes], 0).sum(axis=0).astype(np.float64)
     requests = arrays.requests[taking].astype(np.float64)
     shares = np.divide(requests, room, out=np.zeros_like(requests), where=room > 0)
     starts = np.clip(schedule.start[taking], since, until)
     ends = np.clip(schedule.end[taking], since, until)
-    edges, used = _use_over_time(starts, ends, shares, (since, until))
-    return _spans(edges, used, problem.resource_names)
+    return _PodsAtWork((since, until), starts, ends, shares, room > 0)
 
 
 def _use_over_time(

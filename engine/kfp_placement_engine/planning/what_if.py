@@ -17,6 +17,7 @@ from kfp_placement_engine.model.changes import (
     ResizeNodes,
 )
 from kfp_placement_engine.model.cluster import Cluster, Node
+from kfp_placement_engine.model.objective import ENDS_EARLIEST
 from kfp_placement_engine.model.plan import Plan
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.model.resources import is_less
@@ -82,7 +83,7 @@ def _differ_in_time_alone(present: Plan, plan: Plan) -> bool:
     """Whether nothing that takes precedence over the end of the run explains a later one."""
     one, other = present.figures, plan.figures
     return (
-        plan.objective == "completion"
+        plan.objective in ENDS_EARLIEST
         and one.unplaced == other.unplaced
         and abs(one.latency_excess_ms - other.latency_excess_ms) <= _SAME_MS
         and one.latency_ms <= other.latency_ms + _SAME_MS

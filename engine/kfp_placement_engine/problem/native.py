@@ -43,7 +43,8 @@ _WORD = np.dtype(np.uint64)
 _RANDOM_STATE = 4
 """Words of a random generator's state."""
 
-_OBJECTIVES = {"completion": 0, "packing": 1, "paper": 2}
+_OBJECTIVES = {"completion": 0, "makespan": 0, "packing": 1, "paper": 2}
+"""`makespan` is `completion` with a limit of 0 for the latest end."""
 _TIES = {"random": 0, "heap": 1, "first": 2}
 _SCALARS = (
     "direct",
@@ -65,6 +66,7 @@ class _Problem(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ProblemArrays._fields),
         ("topological", ctypes.c_void_p),
         ("link_rate", ctypes.c_double),
+        ("end_limit", ctypes.c_double),
         *((name, ctypes.c_int64) for name in (*_SCALARS, *_COUNTS)),
     ]
 
@@ -169,6 +171,7 @@ def _native(problem: PlacementProblem) -> _Problem:
         setattr(native, name, _address(getattr(arrays, name)))
     native.topological = _given(problem.topological, INTEGER, problem.activities)
     native.link_rate = problem.link_bytes_per_second
+    native.end_limit = problem.end_limit_seconds
     native.direct = int(problem.direct_transfers)
     native.version_136 = int(problem.kube_version >= (1, 36))
     native.ties = _TIES[problem.tie_rule]

@@ -6,12 +6,15 @@ classes of activities that look alike to a node, G = genes, I = images, V = volu
 limited iterations, M = loops with a limit, E = edges, U = uses of claims.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kfp_placement_engine.model.objective import ENDS_EARLIEST
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -183,7 +186,9 @@ class PlacementProblem:
         kube_version: (major, minor) of the kube-scheduler imitated.
         ties: another way to choose among its best nodes than that version's: `heap`, `random`, or
             `first` of the list, as published simulations have it; "" = the version's.
-        objective: `completion`, `paper` or `packing`.
+        objective: one of `search.fitness.OBJECTIVES`.
+        makespan_limit_seconds: with `completion`, what the latest end of several runs should not
+            exceed; plans within it are better, whatever their completions. Infinite = no limit.
         dispatch: `ready` or `ordered`.
     """
 
@@ -203,6 +208,7 @@ class PlacementProblem:
     kube_version: tuple[int, int] = (1, 36)
     ties: str = ""
     objective: str = "completion"
+    makespan_limit_seconds: float = math.inf
     dispatch: str = "ready"
 
     @property
@@ -219,6 +225,22 @@ class PlacementProblem:
     def tie_rule(self) -> str:
         """Which of several best nodes kube-scheduler takes: `heap`, `random` or `first`."""
         return self.ties or ("heap" if self.kube_version >= (1, 35) else "random")
+
+    @property
+    def end_limit_seconds(self) -> float:
+        """Up to here the latest end costs nothing; what is beyond counts before all completions.
+
+        Infinite where it decides nothing: a single run completes at its latest end.
+        """
+        is_single = self.arrays.run_weight.size == 1 and self.arrays.run_weight[0] > 0
+        if is_single or self.objective not in ENDS_EARLIEST:
+            return math.inf
+        return 0.0 if self.objective == "makespan" else self.makespan_limit_seconds
+
+    @property
+    def is_completion_first(self) -> bool:
+        """Whether, after placed steps and latency rules, completions decide before all else."""
+        return self.objective in ENDS_EARLIEST and math.isinf(self.end_limit_seconds)
 
     @property
     def simulation_work(self) -> int:

@@ -28,19 +28,23 @@ def list_schedule(problem: PlacementProblem, warm_start: Placement | None = None
     if problem.genes == 0:
         placement = Placement(np.zeros(0, np.int64), np.zeros(problem.activities), np.empty(0))
         return Result(placement, simulate(problem, placement), 0, 0, time.monotonic() - started)
-    listed = simulate_list(problem, next(iter(priority_rules(problem).values())))
-    placements = [
-        heft_placement(_near_users(problem)),
-        Placement.of_schedule(problem, listed.start, listed.node),
-    ]
-    if warm_start is not None:
-        placements += warm_start.variants
+    placements = list_placements(problem, warm_start)
     played = [simulate(problem, placement) for placement in placements]
     best = 0
     for number in range(1, len(played)):
         if better(played[number].terms, played[best].terms):
             best = number
     return Result(placements[best], played[best], 0, 0, time.monotonic() - started)
+
+
+def list_placements(problem: PlacementProblem, warm_start: Placement | None) -> list[Placement]:
+    """The plans of which `list_schedule` takes the best."""
+    listed = simulate_list(problem, next(iter(priority_rules(problem).values())))
+    placements = [
+        heft_placement(_near_users(problem)),
+        Placement.of_schedule(problem, listed.start, listed.node),
+    ]
+    return placements if warm_start is None else [*placements, *warm_start.variants]
 
 
 def _near_users(problem: PlacementProblem) -> PlacementProblem:

@@ -109,7 +109,7 @@ def decided(problem, way):
     case=cases(),
     way=st.sampled_from([*OURS, *THEIRS]),
     dispatch=st.sampled_from(["ready", "ordered"]),
-    objective=st.sampled_from(["completion", "paper", "packing"]),
+    objective=st.sampled_from(["completion", "makespan", "paper", "packing"]),
     marked_only=st.booleans(),
     assumptions=uneven_assumptions,
 )

@@ -86,7 +86,7 @@ def with_known_latencies(plan):
 @given(
     case=cases(),
     dispatch=st.sampled_from(["auto", "ready", "ordered"]),
-    objective=st.sampled_from(["completion", "paper", "packing"]),
+    objective=st.sampled_from(["completion", "makespan", "paper", "packing"]),
     marked_only=st.booleans(),
     generations=st.sampled_from([0, 14]),
 )

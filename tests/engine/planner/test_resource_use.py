@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from kfp_placement_engine.model.limits import ResourceUse
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.planning.resource_use import MOST_SPANS
@@ -54,6 +55,45 @@ def test_many_spans_become_few_that_say_the_same_on_average():
     assert sum((u.finish_seconds - u.start_seconds) * u.share for u in spans) == pytest.approx(
         work, rel=1e-4
     )
+
+
+def test_the_use_is_work_over_room_and_time():
+    """3 of 4 CPU are free; the run takes 6 s."""
+    run = a_run(
+        a_step("compute", cpu=3, memory=8, seconds=4),
+        a_step("join", "compute", cpu=1, memory=48, seconds=2),
+    )
+    cluster = a_cluster(a_node("n1", cpu=4, memory=64, used={"cpu": 1000}))
+    plan = planned(run, cluster, weights=ResourceWeights(cpu=3, memory=1))
+    cpu, memory = (3 * 4 + 1 * 2) / (3 * 6), (8 * 4 + 48 * 2) / (64 * 6)
+    assert plan.figures.use["cpu"] == pytest.approx(cpu)
+    assert plan.figures.use["memory"] == pytest.approx(memory)
+    assert plan.weights.mean_of(plan.figures.use) == pytest.approx((3 * cpu + memory) / 4)
+
+
+def test_nodes_that_the_run_may_not_use_offer_nothing():
+    """Nor is there a use of what no node has."""
+    run = a_run(a_step("only", cpu=1, seconds=3, node_selector={"zone": "a"}))
+    cluster = a_cluster(
+        a_node("n1", cpu=2, memory=0, labels={"zone": "a"}), a_node("n2", cpu=64, memory=0)
+    )
+    plan = planned(run, cluster, compare=("kube-default",))
+    assert plan.figures.use["cpu"] == pytest.approx(0.5)
+    assert "memory" not in plan.figures.use
+    assert plan.baselines["kube-default"].use == plan.figures.use
+    assert ResourceWeights().mean_of(plan.figures.use) == pytest.approx(0.5)
+    assert ResourceWeights(cpu=0).mean_of(plan.figures.use) is None
+
+
+@settings(max_examples=60)
+@given(case=cases())
+def test_the_mean_use_is_that_over_the_spans(case):
+    """Of the only resource, where there is one: both say the same of the same time."""
+    plan = planned(case.run, case.cluster)
+    assert all(0 <= share <= 1 + 1e-9 for share in plan.figures.use.values())
+    spans = sum((u.finish_seconds - u.start_seconds) * u.share for u in plan.binding_resources)
+    most = max(plan.figures.use.values(), default=0.0) * plan.figures.makespan_seconds
+    assert most <= spans + 1e-3 or not spans
 
 
 @settings(max_examples=60)
