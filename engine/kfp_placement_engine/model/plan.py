@@ -131,7 +131,7 @@ class Figures:
     slowest_seconds: float | None = None
     tie_breaks: int = 1
     moves_volumes: bool = False
-    use: Mapping[str, float] = field(default_factory=dict)
+    use: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
