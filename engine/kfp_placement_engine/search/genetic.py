@@ -72,12 +72,13 @@ class GeneticParams:
         islands: populations that search separately and exchange their best plans; their number, not
             that of the threads, is part of the plan's identity.
         migration_interval: generations between exchanges.
-        crossover_rate: share of children that mix two parents, under `ready` dispatch.
-        ordered_crossover_rate: the same under `ordered`.
+        crossover_rate: share of children that mix two parents, under `ready` dispatch and for
+            several runs.
+        ordered_crossover_rate: the same for one run under `ordered`.
         window_share: share of these that take all of a stretch of time from the second parent
-            (`ordered` only).
+            (one run under `ordered` only).
         serial_share: share of children decoded serially, with insertion into gaps of the past, and
-            justified (`ordered` only); they count as three schedules.
+            justified (likewise); they count as three schedules.
         elite_share: share of children of the island's best.
         critical_share: share of mutations on the chain that decides the completion time.
         greedy_share, backfill_share: shares of children decoded by list scheduling and by
@@ -133,13 +134,17 @@ class GeneticParams:
         """
         return cls(variant="paper", population_size=50, islands=1, exact_below=0)
 
-    def kernel_parameters(self, dispatch: str) -> native.SearchParameters:
-        """Those that the kernel takes for a problem of this dispatch."""
-        is_ordered = dispatch == "ordered"
+    def kernel_parameters(self, problem: PlacementProblem) -> native.SearchParameters:
+        """Those that the kernel takes for a problem.
+
+        Justification makes the latest end earlier, but not each run's: with several runs it moves
+        the steps of the first ones back. So these are searched as under `ready`.
+        """
+        is_justified = problem.dispatch == "ordered" and problem.arrays.run_weight.size == 1
         return native.SearchParameters(
-            crossover_rate=self.ordered_crossover_rate if is_ordered else self.crossover_rate,
-            window_share=self.window_share if is_ordered else 0.0,
-            serial_share=self.serial_share if is_ordered else 0.0,
+            crossover_rate=self.ordered_crossover_rate if is_justified else self.crossover_rate,
+            window_share=self.window_share if is_justified else 0.0,
+            serial_share=self.serial_share if is_justified else 0.0,
             elite_share=self.elite_share,
             critical_share=self.critical_share,
             greedy_share=self.greedy_share,
@@ -247,7 +252,7 @@ class GeneticSearch:
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
-        parameters = self._params.kernel_parameters(self._problem.dispatch)
+        parameters = self._params.kernel_parameters(self._problem)
         allowed = schedules_allowed(stop)
         since = 0
         # Small runs are planned without a search, and need not import it.

@@ -90,6 +90,6 @@ def _bred(
     island = native.Population(problem, POPULATION, state)
     for slot in range(POPULATION):
         store(island, slot, free[slot % len(free)])
-    island.improve(params.kernel_parameters(problem.dispatch), trials)
+    island.improve(params.kernel_parameters(problem), trials)
     placement = Placement(island.genes[0].copy(), island.keys[0].copy(), np.empty(0))
     return Candidate(placement, simulate(problem, placement))
