@@ -27,8 +27,8 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
-	bench-scale bench-demand bench-queue bench-scheduler bench-speed bench-wfinstances bench-what-if lock build \
-	clean
+	bench-scale bench-demand bench-exact bench-j30 bench-queue bench-scheduler bench-speed bench-suite \
+	bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -126,6 +126,19 @@ bench-wfinstances: setup ## recorded workflow runs, 2 s and 6 s of search each (
 
 bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes)
 	@$(BIN)/python -m benchmarks.scale --budget $(or $(BUDGET),2s) --output benchmarks/results/scale.md
+
+# Of these the budgets are CPU time of one thread, or schedules; BUDGET=5000schedules or 2cpu, SEEDS=0-2.
+bench-suite: setup ## the paper's runs on seven clusters, 5 s of CPU each (25 minutes)
+	@$(BIN)/python -m benchmarks.suite --budget $(or $(BUDGET),5cpu) --seeds $(or $(SEEDS),0-2) \
+		--output benchmarks/results/suite.md
+
+bench-exact: setup ## 200 small cases beside their proven optima, 2 s of CPU each (7 minutes)
+	@$(BIN)/python -m benchmarks.exact --budget $(or $(BUDGET),2cpu) --seeds $(or $(SEEDS),0) \
+		--output benchmarks/results/exact.md
+
+bench-j30: setup ## 480 projects of PSPLIB beside their proven optima, 1,000 to 50,000 schedules (7 minutes)
+	@$(BIN)/python -m benchmarks.j30 --budget $(or $(BUDGET),1000schedules 5000schedules 50000schedules) \
+		--seeds $(or $(SEEDS),0-2) --output benchmarks/results/j30.md
 
 bench-what-if: setup ## what-if: how long the best single changes take, beside a search of every change (25 minutes)
 	@$(BIN)/python -m benchmarks.what_if --budget $(or $(BUDGET),2s) --output benchmarks/results/what_if.md

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import demand, paper, scale, scheduler, speed, wfinstances
+from benchmarks import demand, exact, j30, paper, scale, scheduler, speed, suite, wfinstances
 from benchmarks.command import add_makespan_within
 from kfp_placement_engine.model.objective import MakespanWithin
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
 PLUGINS = ROOT / "tests/benchmarks/kube_scheduler/data/plugins-1.36.3.json.gz"
-MODULES = (demand, paper, scale, scheduler, speed, wfinstances)
+MODULES = (demand, exact, j30, paper, scale, scheduler, speed, suite, wfinstances)
 COMMANDS = {module.__name__: module.command for module in MODULES}
 
 
-@pytest.mark.parametrize("module", [demand, scheduler, wfinstances], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "module", [demand, j30, scheduler, wfinstances], ids=lambda each: each.__name__
+)
 def test_no_data(module, capsys, monkeypatch, tmp_path):
     assert module.command(["--data", "gone"]) == 3
     assert capsys.readouterr().err.startswith("Error: gone: no such ")
@@ -89,7 +91,9 @@ def test_help_has_examples(name, capsys):
 
 
 @pytest.mark.parametrize(
-    "module", [demand, paper, scale, speed, wfinstances], ids=lambda each: each.__name__
+    "module",
+    [demand, exact, j30, paper, scale, speed, suite, wfinstances],
+    ids=lambda each: each.__name__,
 )
 def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, capsys, tmp_path):
     assert module.command(["--output", str(tmp_path / "none" / "table.md")]) == 3

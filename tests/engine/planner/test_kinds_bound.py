@@ -1,20 +1,18 @@
 """Windows of time and kinds of nodes: tight where other bounds are not, and never above a plan."""
 
 import importlib
-import json
 import random
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from benchmarks import cp_sat
 from kfp_placement_engine.bounds import kinds_bound as module
 from kfp_placement_engine.bounds.effort import IN_A_PLAN, THOROUGH
 from kfp_placement_engine.bounds.lower_bound import lower_bound, lower_bounds
 from kfp_placement_engine.search.baselines import brute_force, heft
-from tests.engine.planner.test_optimum import ROOT, as_integers
+from tests.engine.planner.test_optimum import as_integers
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, a_workflow, nodes
 
 WITHIN = 2e-3
@@ -168,17 +166,7 @@ CASES = 200
 def test_no_bound_is_above_the_proven_optimum():
     """CP-SAT's, of runs on nodes of different speeds; many of the bounds are reached."""
     pytest.importorskip("ortools", reason="ortools is not installed")
-    asked = [as_integers(*a_workflow_case(seed)) for seed in range(CASES)]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.planner.cp_sat"],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        timeout=300,
-    )
-    optima = json.loads(done.stdout)
+    optima = cp_sat.optima([as_integers(*a_workflow_case(seed)) for seed in range(CASES)])
     reached = 0
     for seed, optimum in enumerate(optima):
         problem = a_case(seed)

@@ -1,15 +1,12 @@
 """The search finds the optimum of tiny runs: against all plans, and against a solver of others."""
 
 import importlib.util
-import json
 import random
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks import cp_sat
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
@@ -30,7 +27,6 @@ from tests.support.builders import (
     nodes,
 )
 
-ROOT = Path(__file__).parents[3]
 SECONDS = 1e-6
 KINDS = ("direct", "store", "memory", "speeds", "devices", "selectors", "drivers")
 CASES = 100
@@ -148,18 +144,7 @@ def optima() -> list[int]:
     """CP-SAT's makespans, from a process of its own."""
     if importlib.util.find_spec("ortools") is None:
         pytest.skip("ortools is not installed")
-    asked = [as_integers(run, cluster) for run, cluster in cp_sat_cases()]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.planner.cp_sat"],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        timeout=300,
-    )
-    answers: list[int] = json.loads(done.stdout)
-    return answers
+    return cp_sat.optima([as_integers(run, cluster) for run, cluster in cp_sat_cases()])
 
 
 @pytest.mark.parametrize("number", range(CP_SAT_CASES))

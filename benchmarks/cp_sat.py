@@ -1,15 +1,44 @@
-"""Optimal makespans by CP-SAT, as a program of its own: cases in, optima out, as JSON.
+"""Optimal makespans by CP-SAT, as a program of its own: a case a line in, its optimum a line out.
 
-    python -m tests.engine.planner.cp_sat < cases.json
-
-A program, because ortools and highspy bring shared libraries of one name and should not meet in one
-process. What it can model: optional intervals, one for every node that may take a step; room on
-each node; lags that depend on the two nodes. All numbers are integers.
+`python -m benchmarks.cp_sat < cases.jsonl`. A program, because ortools and highspy bring shared
+libraries of one name and should not meet in one process. What it can model: optional intervals, one
+for every node that may take a step; room on each node; lags that depend on the two nodes. All
+numbers are integers.
 """
 
 import json
+import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from benchmarks.command import BenchmarkError
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
+    """The least makespan of each case, from a process of its own.
+
+    Args:
+        cases: see `optimum`.
+
+    Raises:
+        BenchmarkError: the solver is not installed, or does not prove one of them.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.cp_sat"],
+        cwd=_ROOT,
+        input="".join(f"{json.dumps(case)}\n" for case in cases),
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise BenchmarkError(f"CP-SAT (ortools, which `make setup` installs) fails: {lines[-1]}")
+    return [int(line) for line in done.stdout.split()]
 
 
 def optimum(case: dict[str, Any]) -> int:
@@ -18,13 +47,18 @@ def optimum(case: dict[str, Any]) -> int:
     Args:
         case: `capacities` [N][R]; `steps`, each with `requests` [R], `seconds` [N] (null where the
             node does not take it) and `after` [[step, lag on another node], ...].
+
+    Raises:
+        BenchmarkError: it is not proven.
     """
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
-    assert solver.solve(_Model(case, cp_model.CpModel()).built()) == cp_model.OPTIMAL
+    status = solver.solve(_Model(case, cp_model.CpModel()).built())
+    if status != cp_model.OPTIMAL:
+        raise BenchmarkError(f"no optimum is proven: {solver.status_name(status)}")
     return round(solver.objective_value)
 
 
@@ -79,4 +113,5 @@ class _Model:
 
 
 if __name__ == "__main__":
-    json.dump([optimum(case) for case in json.load(sys.stdin)], sys.stdout)
+    for line in sys.stdin:
+        print(optimum(json.loads(line)), flush=True)

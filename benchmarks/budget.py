@@ -1,0 +1,158 @@
+"""What a search may spend in a benchmark, and what it spent.
+
+A budget counts schedules, the same on every machine, or CPU seconds of one thread. A search is
+given one thread then; with BLAS on one thread as well, the CPU time of the process is that of one
+thread, see `on_one_thread`.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from kfp_placement_engine import AnyOf, GeneticParams, MaxSchedules, PlacementProblem, Result, solve
+from kfp_placement_engine.search.baselines.brute_force import count_plans
+from kfp_placement_engine.search.stop import SearchProgress, StoppingCriterion
+
+MOST_SCHEDULES = 10**9
+MOST_CPU_SECONDS = 86_400.0
+
+_BUDGET = re.compile(r"([0-9]{1,12}) ?schedules|([0-9]{1,9}(?:\.[0-9]{1,6})?) ?cpu", re.ASCII)
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may spend: one of the two.
+
+    Attributes:
+        schedules: decodings; plans to start from count.
+        cpu_seconds: CPU time of one thread; what is under way when it ends is finished.
+    """
+
+    schedules: int | None = None
+    cpu_seconds: float | None = None
+
+    @property
+    def text(self) -> str:
+        """As people read it."""
+        if self.schedules is not None:
+            return f"{self.schedules:,} schedules"
+        return f"{self.cpu_seconds:g} s of CPU time"
+
+    @property
+    def word(self) -> str:
+        """As it is given on the command line."""
+        if self.schedules is not None:
+            return f"{self.schedules}schedules"
+        return f"{self.cpu_seconds:g}cpu"
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """For JSON."""
+        if self.schedules is not None:
+            return {"schedules": self.schedules}
+        return {"cpuSeconds": self.cpu_seconds or 0.0}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a search spent.
+
+    Attributes:
+        schedules: decodings; where all plans were tried, how many there are.
+        cpu_seconds: CPU time.
+        has_begun: all plans to start from were compared, so none of them is better.
+    """
+
+    schedules: int
+    cpu_seconds: float
+    has_begun: bool
+
+
+def budget(text: str) -> Budget:
+    """A budget as in `5000schedules` or `2cpu`, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a budget, is 0, or is too large.
+    """
+    match = _BUDGET.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.40}: write a number of schedules or of CPU seconds, as in 5000schedules or "
+            "2cpu"
+        )
+    if match[1]:
+        return Budget(schedules=int(_within(text, float(match[1]), MOST_SCHEDULES, "schedules")))
+    return Budget(cpu_seconds=_within(text, float(match[2]), MOST_CPU_SECONDS, "CPU seconds"))
+
+
+def _within(text: str, value: float, most: float, unit: str) -> float:
+    if not 0 < value <= most:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.40}: a budget is more than 0 and at most {most:,.0f} {unit}"
+        )
+    return value
+
+
+class Meter:
+    """A stopping criterion that notes what is spent, from the moment it is made."""
+
+    def __init__(self, allowed: Budget) -> None:
+        self._allowed = allowed
+        self._started = time.process_time()
+        self.schedules = 0
+        self.has_begun = True
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU time since it was made."""
+        return time.process_time() - self._started
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the budget is spent."""
+        self.schedules = progress.schedules
+        is_spent = (
+            self._allowed.schedules is not None and self.schedules >= self._allowed.schedules
+        ) or (
+            self._allowed.cpu_seconds is not None and self.cpu_seconds >= self._allowed.cpu_seconds
+        )
+        # While a search makes the plans to start from it knows no terms.
+        if is_spent and progress.terms is None:
+            self.has_begun = False
+        return is_spent
+
+
+def search(
+    problem: PlacementProblem, allowed: Budget, seed: int, params: GeneticParams | None = None
+) -> tuple[Result, Spent]:
+    """Search with a budget, on one thread.
+
+    All plans of a tiny problem are tried only if they are no more than the budget allows.
+    """
+    params, meter = params or GeneticParams(), Meter(allowed)
+    stop: StoppingCriterion = meter
+    if allowed.schedules is not None:
+        params = replace(params, exact_below=min(params.exact_below, allowed.schedules))
+        stop = AnyOf((MaxSchedules(allowed.schedules), meter))
+    result = solve(problem, stop, seed, params, threads=1)
+    cpu_seconds = meter.cpu_seconds
+    if result.exact:
+        return result, Spent(round(count_plans(problem)), cpu_seconds, has_begun=True)
+    return result, Spent(meter.schedules, cpu_seconds, meter.has_begun)
+
+
+def on_one_thread(module: str, command: Callable[[], int]) -> int:
+    """Run a command line with BLAS on one thread; it reads how many it has when it is imported.
+
+    Args:
+        module: name of the benchmark, run again as a program where BLAS may have more.
+        command: what to do.
+    """
+    if any(os.environ.get(name) != value for name, value in _ONE_THREAD.items()):
+        words = [sys.executable, "-m", f"benchmarks.{module}", *sys.argv[1:]]
+        os.execve(sys.executable, words, {**os.environ, **_ONE_THREAD})
+    return command()

@@ -1,0 +1,99 @@
+"""Cases of the benchmarks that search: what is planned, and which of many cases are measured."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from benchmarks.command import BenchmarkError
+from kfp_placement_engine import Cluster, LoweringOptions, PlacementProblem, RunGraph, lower
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One problem, and what its figures are compared with.
+
+    Attributes:
+        problem: to search.
+        activities: activity of each step, by its name.
+        nodes: their names.
+        input_hash: SHA-256 of the input: of the file, or of the run and cluster that were drawn.
+        optimum_seconds: makespan that is proven to be the least; None where it is not known.
+        instants: steps of no duration, which no node runs: name -> steps they wait for.
+    """
+
+    problem: PlacementProblem
+    activities: Mapping[str, int]
+    nodes: tuple[str, ...]
+    input_hash: str
+    optimum_seconds: float | None = None
+    instants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What can be measured.
+
+    Attributes:
+        name: for people, files and `--cases`.
+        load: makes it; the seed that the search starts from also draws it, where it is drawn.
+    """
+
+    name: str
+    load: Callable[[int], Instance]
+
+
+def chosen(cases: Sequence[Case], glob: str = "*", limit: int | None = None) -> list[Case]:
+    """The cases whose names match; of more than the limit as many, evenly spread over all.
+
+    Raises:
+        BenchmarkError: none does.
+    """
+    found = [case for case in cases if fnmatchcase(case.name, glob)]
+    if not found:
+        raise BenchmarkError(
+            f"no case is called {glob!r:.60}; there are {len(cases):,}, such as {cases[0].name}"
+        )
+    if limit is None or limit >= len(found):
+        return found
+    return [found[number * len(found) // limit] for number in range(limit)]
+
+
+def ordered_instance(
+    run: RunGraph,
+    cluster: Cluster,
+    *,
+    input_hash: str = "",
+    optimum_seconds: float | None = None,
+    instants: Mapping[str, tuple[str, ...]] | None = None,
+) -> Instance:
+    """A run under ordered dispatch; of several best nodes kube-default takes the first."""
+    lowered = lower(run, cluster, LoweringOptions(dispatch="ordered"))
+    return Instance(
+        problem=replace(lowered.problem, ties="first"),
+        activities=lowered.step_activities[0],
+        nodes=tuple(node.name for node in cluster.nodes),
+        input_hash=input_hash or hash_of(run, cluster),
+        optimum_seconds=optimum_seconds,
+        instants=instants or {},
+    )
+
+
+def hash_of(run: RunGraph, cluster: Cluster) -> str:
+    """SHA-256 of what is drawn of a run and a cluster, written as JSON."""
+    steps = [
+        [
+            step.name,
+            dict(sorted(step.requests.items())),
+            step.duration_seconds,
+            sorted(step.depends_on),
+            [[each.producer, each.size_bytes] for each in step.inputs],
+        ]
+        for step in run.steps
+    ]
+    nodes = [
+        [node.name, dict(sorted(node.allocatable.items())), node.speed] for node in cluster.nodes
+    ]
+    text = json.dumps([steps, nodes], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
