@@ -175,7 +175,7 @@ static int64_t best_by_room(const Problem *p, const State *s, const int16_t *sco
 
 /* kube-scheduler's choice for a pod it has not tried yet, on the state of the moment; -1 = none. */
 static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity, double now) {
-    const int64_t class = s->t->of[activity].class, shape = s->t->shape_of[class];
+    const int64_t class = s->t->of[activity].class, shape = s->t->of[activity].shape;
     if (is_kept_back(p, s, activity)) return -1;
     const uint64_t *fit = fitting(p, s, shape);
     if (s->fit_count[shape] == 0) return -1;

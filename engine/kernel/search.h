@@ -309,8 +309,7 @@ Search *search_open(const Problem *p) {
     search->deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
     search->chain = calloc((size_t)p->activities + 1, sizeof(int64_t));
     search->scratch = calloc((size_t)larger + 1, sizeof(double));
-    const int is_ready = search->tables && serial_open(p, search->tables, &search->serial);
-    if (!is_ready || !search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch) {
+    if (!search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch) {
         search_close(search);
         return NULL;
     }
@@ -326,6 +325,9 @@ int64_t improve(Search *search, Population *population, const SearchParameters *
     search->population = population;
     search->parameters = parameters;
     search->ordered = (int)ordered;
+    /* Only some searches decode serially. */
+    const int is_serial = ordered && parameters->serial_share > 0.0;
+    if (is_serial && !search->serial.profiles && !serial_open(search->p, search->tables, &search->serial)) return -1;
     for (int64_t trial = 0; trial < trials && search->decider_count > 0; trial++) {
         const int found = try_child(search);
         if (found < 0) return -1;

@@ -15,9 +15,9 @@
 typedef struct {
     Profile *profiles;         /* [N] */
     double *key, *start, *end; /* [A] */
+    double *ready;             /* [A] mirrored: when all after it have ended, and their data is there */
     int64_t *order[2], *spare; /* [A] as last sorted, and mirrored */
     int32_t *place;            /* [A] in the mirrored topological order */
-    int64_t *transfer_edge;    /* [E] the edge of predecessors that an edge of successors is */
 } Serial;
 
 static void serial_free(const Problem *p, Serial *x) {
@@ -25,11 +25,11 @@ static void serial_free(const Problem *p, Serial *x) {
     free(x->key);
     free(x->start);
     free(x->end);
+    free(x->ready);
     free(x->order[0]);
     free(x->order[1]);
     free(x->spare);
     free(x->place);
-    free(x->transfer_edge);
 }
 
 /* 0 when there is no memory left; what there is must be freed anyway. */
@@ -39,40 +39,49 @@ static int serial_open(const Problem *p, const Tables *t, Serial *x) {
     x->key = calloc(a, sizeof(double));
     x->start = calloc(a, sizeof(double));
     x->end = calloc(a, sizeof(double));
+    x->ready = calloc(a, sizeof(double));
     x->order[0] = calloc(a, sizeof(int64_t));
     x->order[1] = calloc(a, sizeof(int64_t));
     x->spare = calloc(a, sizeof(int64_t));
     x->place = calloc(a, sizeof(int32_t));
-    x->transfer_edge = calloc((size_t)p->successors_start[p->activities] + 1, sizeof(int64_t));
-    if (!x->profiles || !x->key || !x->start || !x->end || !x->order[0] || !x->order[1] || !x->spare || !x->place ||
-        !x->transfer_edge)
+    if (!x->profiles || !x->key || !x->start || !x->end || !x->ready || !x->order[0] || !x->order[1] || !x->spare ||
+        !x->place)
         return 0;
     for (int64_t i = 0; i < p->activities; i++) {
         x->order[0][i] = x->order[1][i] = p->topological[i];
         x->place[i] = (int32_t)p->activities - t->place[i];
-        for (int64_t edge = p->successors_start[i]; edge < p->successors_start[i + 1]; edge++) {
-            const int64_t successor = p->successors[edge];
-            for (int64_t back = p->predecessors_start[successor]; back < p->predecessors_start[successor + 1]; back++)
-                if (p->predecessors[back] == i) x->transfer_edge[edge] = back;
-        }
     }
     return 1;
 }
 
-/* When the activity may start: all before it have ended, and their data is there. Mirrored: all after it. */
+static inline int64_t planned_node(const Problem *p, const int64_t *genes, int64_t activity) {
+    return p->gene[activity] >= 0 ? genes[p->gene[activity]] : -1;
+}
+
+/* Between one activity and the next: data has to move unless both are on one node. */
+static inline double moving_seconds(const Problem *p, const Tables *t, int64_t edge, int64_t node, int64_t other) {
+    return p->direct && (node < 0 || node != other) ? t->transfer_seconds[edge] : 0.0;
+}
+
+/* When the activity may start: all before it have ended, and their data is there. */
 static double serial_ready(const Problem *p, const Tables *t, const Serial *x, const int64_t *genes, int64_t activity,
-                           int64_t node, int mirrored) {
-    const int64_t *start = mirrored ? p->successors_start : p->predecessors_start;
-    const int64_t *others = mirrored ? p->successors : p->predecessors;
-    double ready = mirrored ? 0.0 : p->release_seconds[activity];
-    for (int64_t edge = start[activity]; edge < start[activity + 1]; edge++) {
-        const int64_t other = others[edge], gene = p->gene[other];
-        double arrival = x->end[other];
-        if (p->direct && (gene < 0 || genes[gene] != node))
-            arrival += t->transfer_seconds[mirrored ? x->transfer_edge[edge] : edge];
-        ready = fmax(ready, arrival);
+                           int64_t node) {
+    double ready = p->release_seconds[activity];
+    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
+        const int64_t other = p->predecessors[edge];
+        ready = fmax(ready, x->end[other] + moving_seconds(p, t, edge, planned_node(p, genes, other), node));
     }
     return ready;
+}
+
+/* Mirrored, those before it may start once it has ended. */
+static void serial_release(const Problem *p, const Tables *t, Serial *x, const int64_t *genes, int64_t activity,
+                           int64_t node) {
+    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
+        const int64_t other = p->predecessors[edge];
+        const double arrival = x->end[activity] + moving_seconds(p, t, edge, node, planned_node(p, genes, other));
+        x->ready[other] = fmax(x->ready[other], arrival);
+    }
 }
 
 /* Schedule all activities by key, `mirrored` from the end of the run; returns its length, -1 when there is
@@ -80,11 +89,12 @@ static double serial_ready(const Problem *p, const Tables *t, const Serial *x, c
 static double serial_pass(const Problem *p, const Tables *t, Serial *x, const int64_t *genes, int mirrored) {
     double length = 0.0;
     if (!profiles_clear(p, x->profiles)) return -1.0;
+    memset(x->ready, 0, sizeof(double) * (size_t)p->activities);
     const int64_t *order = x->order[mirrored];
     sort_by_key(x->key, mirrored ? x->place : t->place, x->order[mirrored], x->spare, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {
-        const int64_t activity = order[i], gene = p->gene[activity], node = gene >= 0 ? genes[gene] : -1;
-        double start = serial_ready(p, t, x, genes, activity, node, mirrored);
+        const int64_t activity = order[i], node = planned_node(p, genes, activity);
+        double start = mirrored ? x->ready[activity] : serial_ready(p, t, x, genes, activity, node);
         double seconds = t->of[activity].least_seconds;
         if (node >= 0) {
             const int64_t *request = p->requests + activity * p->resources;
@@ -95,6 +105,7 @@ static double serial_pass(const Problem *p, const Tables *t, Serial *x, const in
         }
         x->start[activity] = start;
         x->end[activity] = start + seconds;
+        if (mirrored) serial_release(p, t, x, genes, activity, node);
         length = fmax(length, x->end[activity]);
     }
     return length;

@@ -276,12 +276,18 @@ def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, in
 
 def _open_search(owner: object, problem: PlacementProblem) -> ctypes.c_void_p:
     """What a search works with; it is given back with its owner, who must hold the problem."""
-    address = KERNEL.search_open(ctypes.byref(_native(problem)))
+    native = _native(problem)
+    address = KERNEL.search_open(ctypes.byref(native))
     if not address:
         raise MemoryError(_NO_MEMORY)
     search = ctypes.c_void_p(address)
-    weakref.finalize(owner, KERNEL.search_close, search)
+    weakref.finalize(owner, _close_search, search, native)
     return search
+
+
+def _close_search(search: ctypes.c_void_p, _native: _Problem) -> None:
+    """Give a search back, which reads the problem's sizes; the problem may be collected with it."""
+    KERNEL.search_close(search)
 
 
 class Population:
