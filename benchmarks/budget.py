@@ -2,15 +2,12 @@
 
 A budget counts schedules, the same on every machine, or CPU seconds of one thread. A search is
 given one thread then; with BLAS on one thread as well, the CPU time of the process is that of one
-thread, see `on_one_thread`.
+thread, see `processes.on_one_thread`.
 """
 
 import argparse
-import os
 import re
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kfp_placement_engine import AnyOf, GeneticParams, MaxSchedules, PlacementProblem, Result, solve
@@ -21,7 +18,6 @@ MOST_SCHEDULES = 10**9
 MOST_CPU_SECONDS = 86_400.0
 
 _BUDGET = re.compile(r"([0-9]{1,12}) ?schedules|([0-9]{1,9}(?:\.[0-9]{1,6})?) ?cpu", re.ASCII)
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -143,16 +139,3 @@ def search(
     if result.exact:
         return result, Spent(round(count_plans(problem)), cpu_seconds, has_begun=True)
     return result, Spent(meter.schedules, cpu_seconds, meter.has_begun)
-
-
-def on_one_thread(module: str, command: Callable[[], int]) -> int:
-    """Run a command line with BLAS on one thread; it reads how many it has when it is imported.
-
-    Args:
-        module: name of the benchmark, run again as a program where BLAS may have more.
-        command: what to do.
-    """
-    if any(os.environ.get(name) != value for name, value in _ONE_THREAD.items()):
-        words = [sys.executable, "-m", f"benchmarks.{module}", *sys.argv[1:]]
-        os.execve(sys.executable, words, {**os.environ, **_ONE_THREAD})
-    return command()

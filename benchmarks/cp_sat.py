@@ -7,15 +7,12 @@ numbers are integers.
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.command import BenchmarkError
-
-_ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.processes import run_apart
 
 
 def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
@@ -27,18 +24,10 @@ def optima(cases: Sequence[dict[str, Any]]) -> list[int]:
     Raises:
         BenchmarkError: the solver is not installed, or does not prove one of them.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.cp_sat"],
-        cwd=_ROOT,
-        input="".join(f"{json.dumps(case)}\n" for case in cases),
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-        raise BenchmarkError(f"CP-SAT (ortools, which `make setup` installs) fails: {lines[-1]}")
-    return [int(line) for line in done.stdout.split()]
+    given = "".join(f"{json.dumps(case)}\n" for case in cases)
+    what = "CP-SAT (ortools, which `make setup` installs)"
+    found = run_apart(what, ["benchmarks.cp_sat"], given=given)
+    return [int(line) for line in found.split()]
 
 
 def optimum(case: dict[str, Any]) -> int:

@@ -16,12 +16,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.budget import Budget, on_one_thread
+from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.command import DATA_HELP
 from benchmarks.data import data_folder
 from benchmarks.measuring import Benchmark, Parts, by_budget, run_command, searched
 from benchmarks.outcomes import Outcome, baseline_gaps
+from benchmarks.processes import on_one_thread
 from benchmarks.psplib import Project, read_optima, read_project, without_instants
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph, Step

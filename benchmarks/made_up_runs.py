@@ -38,6 +38,11 @@ class Shape:
     nodes: int
     seed: int = 0
 
+    @property
+    def dispatch(self) -> str:
+        """How such runs are dispatched."""
+        return "ready" if self.kind == "kfp" else "ordered"
+
 
 def made_up_run(shape: Shape) -> RunGraph:
     """A run of the shape, mostly wide, with joins; in a KFP run most steps are in loops."""

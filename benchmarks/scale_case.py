@@ -25,12 +25,10 @@ from kfp_placement_engine import (
 )
 from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
 
-DISPATCH = {"kfp": "ready", "workflow": "ordered"}
-
 
 def measure(shape: Shape, budget_seconds: float, seed: int = 0) -> dict[str, Any]:
     """Plan a made-up run; all times are wall times from the call on, in seconds."""
-    run, cluster, dispatch = made_up_run(shape), made_up_cluster(shape), DISPATCH[shape.kind]
+    run, cluster, dispatch = made_up_run(shape), made_up_cluster(shape), shape.dispatch
     first, problem = _first_plan(run, cluster, dispatch, seed)
     options = PlanOptions(budget_seconds=budget_seconds, seed=seed, dispatch=dispatch)
     started = time.perf_counter()

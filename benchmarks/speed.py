@@ -8,7 +8,6 @@ can be measured beside this one, in alternating processes; it must compute the s
 import argparse
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 
 from benchmarks.command import BenchmarkError, Echo, add_output, exit_code_of, parser_of, show
 from benchmarks.made_up_runs import Shape
+from benchmarks.processes import ONE_THREAD, ROOT, run_apart
 from benchmarks.speed_case import CHILDREN, FIRST_PLAN, SpeedCase
 from benchmarks.speed_report import Outcome, figures_of, parts_of
 from benchmarks.tables import Page, machine
@@ -37,9 +37,7 @@ CASES = (
 
 PAIRS, MOST_PAIRS = 5, 100
 
-ROOT = Path(__file__).resolve().parents[1]
 _ENGINE = Path("engine", "kfp_placement_engine")
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -84,18 +82,10 @@ class Checkout:
         """
         engine = self.folder / _ENGINE.parent
         path = os.pathsep.join(map(str, (engine, ROOT)))
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.speed_case", *case.words],
-            cwd=ROOT,
-            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
-            capture_output=True,
-            check=False,
-            text=True,
-        )
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise BenchmarkError(f"{case.name} of {self.folder} fails: {lines[-1]}")
-        found: dict[str, Any] = json.loads(done.stdout)
+        variables = {**ONE_THREAD, "PYTHONPATH": path}
+        words = ["benchmarks.speed_case", *case.words]
+        printed = run_apart(f"{case.name} of {self.folder}", words, variables=variables)
+        found: dict[str, Any] = json.loads(printed)
         if not Path(found["engine"]).is_relative_to(engine):
             raise BenchmarkError(f"{self.folder}: the engine of {found['engine']} was measured")
         return found

@@ -27,7 +27,6 @@ from kfp_placement_engine.search.genetic import (
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxRuntime, SearchProgress
 
-DISPATCH = {"kfp": "ready", "workflow": "ordered"}
 CHILDREN, FIRST_PLAN = "children", "first-plan"
 SEED = 0
 
@@ -119,7 +118,7 @@ def _children(case: SpeedCase) -> dict[str, Any]:
 
 def _first_plan(shape: Shape) -> dict[str, Any]:
     run, cluster = made_up_run(shape), made_up_cluster(shape)
-    options = LoweringOptions(dispatch=DISPATCH[shape.kind])
+    options = LoweringOptions(dispatch=shape.dispatch)
     started = time.process_time()
     problem = lower(run, cluster, options).problem
     lowered = time.process_time()
@@ -142,7 +141,7 @@ def _first_plan(shape: Shape) -> dict[str, Any]:
 
 
 def _lowered(shape: Shape) -> PlacementProblem:
-    options = LoweringOptions(dispatch=DISPATCH[shape.kind])
+    options = LoweringOptions(dispatch=shape.dispatch)
     return lower(made_up_run(shape), made_up_cluster(shape), options).problem
 
 

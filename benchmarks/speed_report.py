@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from benchmarks.speed_case import CHILDREN, DISPATCH, FIRST_PLAN, SpeedCase
+from benchmarks.speed_case import CHILDREN, FIRST_PLAN, SpeedCase
 from benchmarks.tables import Table, machine
 
 Measurements = Sequence[Mapping[str, Any]]
@@ -87,7 +87,7 @@ def search_table(outcomes: Sequence[Outcome]) -> Table:
         rates, shape = _rates(each.present), each.case.shape
         row = [
             shape.kind,
-            DISPATCH[shape.kind],
+            shape.dispatch,
             f"{shape.steps:,}",
             f"{shape.nodes:,}",
             f"{each.case.generations:,}",
@@ -108,7 +108,7 @@ def first_plan_table(outcomes: Sequence[Outcome]) -> Table:
     rows = []
     for each in outcomes:
         shape, keys = each.case.shape, ("lowering_seconds", "cpu_seconds")
-        row = [shape.kind, DISPATCH[shape.kind], f"{shape.steps:,}", f"{shape.nodes:,}"]
+        row = [shape.kind, shape.dispatch, f"{shape.steps:,}", f"{shape.nodes:,}"]
         row += [f"{_median(each.present, key):.2f}" for key in keys]
         if each.base:
             seconds = sorted(measured["cpu_seconds"] for measured in each.present)
@@ -138,7 +138,7 @@ def figures_of(outcome: Outcome) -> dict[str, Any]:
         "name": case.name,
         "measure": case.measure,
         "kind": case.shape.kind,
-        "dispatch": DISPATCH[case.shape.kind],
+        "dispatch": case.shape.dispatch,
         "steps": case.shape.steps,
         "nodes": case.shape.nodes,
         "generations": case.generations,

@@ -13,10 +13,11 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from benchmarks.budget import Budget, on_one_thread
+from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.measuring import Benchmark, Parts, by_budget, run_command, searched
 from benchmarks.outcomes import Outcome
+from benchmarks.processes import on_one_thread
 from benchmarks.seed_experiment import MIXES, Draw, draw_run
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import exact, j30, suite
-from benchmarks.budget import Budget, Spent, budget, on_one_thread, search
+from benchmarks.budget import Budget, Spent, budget, search
 from benchmarks.cases import Case, chosen, ordered_instance
 from benchmarks.command import BenchmarkError
 from benchmarks.measuring import report, run
 from benchmarks.outcomes import Outcome, References
+from benchmarks.processes import on_one_thread
 from kfp_placement_engine import BASELINES, GeneticParams
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from tests.support.builders import a_cluster, a_run, a_step, nodes

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks import speed
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from benchmarks.speed import CASES, ROOT, Checkout, main
+from benchmarks.processes import ROOT
+from benchmarks.speed import CASES, Checkout, main
 from benchmarks.speed_case import (
     CHILDREN,
     FIRST_PLAN,
