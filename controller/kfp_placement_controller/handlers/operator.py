@@ -28,12 +28,10 @@ class OperatorThread:
 
         Args:
             load: reads where the API server is and who asks.
-            registrations: each adds handlers to the operator's registry.
+            registrations: each adds handlers to the operator's registry, at every start anew.
         """
-        self._registry = kopf.OperatorRegistry()
-        for register in registrations:
-            register(self._registry)
-        kopf.on.login(registry=self._registry)(lambda **_: _connection(load()))
+        self._load = load
+        self._registrations = tuple(registrations)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -61,13 +59,20 @@ class OperatorThread:
         settings.posting.enabled = False
         settings.scanning.disabled = True
         operator = kopf.operator(
-            registry=self._registry,
+            registry=self._handlers(),
             settings=settings,
             standalone=True,
             clusterwide=True,
             stop_flag=self._stopping,
         )
         asyncio.run(operator)
+
+    def _handlers(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+        for register in self._registrations:
+            register(registry)
+        kopf.on.login(registry=registry)(lambda **_: _connection(self._load()))
+        return registry
 
 
 def _connection(configuration: Configuration) -> kopf.ConnectionInfo:

@@ -1,6 +1,7 @@
 """RunQueues and RunRequests, as kopf reports them, for the coordinator."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import kopf
@@ -21,6 +22,34 @@ GONE = "DELETED"
 
 ObservedT = TypeVar("ObservedT")
 Tell = Callable[[QueueCoordinator, str, str, ObservedT | None], None]
+
+
+@dataclass
+class ObjectOrder:
+    """Tells which events of objects of one kind come too late.
+
+    kopf keeps the order of an object's events, but not that of two objects of the same name: where
+    one is replaced, the end of the old one may come after the beginning of the new one.
+    """
+
+    _versions: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def is_late(self, key: tuple[str, str], seen: Mapping[str, Any], *, is_gone: bool) -> bool:
+        """Whether something newer is known of this name.
+
+        Args:
+            key: namespace and name.
+            seen: the object as the event has it. Its resource versions grow (KEP-5504).
+            is_gone: whether the object was deleted.
+        """
+        version = int(seen["metadata"]["resourceVersion"])
+        if version < self._versions.get(key, 0):
+            return True
+        if is_gone:
+            self._versions.pop(key, None)
+        else:
+            self._versions[key] = version
+        return False
 
 
 def follow_run_queues(registry: kopf.OperatorRegistry, inbox: Inbox[QueueCoordinator]) -> None:
@@ -71,6 +100,7 @@ def follow_kind(
         observe: reads an object; None = it does not matter, as if it were gone.
         tell: takes the coordinator, namespace ("" for kinds without), name, and what was read.
     """
+    order = ObjectOrder()
 
     # Asynchronous, though it never waits: kopf gives any other function to a pool of threads,
     # which costs more than the function itself.
@@ -78,8 +108,11 @@ def follow_kind(
     async def changed(
         event: kopf.RawEvent, namespace: str | None, name: str, logger: kopf.Logger, **_: Any
     ) -> None:
+        is_gone = event["type"] == GONE
+        if order.is_late((namespace or "", name), event["object"], is_gone=is_gone):
+            return
         try:
-            new = None if event["type"] == GONE else observe(dict(event["object"]))
+            new = None if is_gone else observe(dict(event["object"]))
         except InputError as error:
             logger.warning("is not read: %s", error)
             return

@@ -1,0 +1,82 @@
+"""RunQueues that are replaced, as kopf reports them."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from kfp_placement_controller.handlers.operator import OperatorThread
+from kfp_placement_controller.handlers.own_kinds import follow_run_queues
+from kfp_placement_controller.loops.inbox import Inbox
+from kfp_placement_controller.queueing.coordinator import QueueCoordinator
+from kfp_placement_controller.sources import DEFAULT_SOURCES
+from kfp_placement_engine.contract.keys import API_VERSION
+from kfp_placement_engine.model.keys import QueueKey
+from kfp_placement_kube.kubeconfig import load_kubeconfig
+from tests.controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.cluster
+
+ROUNDS = 20
+AT_ONCE = 5
+"""Replacements in a row."""
+
+
+class Followed:
+    """A coordinator that learns of RunQueues from kopf, in the thread of the test."""
+
+    def __init__(self) -> None:
+        self.coordinator = QueueCoordinator(DEFAULT_SOURCES)
+        self.inbox: Inbox[QueueCoordinator] = Inbox()
+
+    def max_runs(self, namespace: str, wait_seconds: float = 0.0) -> int | None:
+        """What the queue of a namespace allows, once everything was taken in; None = no queue."""
+        while message := self.inbox.next_message(wait_seconds):
+            message(self.coordinator, datetime.now(UTC))
+        queue = self.coordinator.queues.get(QueueKey(namespace, "default"))
+        return None if queue is None else queue.spec.quota.runs
+
+    def allows(self, namespace: str, max_runs: int) -> bool:
+        return self.max_runs(namespace) == max_runs
+
+
+@pytest.fixture
+def followed(control_plane, our_kinds) -> Iterator[Followed]:
+    found = Followed()
+    operator = OperatorThread(
+        partial(load_kubeconfig, control_plane.kubeconfig),
+        [partial(follow_run_queues, inbox=found.inbox)],
+    )
+    operator.start()
+    yield found
+    operator.stop()
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Another thread that computes all the time, as decisions do: kopf gets behind."""
+    over = threading.Event()
+
+    def compute() -> None:
+        while not over.is_set():
+            sum(range(1000))
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_queue_that_is_replaced_stays_known(control_plane, followed, namespace):
+    api, metadata = control_plane.api, {"name": "default", "namespace": namespace}
+    queue = {"apiVersion": API_VERSION, "kind": "RunQueue", "metadata": metadata}
+    for last in range(AT_ONCE, ROUNDS * AT_ONCE + 1, AT_ONCE):
+        for number in range(last - AT_ONCE + 1, last + 1):
+            api.delete(queue)
+            api.create({**queue, "spec": {"quota": {"runs": number}}})
+        wait_until(partial(followed.allows, namespace, last), f"queue {last}", 30)
+        assert followed.max_runs(namespace, wait_seconds=0.2) == last
