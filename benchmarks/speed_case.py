@@ -16,14 +16,11 @@ import numpy as np
 
 import kfp_placement_engine
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
+from kfp_placement_engine import GeneticParams
 from kfp_placement_engine.lowering import LoweringOptions, lower
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.problem import PlacementProblem
-from kfp_placement_engine.search.genetic import (
-    GeneticParams,
-    GeneticSearch,
-    trials_per_generation,
-)
+from kfp_placement_engine.search.genetic import GeneticSearch, trials_per_generation
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxRuntime, SearchProgress
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         read_run_file,
     )
     from kfp_placement_engine.search.baselines import BASELINES
-    from kfp_placement_engine.search.genetic import GeneticParams
+    from kfp_placement_engine.search.parameters import GeneticParams
     from kfp_placement_engine.search.result import Result
     from kfp_placement_engine.search.simulation import Schedule, simulate
     from kfp_placement_engine.search.solve import solve
@@ -122,7 +122,7 @@ _HOME = {
     "problem.problem": ("PlacementProblem",),
     "readers": ("ReadOptions", "read_cluster", "read_cluster_file", "read_run", "read_run_file"),
     "search.baselines": ("BASELINES",),
-    "search.genetic": ("GeneticParams",),
+    "search.parameters": ("GeneticParams",),
     "search.result": ("Result",),
     "search.simulation": ("Schedule", "simulate"),
     "search.solve": ("solve",),

@@ -15,7 +15,7 @@ from kfp_placement_engine.planning.policy_options import (
     policy_options,
     with_type_defaults,
 )
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from tests.support.builders import a_cluster, a_policy, a_run, a_step
 
 

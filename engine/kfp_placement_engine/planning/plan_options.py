@@ -13,7 +13,7 @@ from kfp_placement_engine.model.latency import LatencyTolerance
 from kfp_placement_engine.model.objective import MakespanWithin, ResourceWeights
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import OBJECTIVES
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime, StoppingCriterion
 
 DISPATCHES = ("auto", "ready", "ordered")

@@ -36,8 +36,8 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.end_limit import starting_schedules, within_makespan
-from kfp_placement_engine.search.genetic import GeneticParams
 from kfp_placement_engine.search.list_scheduling import list_placements, list_schedule
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.refine import refine
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import Schedule, simulate

@@ -23,7 +23,7 @@ from kfp_placement_engine.model.policy import (
 )
 from kfp_placement_engine.model.run_graph import DataInput, DurationSource, RunGraph, Step
 from kfp_placement_engine.planning.plan_options import PlanOptions
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 
 ValueT = TypeVar("ValueT")
 

@@ -9,13 +9,8 @@ from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import (
-    Candidate,
-    GeneticParams,
-    candidates_of,
-    seeds_of,
-    store,
-)
+from kfp_placement_engine.search.genetic import Candidate, candidates_of, seeds_of, store
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import is_tiny, solve

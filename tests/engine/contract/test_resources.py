@@ -26,7 +26,7 @@ from kfp_placement_engine.model.durations import (
 from kfp_placement_engine.model.policy import Actuator, Objective, Search
 from kfp_placement_engine.model.reasons import RunLater
 from kfp_placement_engine.search.fitness import OBJECTIVES
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from tests.support.placements import planned_nodes
 from tests.support.structural_schemas import MANIFESTS, documents
 

@@ -24,7 +24,8 @@ from kfp_placement_engine.problem.kube_scores import (
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
-from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate_planned
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations

@@ -10,7 +10,7 @@ from kfp_placement_engine.model.plan import Bound
 from kfp_placement_engine.planning import plan_runs as planning
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.stop import BoundReached, SearchProgress
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step, nodes
 

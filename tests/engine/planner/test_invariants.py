@@ -19,7 +19,7 @@ from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules
 from kfp_placement_engine.search.simulation import simulate_list, simulate_planned
 from kfp_placement_engine.search.solve import solve

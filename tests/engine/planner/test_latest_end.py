@@ -23,7 +23,8 @@ from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.end_limit import starting_schedules, within_makespan
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases

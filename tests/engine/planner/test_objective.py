@@ -13,7 +13,8 @@ from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.baselines import BASELINES, schedules_of
 from kfp_placement_engine.search.fitness import OBJECTIVES, better
-from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations

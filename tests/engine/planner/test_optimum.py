@@ -12,7 +12,7 @@ from kfp_placement_engine.model.cluster import Cluster
 from kfp_placement_engine.model.run_graph import RunGraph
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import Schedule
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxRuntime

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from kfp_placement_engine.model.run_graph import RunClaim
-from kfp_placement_engine.search.genetic import GeneticParams
 from kfp_placement_engine.search.paper_genetic import (
     PaperSearch,
     exchange,
@@ -15,6 +14,7 @@ from kfp_placement_engine.search.paper_genetic import (
     is_constant,
     swap_node_lists,
 )
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.builders import (

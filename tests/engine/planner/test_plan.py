@@ -26,7 +26,7 @@ from kfp_placement_engine.model.run_graph import (
 )
 from kfp_placement_engine.planning.plan_options import PlanOptions, assumptions_of
 from kfp_placement_engine.planning.plan_runs import plan_run
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from tests.engine.planner.random_runs import cases
 from tests.support.builders import (
     GIBIBYTE,

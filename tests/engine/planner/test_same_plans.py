@@ -18,7 +18,8 @@ import pytest
 from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.search.baselines.brute_force import count_plans
-from kfp_placement_engine.search.genetic import GeneticParams, GeneticSearch, seeds_of
+from kfp_placement_engine.search.genetic import GeneticSearch, seeds_of
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
 from tests.engine.planner.pinned_cases import all_cases
 

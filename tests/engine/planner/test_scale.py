@@ -10,7 +10,7 @@ from kfp_placement_engine.model.run_graph import RunClaim
 from kfp_placement_engine.planning.plan_options import PlanOptions
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.search.baselines import BASELINES
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations, MaxRuntime
 from tests.support.builders import (

@@ -17,7 +17,8 @@ from kfp_placement_engine.search.baselines.tie_breaks import (
     tie_breaks,
 )
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import GeneticParams, seeds_of
+from kfp_placement_engine.search.genetic import seeds_of
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.random_runs import cases

@@ -16,7 +16,7 @@ from benchmarks.wfinstances_origin import ORIGIN
 from kfp_placement_engine.bounds.lower_bound import lower_bound
 from kfp_placement_engine.search.baselines import BASELINES, schedules_of
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import GeneticParams
+from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.data import data_path

@@ -1,0 +1,120 @@
+"""Parameters of the search: what each means, the shipped values, and what the kernel takes."""
+
+from dataclasses import dataclass
+
+from kfp_placement_engine.exceptions import PlanningError
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.problem import PlacementProblem
+
+_LEAST = {
+    "population_size": 1,
+    "islands": 1,
+    "migration_interval": 1,
+    "most_moves": 1,
+    "deviation_limit": 0,
+    "exact_below": 0,
+    "generations": 0,
+}
+_SHARES = (
+    "crossover_rate",
+    "ordered_crossover_rate",
+    "window_share",
+    "serial_share",
+    "elite_share",
+    "critical_share",
+    "greedy_share",
+    "backfill_share",
+    "mutation_rate",
+)
+
+
+@dataclass(frozen=True)
+class GeneticParams:
+    """Parameters of the search.
+
+    Attributes:
+        variant: `memetic` (the default search) or `paper` (see `paper()`).
+        population_size: individuals on each island.
+        islands: populations that search separately and exchange their best plans; their number, not
+            that of the threads, is part of the plan's identity.
+        migration_interval: generations between exchanges.
+        crossover_rate: share of children that mix two parents, under `ready` dispatch and for
+            several runs.
+        ordered_crossover_rate: the same for one run under `ordered`.
+        window_share: share of these that take all of a stretch of time from the second parent
+            (one run under `ordered` only).
+        serial_share: share of children decoded serially, with insertion into gaps of the past, and
+            justified (likewise); they count as three schedules.
+        elite_share: share of children of the island's best.
+        critical_share: share of mutations on the chain that decides the completion time.
+        greedy_share, backfill_share: shares of children decoded by list scheduling and by
+            backfilling, of those that are not decoded serially; the others keep the plan's order
+            strictly (`ordered` dispatch only).
+        deviation_limit: how far from the best, relatively, the last individual may be.
+        most_moves: mutations per child, at most.
+        exact_below: try all plans instead when there are at most this many; 0 = never.
+        generations, mutation_rate: of the paper's algorithm only.
+    """
+
+    variant: str = "memetic"
+    population_size: int = 16
+    islands: int = 2
+    migration_interval: int = 8
+    crossover_rate: float = 0.15
+    ordered_crossover_rate: float = 0.4
+    window_share: float = 0.5
+    serial_share: float = 0.5
+    elite_share: float = 0.4
+    critical_share: float = 0.6
+    greedy_share: float = 0.1
+    backfill_share: float = 0.15
+    deviation_limit: float = 0.02
+    most_moves: int = 4
+    exact_below: int = 20_000
+    generations: int = 1_000
+    mutation_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no search."""
+        if self.variant not in ("memetic", "paper"):
+            raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
+        for name, least in _LEAST.items():
+            if not getattr(self, name) >= least:
+                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be {least} or more")
+        for name in _SHARES:
+            if not 0 <= getattr(self, name) <= 1:
+                raise PlanningError(
+                    f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1"
+                )
+        if self.greedy_share + self.backfill_share > 1:
+            raise PlanningError("greedy_share and backfill_share together must be 1 or less")
+
+    @classmethod
+    def paper(cls) -> "GeneticParams":
+        """The genetic algorithm of the paper on ML tasks on Kubernetes, by name.
+
+        What the paper leaves open is ours: population 50, 1,000 generations, mutation rate (alpha)
+        0.2, binary tournaments, the best individual kept, random repair of nodes a step may not
+        take, and a decoder (list scheduling in gene order with capacity), without which it has no
+        time.
+        """
+        return cls(variant="paper", population_size=50, islands=1, exact_below=0)
+
+    def kernel_parameters(self, problem: PlacementProblem) -> native.SearchParameters:
+        """Those that the kernel takes for a problem.
+
+        Justification makes the latest end earlier, but not each run's: with several runs it moves
+        the steps of the first ones back. So these are searched as under `ready`.
+        """
+        is_justified = problem.dispatch == "ordered" and problem.arrays.run_weight.size == 1
+        return native.SearchParameters(
+            crossover_rate=self.ordered_crossover_rate if is_justified else self.crossover_rate,
+            window_share=self.window_share if is_justified else 0.0,
+            serial_share=self.serial_share if is_justified else 0.0,
+            elite_share=self.elite_share,
+            critical_share=self.critical_share,
+            greedy_share=self.greedy_share,
+            backfill_share=self.backfill_share,
+            deviation_limit=self.deviation_limit,
+            most_moves=self.most_moves,
+        )
