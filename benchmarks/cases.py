@@ -15,20 +15,25 @@ class Instance:
     """One problem, and what its figures are compared with.
 
     Attributes:
+        run: what is planned.
         problem: to search.
         activities: activity of each step, by its name.
         nodes: their names.
         input_hash: SHA-256 of the input: of the file, or of the run and cluster that were drawn.
         optimum_seconds: makespan that is proven to be the least; None where it is not known.
         instants: steps of no duration, which no node runs: name -> steps they wait for.
+        has_all_ties: kube-default and FIFO are means over the ways in which ties may be broken,
+            which decide much where nodes differ in speed.
     """
 
+    run: RunGraph
     problem: PlacementProblem
     activities: Mapping[str, int]
     nodes: tuple[str, ...]
     input_hash: str
     optimum_seconds: float | None = None
     instants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    has_all_ties: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,16 +72,19 @@ def ordered_instance(
     input_hash: str = "",
     optimum_seconds: float | None = None,
     instants: Mapping[str, tuple[str, ...]] | None = None,
+    has_all_ties: bool = False,
 ) -> Instance:
     """A run under ordered dispatch; of several best nodes kube-default takes the first."""
     lowered = lower(run, cluster, LoweringOptions(dispatch="ordered"))
     return Instance(
+        run=run,
         problem=replace(lowered.problem, ties="first"),
         activities=lowered.step_activities[0],
         nodes=tuple(node.name for node in cluster.nodes),
         input_hash=input_hash or hash_of(run, cluster),
         optimum_seconds=optimum_seconds,
         instants=instants or {},
+        has_all_ties=has_all_ties,
     )
 
 
@@ -89,11 +97,22 @@ def hash_of(run: RunGraph, cluster: Cluster) -> str:
             step.duration_seconds,
             sorted(step.depends_on),
             [[each.producer, each.size_bytes] for each in step.inputs],
+            [step.image, dict(sorted(step.output_bytes.items())), step.group, step.has_driver],
         ]
         for step in run.steps
     ]
-    nodes = [
-        [node.name, dict(sorted(node.allocatable.items())), node.speed] for node in cluster.nodes
+    groups = [
+        [group.name, group.kind, group.parent, group.depends_on, group.parallelism]
+        for group in run.groups
     ]
-    text = json.dumps([steps, nodes], separators=(",", ":"))
+    nodes = [
+        [
+            node.name,
+            dict(sorted(node.allocatable.items())),
+            node.speed,
+            dict(sorted(node.images.items())),
+        ]
+        for node in cluster.nodes
+    ]
+    text = json.dumps([steps, groups, nodes], separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
