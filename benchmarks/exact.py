@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks import cp_sat
 from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
-from benchmarks.measuring import Benchmark, Parts, by_budget, run_command, searched
-from benchmarks.outcomes import Outcome
+from benchmarks.measuring import Benchmark, Parts, run_command, searched
+from benchmarks.outcomes import Outcome, by_budget
 from benchmarks.processes import on_one_thread
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph, Step

@@ -20,8 +20,8 @@ from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.command import DATA_HELP
 from benchmarks.data import data_folder
-from benchmarks.measuring import Benchmark, Parts, by_budget, run_command, searched
-from benchmarks.outcomes import Outcome, baseline_gaps
+from benchmarks.measuring import Benchmark, Parts, run_command, searched
+from benchmarks.outcomes import Outcome, baseline_gaps, by_budget
 from benchmarks.processes import on_one_thread
 from benchmarks.psplib import Project, read_optima, read_project, without_instants
 from benchmarks.tables import Table, percent

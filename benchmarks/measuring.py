@@ -6,20 +6,27 @@ schedules are the same for all, and so are progress, messages and exit codes.
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.budget import Budget, budget
+from benchmarks.beside import BaseProcess, base_parts, base_process
+from benchmarks.budget import Budget, budget, timed_budget
 from benchmarks.cases import Case, chosen
+from benchmarks.checkouts import Checkout, add_base
 from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show
-from benchmarks.outcomes import Outcome, measure, references_of
+from benchmarks.outcomes import Outcome
+from benchmarks.peers import add_peers, peer_names
+from benchmarks.peers.report import peer_parts
+from benchmarks.series import Find, find_here, run
 from benchmarks.tables import Page, Table, machine
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine.exceptions import InputError
-from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.model.progress import Progress
 
 MOST_SEEDS = 10_000
 MOST_CASES = 1_000_000
@@ -44,6 +51,9 @@ class Benchmark:
         seeds, budgets: unless others are asked for.
         add_options: adds further options.
         prepare: completes the cases that were chosen, where that takes a while.
+        find: searches a case.
+        budget_of: reads a budget as in `--budget`; see `budget.timed_budget` for the other one.
+        fault: what is wrong with an outcome, or nothing.
     """
 
     name: str
@@ -57,56 +67,51 @@ class Benchmark:
     budgets: Sequence[Budget]
     add_options: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     prepare: Callable[[Sequence[Case], Progress], Sequence[Case]] = lambda cases, progress: cases
+    find: Find = find_here
+    budget_of: Callable[[str], Budget] = budget
+    fault: Callable[[Outcome], str] = lambda outcome: outcome.fault
 
 
 def run_command(benchmark: Benchmark, arguments: Sequence[str] | None = None) -> int:
     """What `python -m benchmarks.NAME` does; returns the exit code."""
-    asked = _parser(benchmark).parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    asked = parser_for(benchmark).parse_args(words)
 
     def measured() -> int:
         check_target(asked.output)
         _make_folder(asked.schedules)
+        peers = peer_names(asked.peers)
         some = chosen(benchmark.cases(asked), asked.cases, asked.limit)
-        with LiveLine() as progress:
-            cases = benchmark.prepare(some, progress)
-            outcomes = run(cases, asked.seeds, asked.budget, asked.schedules, progress)
-        return report(benchmark, outcomes, print, asked.form, asked.output)
+        with _beside(benchmark, asked.base, words) as base, LiveLine() as progress:
+            outcomes = run(
+                benchmark.prepare(some, progress),
+                asked.seeds,
+                asked.budget,
+                asked.schedules,
+                progress,
+                find=benchmark.find,
+                peers=peers,
+                base=base,
+            )
+        return report(benchmark, outcomes, print, asked.form, asked.output, peers)
 
     return exit_code_of(measured)
 
 
-def run(
-    cases: Sequence[Case],
-    seeds: range,
-    budgets: Sequence[Budget],
-    folder: Path | None = None,
-    progress: Progress = no_progress,
-) -> list[Outcome]:
-    """Measure every case with every seed and budget, one after another.
-
-    Args:
-        cases: what to measure.
-        seeds: of the searches.
-        budgets: of the searches.
-        folder: where schedules are written; None = nowhere.
-        progress: told what is being done.
+def _beside(
+    benchmark: Benchmark, folder: Path | None, words: Sequence[str]
+) -> AbstractContextManager[BaseProcess | None]:
+    """The process of another checkout, if there is one.
 
     Raises:
-        EngineError: a case cannot be read or planned.
-        RunError: a schedule cannot be written.
+        InputNotFoundError: the folder is not a checkout.
+        BenchmarkError: its kernel is not compiled.
     """
-    outcomes = []
-    for number, case in enumerate(cases):
-        known: dict[str, Mapping[str, float]] = {}
-        for seed in seeds:
-            progress(number / len(cases), f"{case.name}, seed {seed}")
-            instance = case.load(seed)
-            references = references_of(instance.problem, seed, known.get(instance.input_hash))
-            known[instance.input_hash] = references.bounds
-            outcomes += [
-                measure(case.name, instance, each, seed, references, folder) for each in budgets
-            ]
-    return outcomes
+    if folder is None:
+        return nullcontext()
+    checkout = Checkout("base", folder.resolve())
+    checkout.check()
+    return base_process(checkout, benchmark.name, words)
 
 
 def report(
@@ -115,8 +120,17 @@ def report(
     echo: Echo,
     form: str = "table",
     output: Path | None = None,
+    peers: Sequence[str] = (),
 ) -> int:
     """Print tables or figures.
+
+    Args:
+        benchmark: what was run.
+        outcomes: what it found.
+        echo: prints a line.
+        form: one of `FORMATS`.
+        output: also write the tables as Markdown to this file.
+        peers: names of those that were asked for.
 
     Returns:
         The exit code: 1 if a plan leaves a step out, beats a bound or the optimum, or is worse than
@@ -126,9 +140,9 @@ def report(
         RunError: the output cannot be written.
     """
     faults = [
-        f"error: {each.case}, seed {each.seed}, {each.budget.text}: {each.fault}"
+        f"error: {each.case}, seed {each.seed}, {each.budget.text}: {fault}"
         for each in outcomes
-        if each.fault
+        if (fault := benchmark.fault(each))
     ]
     figures = {
         "benchmark": benchmark.name,
@@ -137,7 +151,12 @@ def report(
         "totals": benchmark.totals(outcomes),
         "rows": [each.figures for each in outcomes],
     }
-    parts = [*benchmark.parts(outcomes), *([faults] if faults else [])]
+    parts = [
+        *benchmark.parts(outcomes),
+        *peer_parts(outcomes, peers),
+        *base_parts(outcomes),
+        *([faults] if faults else []),
+    ]
     show(Page(benchmark.heading, parts, figures), echo, form, output)
     return 1 if faults else 0
 
@@ -146,18 +165,12 @@ def searched(outcomes: Sequence[Outcome]) -> str:
     """Half a sentence on seeds and machine, for a page's first lines."""
     seeds = sorted({each.seed for each in outcomes})
     words = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
-    return f"{words}; one thread; {machine()}"
+    is_timed = all(each.budget.wall_seconds is not None for each in outcomes)
+    return f"{words}; {'all cores' if is_timed else 'one thread'}; {machine()}"
 
 
-def by_budget(outcomes: Sequence[Outcome]) -> dict[Budget, list[Outcome]]:
-    """The outcomes of each budget, in the order in which they were asked for."""
-    groups: dict[Budget, list[Outcome]] = {}
-    for each in outcomes:
-        groups.setdefault(each.budget, []).append(each)
-    return groups
-
-
-def _parser(benchmark: Benchmark) -> argparse.ArgumentParser:
+def parser_for(benchmark: Benchmark) -> argparse.ArgumentParser:
+    """The parser of a benchmark's command line."""
     parser = parser_of(
         benchmark.name,
         benchmark.summary,
@@ -165,13 +178,18 @@ def _parser(benchmark: Benchmark) -> argparse.ArgumentParser:
         exit_codes="0 done, 1 a plan cannot be or input is wrong, 2 usage, 3 no such file.",
     )
     benchmark.add_options(parser)
-    add_search_options(parser, benchmark.seeds, benchmark.budgets)
+    add_search_options(parser, benchmark.seeds, benchmark.budgets, benchmark.budget_of)
+    add_peers(parser)
+    add_base(parser)
     add_output(parser)
     return parser
 
 
 def add_search_options(
-    parser: argparse.ArgumentParser, seeds: range, budgets: Sequence[Budget]
+    parser: argparse.ArgumentParser,
+    seeds: range,
+    budgets: Sequence[Budget],
+    budget_of: Callable[[str], Budget] = budget,
 ) -> None:
     """Add `--cases`, `--limit`, `--seeds`, `--budget` and `--schedules`.
 
@@ -179,6 +197,7 @@ def add_search_options(
         parser: of a benchmark.
         seeds: unless others are asked for.
         budgets: the same.
+        budget_of: reads one; with `timed_budget`, times are budgets, too.
     """
     parser.add_argument(
         "--cases",
@@ -201,18 +220,20 @@ def add_search_options(
     )
     parser.add_argument(
         "--budget",
-        type=budget,
+        type=budget_of,
         nargs="+",
         default=budgets,
         metavar="BUDGET",
         help="what each search may spend: schedules, as in 5000schedules, or CPU seconds, as in "
-        f"2cpu [default: {' '.join(each.word for each in budgets)}]",
+        f"2cpu{', or time, as in 2s' if budget_of is timed_budget else ''} "
+        f"[default: {' '.join(each.word for each in budgets)}]",
     )
     parser.add_argument(
         "--schedules",
         type=Path,
         metavar="FOLDER",
-        help="also write every schedule to a file in FOLDER, as CSV: step, node, start and end",
+        help="also write every schedule, those of baselines and peers too, to a file in FOLDER, as"
+        " CSV: step, node, start and end",
     )
 
 

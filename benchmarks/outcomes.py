@@ -1,34 +1,43 @@
-"""What one search of a case gave, beside its baselines, bounds and optimum; its schedule as CSV."""
+"""What one search of a case gave, beside its baselines, peers, bounds and optimum."""
 
-import csv
-import io
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from benchmarks.budget import Budget, Spent, search
+from benchmarks.budget import Budget, Spent
 from benchmarks.cases import Instance
-from kfp_placement._files import write_whole
-from kfp_placement_engine import BASELINES, PlacementProblem, lower_bound
-from kfp_placement_engine.bounds.lower_bound import critical_path_bounds
+from benchmarks.found import Found
+from benchmarks.peers import peer_schedules
+from kfp_placement_engine import BASELINES, PlacementProblem
+from kfp_placement_engine.bounds.lower_bound import lower_bounds
+from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.simulation import Schedule
 
 _MARGIN = 1e-6
 _NOT_COMPARED = ("brute-force",)
 """It takes all time there is on all but tiny runs."""
 
+Noted = Callable[[str, Schedule], None]
+"""Told the name and the schedule of each reference that is played."""
+
 
 @dataclass(frozen=True)
 class References:
-    """What the makespans of a problem are compared with, by name, in seconds."""
+    """What the makespans of a problem are compared with, by name, in seconds.
+
+    Attributes:
+        baselines: of the engine; a search starts from them.
+        bounds: that no schedule beats.
+        peers: schedulers of others.
+        out_of_reach: baselines that no plan may be able to follow.
+    """
 
     baselines: Mapping[str, float]
     bounds: Mapping[str, float]
+    peers: Mapping[str, float] = field(default_factory=dict)
+    out_of_reach: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,8 +53,10 @@ class Outcome:
         makespan: the latest end.
         completions: of each run.
         unplaced: steps that never end.
-        references: baselines and bounds.
+        references: baselines, peers and bounds.
         optimum: the least makespan, if known.
+        measured: further figures by the names that they have in JSON.
+        base: what the search of another checkout found, if one was asked for.
     """
 
     case: str
@@ -59,11 +70,18 @@ class Outcome:
     unplaced: int
     references: References
     optimum: float | None = None
+    measured: Mapping[str, float] = field(default_factory=dict)
+    base: Found | None = None
 
     @property
     def bound(self) -> float:
         """The largest of the bounds."""
         return max(self.references.bounds.values())
+
+    @property
+    def bound_kind(self) -> str:
+        """The name of the largest of the bounds."""
+        return max(self.references.bounds, key=lambda name: self.references.bounds[name])
 
     @property
     def gap(self) -> float:
@@ -85,8 +103,12 @@ class Outcome:
             return f"{self.unplaced} steps are left out"
         if self.makespan < least * (1 - _MARGIN):
             return f"{self.makespan:g} s is below the bound or optimum of {least:g} s"
+        for name, seconds in {**self.references.baselines, **self.references.peers}.items():
+            if seconds < least * (1 - _MARGIN):
+                return f"{name}'s {seconds:g} s is below the bound or optimum of {least:g} s"
         for name, seconds in self.references.baselines.items():
-            if self.spent.has_begun and self.makespan > seconds * (1 + _MARGIN):
+            is_start = self.spent.has_begun and name not in self.references.out_of_reach
+            if is_start and self.makespan > seconds * (1 + _MARGIN):
                 return f"{self.makespan:g} s is worse than {name}'s {seconds:g} s"
         return ""
 
@@ -99,41 +121,96 @@ class Outcome:
             "input": self.input_hash,
             "steps": self.steps,
             "budget": self.budget.figures,
-            "spent": {
-                "schedules": self.spent.schedules,
-                "cpuSeconds": round(self.spent.cpu_seconds, 6),
-            },
+            "spent": self.spent.figures,
             "makespanSeconds": self.makespan,
             "completionSeconds": list(self.completions),
             "unplaced": self.unplaced,
-            "baselineSeconds": dict(self.references.baselines),
+            "baselineSeconds": {**self.references.baselines, **self.references.peers},
             "boundSeconds": dict(self.references.bounds),
             "optimumSeconds": self.optimum,
+            **self.measured,
+            **({} if self.base is None else {"base": self.base.figures}),
         }
 
 
+def outcome_of(
+    case: str,
+    seed: int,
+    budget: Budget,
+    instance: Instance,
+    references: References,
+    found: Found,
+) -> Outcome:
+    """What was found, beside what it is compared with; arguments as the fields of `Outcome`."""
+    return Outcome(
+        case=case,
+        seed=seed,
+        input_hash=instance.input_hash,
+        steps=len(instance.activities),
+        budget=budget,
+        spent=found.spent,
+        makespan=found.makespan,
+        completions=found.completions,
+        unplaced=found.unplaced,
+        references=references,
+        optimum=instance.optimum_seconds,
+        measured=found.measured,
+    )
+
+
 def references_of(
-    problem: PlacementProblem, seed: int, bounds: Mapping[str, float] | None = None
+    instance: Instance,
+    seed: int,
+    peers: Sequence[str] = (),
+    bounds: Mapping[str, float] | None = None,
+    note: Noted = lambda name, schedule: None,
 ) -> References:
-    """Every baseline but brute force, and the bounds.
+    """Every baseline but brute force, the bounds, and the peers that are asked for.
 
     Args:
-        problem: the problem.
-        seed: of the baselines that draw.
+        instance: what is planned.
+        seed: of what draws.
+        peers: their names.
         bounds: of the same problem, where they are known already.
+        note: gets each schedule; of several of one name, each name ends with a number.
+
+    Raises:
+        BenchmarkError: a peer's schedule cannot be played.
     """
-    baselines = {
-        name: baseline(problem, seed).makespan_seconds
-        for name, baseline in BASELINES.items()
-        if name not in _NOT_COMPARED
-    }
-    return References(baselines, bounds or bounds_of(problem))
+    problem = instance.problem
+    baselines = {}
+    for name in BASELINES:
+        if name in _NOT_COMPARED:
+            continue
+        played = [BASELINES[name](problem, seed)]
+        if instance.has_all_ties:
+            played = schedules_of(name, problem, seed)
+        baselines[name] = fmean(each.makespan_seconds for each in played)
+        for number, each in enumerate(played, start=1):
+            note(name if len(played) == 1 else f"{name}-{number}", each)
+    played_by = peer_schedules(instance, peers, seed)
+    for name, schedule in played_by.items():
+        note(name, schedule)
+    return References(
+        baselines=baselines,
+        bounds=bounds or bounds_of(problem),
+        peers={name: schedule.makespan_seconds for name, schedule in played_by.items()},
+        # Strict FIFO may let steps wait, which a plan under `ready` dispatch cannot.
+        out_of_reach=("fifo",) if problem.dispatch == "ready" else (),
+    )
 
 
 def bounds_of(problem: PlacementProblem) -> dict[str, float]:
-    """The critical path and the largest bound, by name."""
-    bounds = (*critical_path_bounds(problem, 1), lower_bound(problem))
-    return {bound.kind: bound.seconds for bound in bounds}
+    """Every bound, by name."""
+    return {bound.kind: bound.seconds for bound in lower_bounds(problem)}
+
+
+def by_budget(outcomes: Sequence[Outcome]) -> dict[Budget, list[Outcome]]:
+    """The outcomes of each budget, in the order in which they were asked for."""
+    groups: dict[Budget, list[Outcome]] = {}
+    for each in outcomes:
+        groups.setdefault(each.budget, []).append(each)
+    return groups
 
 
 def baseline_gaps(outcomes: Sequence[Outcome]) -> dict[str, float]:
@@ -141,73 +218,3 @@ def baseline_gaps(outcomes: Sequence[Outcome]) -> dict[str, float]:
     known = [(each.references.baselines, each.optimum) for each in outcomes if each.optimum]
     names = known[0][0] if known else ()
     return {name: fmean(found[name] / optimum - 1 for found, optimum in known) for name in names}
-
-
-def measure(
-    name: str,
-    instance: Instance,
-    budget: Budget,
-    seed: int,
-    references: References,
-    folder: Path | None = None,
-) -> Outcome:
-    """Search one case.
-
-    Args:
-        name: of the case.
-        instance: what is planned.
-        budget: what the search may spend.
-        seed: of the search.
-        references: what it is compared with.
-        folder: where its schedule is written; None = nowhere.
-
-    Raises:
-        RunError: the schedule cannot be written.
-    """
-    result, spent = search(instance.problem, budget, seed)
-    schedule = result.schedule
-    if folder is not None:
-        file = f"{name}.seed-{seed}.{budget.word}.csv".replace("/", "-").replace(" ", "-")
-        write_whole(folder.resolve() / file, schedule_text(instance, schedule))
-    return Outcome(
-        case=name,
-        seed=seed,
-        input_hash=instance.input_hash,
-        steps=len(instance.activities),
-        budget=budget,
-        spent=spent,
-        makespan=schedule.makespan_seconds,
-        completions=_completions(instance.problem, schedule),
-        unplaced=int((~schedule.finished).sum()),
-        references=references,
-        optimum=instance.optimum_seconds,
-    )
-
-
-def _completions(problem: PlacementProblem, schedule: Schedule) -> tuple[float, ...]:
-    """Of each run the latest end of what ends."""
-    ends = np.where(schedule.finished, schedule.end, 0.0)
-    latest = np.zeros(problem.arrays.run_weight.size)
-    np.maximum.at(latest, problem.arrays.run, ends)
-    return tuple(latest.tolist())
-
-
-def schedule_text(instance: Instance, schedule: Schedule) -> str:
-    """Step, node, start and end in seconds, as CSV, by start; a step of no duration has no node."""
-    ends = {name: float(schedule.end[at]) for name, at in instance.activities.items()}
-    rows = [
-        (float(schedule.start[at]), ends[name], name, _node(instance, int(schedule.node[at])))
-        for name, at in instance.activities.items()
-    ]
-    for name, before in instance.instants.items():
-        at = max((ends[each] for each in before), default=0.0)
-        rows.append((at, at, name, ""))
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(("step", "node", "start", "end"))
-    writer.writerows((name, node, start, end) for start, end, name, node in sorted(rows))
-    return stream.getvalue()
-
-
-def _node(instance: Instance, node: int) -> str:
-    return instance.nodes[node] if node >= 0 else ""

@@ -7,22 +7,20 @@ can be measured beside this one, in alternating processes; it must compute the s
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from benchmarks.checkouts import Checkout, add_base
 from benchmarks.command import BenchmarkError, Echo, add_output, exit_code_of, parser_of, show
 from benchmarks.made_up_runs import Shape
-from benchmarks.processes import ONE_THREAD, ROOT, run_apart
+from benchmarks.processes import ROOT, run_apart
 from benchmarks.speed_case import CHILDREN, FIRST_PLAN, SpeedCase
 from benchmarks.speed_report import Outcome, figures_of, parts_of
 from benchmarks.tables import Page, machine
 from kfp_placement.cli.output import check_target
-from kfp_placement_engine.exceptions import InputNotFoundError
 
 CASES = (
     SpeedCase(CHILDREN, Shape("kfp", 1000, 100), generations=140),
@@ -37,58 +35,18 @@ CASES = (
 
 PAIRS, MOST_PAIRS = 5, 100
 
-_ENGINE = Path("engine", "kfp_placement_engine")
 
+def measured_by(checkout: Checkout, case: SpeedCase) -> dict[str, Any]:
+    """`speed_case.measure` in a process of its own, with the checkout's engine.
 
-@dataclass(frozen=True)
-class Checkout:
-    """A checkout of this project whose engine is measured.
-
-    Attributes:
-        name: for people.
-        folder: where it is.
+    Raises:
+        BenchmarkError: the process fails.
     """
-
-    name: str
-    folder: Path
-
-    def check(self) -> None:
-        """Refuse a folder that cannot be measured, or that would not be what its sources say.
-
-        Raises:
-            InputNotFoundError: it is not a checkout.
-            BenchmarkError: its kernel is not compiled, or its sources have changed since.
-        """
-        engine = self.folder / _ENGINE
-        if not (engine / "__init__.py").is_file():
-            raise InputNotFoundError(f"{self.folder}: not a checkout of kfp-placement")
-        kernels = [path for path in engine.glob("_kernel.*") if path.is_file()]
-        if not kernels:
-            raise BenchmarkError(
-                f"{self.folder}: its kernel is not compiled: run `make setup` there"
-            )
-        sources = (self.folder / "engine" / "kernel").glob("*.[ch]")
-        compiled = max(path.stat().st_mtime for path in kernels)
-        if any(path.stat().st_mtime > compiled for path in sources):
-            raise BenchmarkError(
-                f"{self.folder}: its kernel is older than its sources: run `make kernel` there"
-            )
-
-    def measure(self, case: SpeedCase) -> dict[str, Any]:
-        """`speed_case.measure` in a process of its own, with this checkout's engine.
-
-        Raises:
-            BenchmarkError: the process fails.
-        """
-        engine = self.folder / _ENGINE.parent
-        path = os.pathsep.join(map(str, (engine, ROOT)))
-        variables = {**ONE_THREAD, "PYTHONPATH": path}
-        words = ["benchmarks.speed_case", *case.words]
-        printed = run_apart(f"{case.name} of {self.folder}", words, variables=variables)
-        found: dict[str, Any] = json.loads(printed)
-        if not Path(found["engine"]).is_relative_to(engine):
-            raise BenchmarkError(f"{self.folder}: the engine of {found['engine']} was measured")
-        return found
+    words = ["benchmarks.speed_case", *case.words]
+    printed = run_apart(f"{case.name} of {checkout.folder}", words, variables=checkout.variables)
+    found: dict[str, Any] = json.loads(printed)
+    checkout.check_engine(found["engine"])
+    return found
 
 
 def main(
@@ -138,7 +96,7 @@ def _measured(
     for pair in range(pairs):
         for side in sides if pair % 2 == 0 else reversed(sides):
             progress(f"{case.name}: {side.name}, {pair + 1} of {pairs}")
-            found[side.name].append(side.measure(case))
+            found[side.name].append(measured_by(side, case))
     return Outcome(case, found["this checkout"], found.get("base", []))
 
 
@@ -156,14 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="GLOB",
         help="the only cases to measure, by name, such as 'children-kfp-*' [default: all]",
     )
-    parser.add_argument(
-        "--base",
-        type=Path,
-        metavar="CHECKOUT",
-        help="folder of another checkout of this project to compare with, such as a git worktree "
-        "of an older commit. Its kernel must be compiled: run `make setup` there once. Its engine "
-        "runs with this checkout's Python, packages and benchmarks",
-    )
+    add_base(parser)
     parser.add_argument(
         "--pairs",
         type=_pairs,

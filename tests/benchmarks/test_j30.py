@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.cases import chosen
 from benchmarks.j30 import BENCHMARK, command, load, project_files
-from benchmarks.measuring import run
+from benchmarks.series import run
 from kfp_placement_engine.exceptions import InputNotFoundError
 from tests.benchmarks.projects import SMALL, project_text
 from tests.support.data import data_path

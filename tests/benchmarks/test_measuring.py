@@ -3,23 +3,41 @@
 import argparse
 import csv
 import json
+import shutil
+import time
 from dataclasses import replace
 
 import pytest
 
 from benchmarks import exact, j30, suite
-from benchmarks.budget import Budget, Spent, budget, search
+from benchmarks.beside import Question, base_parts, base_process
+from benchmarks.budget import Budget, Spent, budget, search, timed_budget
 from benchmarks.cases import Case, chosen, ordered_instance
+from benchmarks.checkouts import Checkout
 from benchmarks.command import BenchmarkError
-from benchmarks.measuring import report, run
+from benchmarks.found import Found
+from benchmarks.measuring import report
 from benchmarks.outcomes import Outcome, References
-from benchmarks.processes import on_one_thread
+from benchmarks.peers.orders import ORDERS
+from benchmarks.processes import ROOT, on_one_thread
+from benchmarks.series import run
 from kfp_placement_engine import BASELINES, GeneticParams
+from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from tests.support.builders import a_cluster, a_run, a_step, nodes
 
-MODULES = (exact, j30, suite)
+MODULES = COUNTED = (exact, j30, suite)
 SCHEDULES = Budget(schedules=300)
+REFERENCES = References({"heft": 12.0, "kube-default": 14.0}, {"critical-path": 10.0})
+ENGINE = ROOT / "engine" / "kfp_placement_engine"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with a copy of the engine, its kernel included."""
+    copy = tmp_path / "base" / "engine" / ENGINE.name
+    shutil.copytree(ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "base"
 
 
 def an_instance(steps: int = 6):
@@ -40,7 +58,7 @@ def an_outcome(**changed) -> Outcome:
         makespan=12.0,
         completions=(12.0,),
         unplaced=0,
-        references=References({"heft": 12.0, "kube-default": 14.0}, {"critical-path": 10.0}),
+        references=REFERENCES,
         optimum=12.0,
     )
     return replace(given, **changed)
@@ -78,6 +96,51 @@ def test_budgets(text, wanted):
 def test_budgets_that_are_none(text, message):
     with pytest.raises(argparse.ArgumentTypeError, match=message):
         budget(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2s", Budget(wall_seconds=2.0)),
+        ("0.05", Budget(wall_seconds=0.05)),
+        ("1m30s", Budget(wall_seconds=90.0)),
+        ("2cpu", Budget(cpu_seconds=2.0)),
+        ("5000schedules", Budget(schedules=5000)),
+    ],
+)
+def test_budgets_of_time(text, wanted):
+    assert timed_budget(text) == wanted
+    assert timed_budget(wanted.word) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0s", "more than 0 and at most 86,400 seconds"),
+        ("2d", "at most 86,400 seconds"),
+        ("0cpu", "more than 0"),
+        ("2 parsecs", "or a time, as in 5000schedules, 2cpu or 2s"),
+    ],
+)
+def test_budgets_of_time_that_are_none(text, message):
+    with pytest.raises(argparse.ArgumentTypeError, match=message):
+        timed_budget(text)
+
+
+def test_only_some_benchmarks_have_budgets_of_time(capsys):
+    for module in COUNTED:
+        with pytest.raises(SystemExit):
+            module.command(["--budget", "2s"])
+        assert "write a number of schedules or of CPU seconds, as in" in capsys.readouterr().err
+
+
+def test_a_search_keeps_its_time():
+    problem = an_instance(steps=30).problem
+    started = time.monotonic()
+    _, spent = search(problem, Budget(wall_seconds=0.2), 0)
+    assert 0.2 <= time.monotonic() - started < 5
+    assert spent.has_begun
+    assert spent.schedules > 100
 
 
 def test_a_search_keeps_its_budget():
@@ -136,6 +199,7 @@ def test_a_row_holds_what_it_takes_to_judge_it(tmp_path):
     assert row["makespanSeconds"] == row["completionSeconds"][0] <= row["baselineSeconds"]["heft"]
     assert (row["seed"], row["steps"], row["optimumSeconds"]) == (3, 6, None)
     assert len(row["input"]) == 64
+    assert set(row["boundSeconds"]) == {each.kind for each in lower_bounds(an_instance().problem)}
     path = tmp_path / "a-case.seed-3.300schedules.csv"
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
     assert list(rows[0]) == ["step", "node", "start", "end"]
@@ -158,6 +222,10 @@ def test_the_hash_is_that_of_the_input():
         ({"makespan": 11.0}, "below the bound or optimum of 12 s"),
         ({"makespan": 13.0}, "worse than heft's 12 s"),
         ({"makespan": 13.0, "spent": Spent(1, 0.1, has_begun=False)}, ""),
+        ({"references": replace(REFERENCES, peers={"wow": 11.0})}, "wow's 11 s is below"),
+        ({"references": replace(REFERENCES, peers={"wow": 13.0})}, ""),
+        ({"makespan": 13.0, "references": replace(REFERENCES, out_of_reach=("heft",))}, ""),
+        ({"makespan": 13.0, "references": replace(REFERENCES, peers={"wow": 12.5})}, "heft's 12"),
     ],
 )
 def test_what_cannot_be_is_a_fault(changed, fault, capsys):
@@ -168,6 +236,90 @@ def test_what_cannot_be_is_a_fault(changed, fault, capsys):
         1 if fault else 0
     )
     assert ("error: a, seed 0, 300 schedules: " in capsys.readouterr().out) == bool(fault)
+
+
+def test_peers_stand_among_the_baselines(capsys, tmp_path):
+    """In a row, in a table and, with their schedules, in files."""
+    options = [
+        "--limit",
+        "2",
+        "--seeds",
+        "0",
+        "--budget",
+        "50schedules",
+        "--peers",
+        "wow",
+        "c*-fair",
+    ]
+    options += ["--cases", "3x(8,16) equal *", "--schedules", str(tmp_path)]
+    assert suite.command(options) == 0
+    table = capsys.readouterr().out
+    assert "copies\nnothing ahead of time" in table
+    assert "cws-lff_max-fair" in table
+    assert suite.command([*options, "-o", "json"]) == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    fair = {f"cws-{order}-fair" for order in ORDERS}
+    assert set(row["baselineSeconds"]) == {*BASELINES, "wow", *fair} - {"brute-force"}
+    for name, seconds in row["baselineSeconds"].items():
+        text = (tmp_path / f"{row['case'].replace(' ', '-')}.seed-0.{name}.csv").read_text("utf-8")
+        assert max(float(each["end"]) for each in csv.DictReader(text.splitlines())) == seconds
+
+
+def test_no_peers_unless_asked_for(capsys):
+    options = ["--limit", "1", "--seeds", "0", "--budget", "50schedules"]
+    assert suite.command(options) == 0
+    assert "Schedulers of others" not in capsys.readouterr().out
+    assert suite.command([*options, "--peers", "none"]) == 0
+    assert "Schedulers of others" not in capsys.readouterr().out
+
+
+def test_another_checkout_searches_the_same(capsys, checkout, tmp_path):
+    options = ["--cases", "3x(8,16) lognormal *", "--limit", "2", "--seeds", "0", "--budget"]
+    options += ["300schedules", "200schedules", "--base", str(checkout)]
+    assert suite.command([*options, "-o", "json", "--schedules", str(tmp_path / "plans")]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 4
+    for row in rows:
+        base = row["base"]
+        assert base["makespanSeconds"] == row["makespanSeconds"]
+        assert base["spent"]["schedules"] == row["spent"]["schedules"]
+    assert len(list((tmp_path / "plans").glob("*schedules.base.csv"))) == 4
+    assert suite.command(options) == 0
+    assert "Makespans against those of the base, 300 schedules each" in capsys.readouterr().out
+
+
+def test_better_same_and_worse_than_the_base_are_counted():
+    """Two that differ by less than sums of times in another order may are the same."""
+    outcomes = [
+        an_outcome(base=Found(Spent(100, 0.5, has_begun=True), base, (base,), 0))
+        for base in (12.0, 12.0 + 1e-11, 15.0, 10.0, 9.0)
+    ]
+    (table,) = base_parts([*outcomes, an_outcome()])
+    searches, shorter, *counts = table.rows[0][:5]
+    assert (searches, counts) == ("5", ["1", "2", "2"])
+    ratio = (12 / 15 * 12 / 10 * 12 / 9) ** (1 / 5)
+    assert float(shorter) == pytest.approx(100 * (1 - ratio), abs=1e-3)
+    assert table.rows[0][5:] == ["300", "100", "0.100", "0.500"]
+    assert base_parts([an_outcome()]) == []
+
+
+def test_another_checkout_that_fails(capsys, checkout):
+    """One line, with what its process wrote last."""
+    module = checkout / "engine" / ENGINE.name / "search" / "solve.py"
+    module.write_text("raise RuntimeError('not today')\n", "utf-8")
+    options = ["--limit", "1", "--seeds", "0", "--budget", "9schedules", "--base", str(checkout)]
+    assert suite.command(options) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"Error: {checkout}: its search of 3x(8,16) equal high fails: ")
+    assert line.endswith("RuntimeError: not today")
+
+
+def test_another_checkout_that_reads_something_else(checkout):
+    with (
+        base_process(Checkout("base", checkout), "suite", []) as base,
+        pytest.raises(BenchmarkError, match="equal low as another run"),
+    ):
+        base.find(Question("3x(8,16) equal low", 0, "9schedules"), "another hash")
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
@@ -181,6 +333,7 @@ def test_what_cannot_be_is_a_fault(changed, fault, capsys):
         ["--seeds", "a"],
         ["--limit", "0"],
         ["--limit", "x"],
+        ["--peers", "slurm"],
         ["-o", "html"],
     ],
 )
@@ -189,6 +342,12 @@ def test_usage(module, options, capsys):
         module.command(options)
     assert stopped.value.code == 2
     assert options[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)
+def test_a_base_is_a_checkout(module, capsys, tmp_path):
+    assert module.command(["--base", str(tmp_path)]) == 3
+    assert capsys.readouterr().err == f"Error: {tmp_path}: not a checkout of kfp-placement\n"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda each: each.__name__)

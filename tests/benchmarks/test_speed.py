@@ -7,9 +7,10 @@ import shutil
 import pytest
 
 from benchmarks import speed
+from benchmarks.checkouts import Checkout
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from benchmarks.processes import ROOT
-from benchmarks.speed import CASES, Checkout, main
+from benchmarks.speed import CASES, main, measured_by
 from benchmarks.speed_case import (
     CHILDREN,
     FIRST_PLAN,
@@ -77,7 +78,7 @@ def test_cases_have_names_of_their_own():
 
 
 def test_a_process_measures_the_engine_of_its_checkout(checkout):
-    ours, theirs = (Checkout("it", folder).measure(SEARCH) for folder in (ROOT, checkout))
+    ours, theirs = (measured_by(Checkout("it", folder), SEARCH) for folder in (ROOT, checkout))
     assert ours["engine"].startswith(str(ENGINE))
     assert theirs["engine"].startswith(str(checkout))
     assert ours["fingerprint"] == theirs["fingerprint"]
@@ -111,11 +112,11 @@ def test_another_checkout_that_computes_something_else(checkout, capsys, monkeyp
 def test_who_comes_first_changes_from_pair_to_pair(checkout, monkeypatch):
     order = []
 
-    def measured(self, case):
-        order.append(self.name)
+    def measured(checkout, case):
+        order.append(checkout.name)
         return found(2.0)[0]
 
-    monkeypatch.setattr(Checkout, "measure", measured)
+    monkeypatch.setattr(speed, "measured_by", measured)
     main(lambda line: None, cases=[SEARCH], base=checkout, pairs=3)
     assert order == ["base", "this checkout", "this checkout", "base", "base", "this checkout"]
 

@@ -1,0 +1,113 @@
+"""What one search of a case finds: its figures, and its schedule, step by step."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.budget import Budget, Spent, search
+from benchmarks.cases import Instance
+from kfp_placement_engine import PlacementProblem
+from kfp_placement_engine.search.simulation import Schedule
+
+Row = tuple[str, str, float, float]
+"""Step, node ("" = none), start and end in seconds; infinite if it never starts."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found; times in seconds.
+
+    Attributes:
+        spent: by the search.
+        makespan: the latest end.
+        completions: of each run.
+        unplaced: steps that never end.
+        rows: the schedule, by start.
+        measured: further figures by the names that they have in JSON.
+    """
+
+    spent: Spent
+    makespan: float
+    completions: tuple[float, ...]
+    unplaced: int
+    rows: tuple[Row, ...] = ()
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Without the schedule, for JSON."""
+        return {
+            "spent": self.spent.figures,
+            "makespanSeconds": self.makespan,
+            "completionSeconds": list(self.completions),
+            "unplaced": self.unplaced,
+            **self.measured,
+        }
+
+    @staticmethod
+    def of_fields(fields: Mapping[str, Any]) -> "Found":
+        """What another process wrote with `dataclasses.asdict` as JSON."""
+        return Found(
+            spent=Spent(**fields["spent"]),
+            makespan=fields["makespan"],
+            completions=tuple(fields["completions"]),
+            unplaced=fields["unplaced"],
+            rows=tuple((name, node, start, end) for name, node, start, end in fields["rows"]),
+            measured=fields["measured"],
+        )
+
+
+def find(instance: Instance, budget: Budget, seed: int) -> Found:
+    """Search an instance in this process."""
+    result, spent = search(instance.problem, budget, seed)
+    return Found(
+        spent=spent,
+        makespan=result.schedule.makespan_seconds,
+        completions=_completions(instance.problem, result.schedule),
+        unplaced=int((~result.schedule.finished).sum()),
+        rows=rows_of(instance, result.schedule),
+    )
+
+
+def rows_of(instance: Instance, schedule: Schedule) -> tuple[Row, ...]:
+    """The steps of a schedule by start; one of no duration has no node."""
+    ends = {name: float(schedule.end[at]) for name, at in instance.activities.items()}
+    rows = [
+        (name, _node(instance, int(schedule.node[at])), float(schedule.start[at]), ends[name])
+        for name, at in instance.activities.items()
+    ]
+    for name, before in instance.instants.items():
+        at = max((ends[each] for each in before), default=0.0)
+        rows.append((name, "", at, at))
+    return tuple(sorted(rows, key=by_start))
+
+
+def by_start(row: Row) -> tuple[float, float, str]:
+    """The order of the rows of a schedule."""
+    name, _, start, end = row
+    return start, end, name
+
+
+def schedule_text(rows: Iterable[Row]) -> str:
+    """A schedule as CSV: step, node, start and end in seconds."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("step", "node", "start", "end"))
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _node(instance: Instance, node: int) -> str:
+    return instance.nodes[node] if node >= 0 else ""
+
+
+def _completions(problem: PlacementProblem, schedule: Schedule) -> tuple[float, ...]:
+    """Of each run the latest end of what ends."""
+    ends = np.where(schedule.finished, schedule.end, 0.0)
+    latest = np.zeros(problem.arrays.run_weight.size)
+    np.maximum.at(latest, problem.arrays.run, ends)
+    return tuple(latest.tolist())

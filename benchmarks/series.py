@@ -1,0 +1,103 @@
+"""Searches of many cases, one after another, beside what they are compared with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks import found
+from benchmarks.beside import BaseProcess, Question
+from benchmarks.budget import Budget
+from benchmarks.cases import Case, Instance
+from benchmarks.found import Found, Row, rows_of, schedule_text
+from benchmarks.outcomes import Outcome, outcome_of, references_of
+from kfp_placement._files import write_whole
+from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.search.simulation import Schedule
+
+Find = Callable[[str, Instance, Budget, int], Found]
+"""Searches the case of a name, made by the seed, with a budget and this seed."""
+
+
+def find_here(_case: str, instance: Instance, budget: Budget, seed: int) -> Found:
+    """Search in this process."""
+    return found.find(instance, budget, seed)
+
+
+def run(
+    cases: Sequence[Case],
+    seeds: range,
+    budgets: Sequence[Budget],
+    folder: Path | None = None,
+    progress: Progress = no_progress,
+    *,
+    find: Find = find_here,
+    peers: Sequence[str] = (),
+    base: BaseProcess | None = None,
+) -> list[Outcome]:
+    """Measure every case with every seed and budget, one after another.
+
+    Args:
+        cases: what to measure.
+        seeds: of the searches.
+        budgets: of the searches.
+        folder: where schedules are written; None = nowhere.
+        progress: told what is being done.
+        find: searches a case.
+        peers: schedulers of others to simulate as well, by name.
+        base: searches the same with another checkout; None = nobody does.
+
+    Raises:
+        EngineError: a case cannot be read or planned.
+        RunError: a schedule cannot be written.
+        BenchmarkError: a peer's schedule cannot be played, or the base fails.
+    """
+    outcomes = []
+    for number, case in enumerate(cases):
+        known: dict[str, Mapping[str, float]] = {}
+        for seed in seeds:
+            progress(number / len(cases), f"{case.name}, seed {seed}")
+            instance = case.load(seed)
+            schedules = _Schedules(folder, f"{case.name}.seed-{seed}", instance)
+            bounds = known.get(instance.input_hash)
+            references = references_of(instance, seed, peers, bounds, schedules.note)
+            known[instance.input_hash] = references.bounds
+            for each in budgets:
+                progress(number / len(cases), f"{case.name}, seed {seed}, {each.text}")
+                ours = find(case.name, instance, each, seed)
+                schedules.write(each.word, ours.rows)
+                theirs = None
+                if base is not None:
+                    question = Question(case.name, seed, each.word)
+                    theirs = base.find(question, instance.input_hash)
+                    schedules.write(f"{each.word}.base", theirs.rows)
+                outcome = outcome_of(case.name, seed, each, instance, references, ours)
+                outcomes.append(replace(outcome, base=theirs))
+    return outcomes
+
+
+@dataclass(frozen=True)
+class _Schedules:
+    """Where the schedules of a case and seed are written, if anywhere."""
+
+    folder: Path | None
+    prefix: str
+    instance: Instance
+
+    def note(self, name: str, schedule: Schedule) -> None:
+        """Write one of a baseline or peer.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        if self.folder is not None:
+            self.write(name, rows_of(self.instance, schedule))
+
+    def write(self, name: str, rows: Sequence[Row]) -> None:
+        """Write one.
+
+        Raises:
+            RunError: it cannot be written.
+        """
+        if self.folder is not None:
+            file = f"{self.prefix}.{name}.csv".replace("/", "-").replace(" ", "-")
+            write_whole(self.folder.resolve() / file, schedule_text(rows))
