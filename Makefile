@@ -121,7 +121,7 @@ bench-paper: setup ## the paper's experiment: 20 seeds, 10 s each (40 minutes)
 		--output benchmarks/results/paper.md
 
 bench-wfinstances: setup ## recorded workflow runs, 2 s and 6 s of search each (7 minutes)
-	@$(BIN)/python -m benchmarks.wfinstances --budgets $(or $(BUDGET),2s 6s) \
+	@$(BIN)/python -m benchmarks.wfinstances --budget $(or $(BUDGET),2s 6s) \
 		--output benchmarks/results/wfinstances.md
 
 bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes)

@@ -1,5 +1,5 @@
 """What is measured: published tables and checks, one module a benchmark.
 
-`python -m benchmarks.paper --help`; also `scheduler`, `wfinstances` and `scale`. No distribution
-holds this package, and none of our modules imports it.
+`python -m benchmarks.paper --help`; `benchmarks/README.md` names the others. No distribution holds
+this package, and none of our modules imports it.
 """

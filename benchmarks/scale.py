@@ -9,14 +9,21 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from statistics import fmean
 from typing import Any
 
-from benchmarks.command import Echo, add_output, exit_code_of, parser_of, seconds, show
+from benchmarks.budget import Budget, timed_budget
+from benchmarks.cases import Case, Instance
+from benchmarks.found import Found
 from benchmarks.made_up_runs import Shape
-from benchmarks.tables import Page, Table, machine, percent
-from kfp_placement.cli.output import check_target
+from benchmarks.measuring import Benchmark, Parts, run_command, searched
+from benchmarks.outcomes import Outcome, by_budget
+from benchmarks.processes import on_one_thread, run_apart
+from benchmarks.scale_case import FIRST_PLAN, PEAK_BYTES, PLANS_A_SECOND, WHOLE_CALL, load
+from benchmarks.tables import Table, percent
 
 SIZES = ((100, 50), (1000, 20), (1000, 100), (1000, 1000), (10_000, 100), (10_000, 1000))
 """Steps and nodes."""
@@ -24,74 +31,56 @@ SIZES = ((100, 50), (1000, 20), (1000, 100), (1000, 1000), (10_000, 100), (10_00
 KINDS = ("kfp", "workflow")
 
 LIMIT_SECONDS = 10.0
-"""A run of 1,000 steps on 1,000 nodes must be planned within this, everything counted."""
+"""A run of 1,000 steps on 1,000 nodes must be planned within this, everything counted; longer
+budgets come on top."""
+
+_USUAL_SECONDS = 2.0
+"""Budget that the limit includes."""
 
 _LIMITED = 1000
 _SIZE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})", re.ASCII)
-_ROOT = Path(__file__).resolve().parents[1]
 
 _IMPORT = (
-    "import time; started = time.perf_counter(); import kfp_placement_engine.planning; "
+    "import time; started = time.perf_counter(); import kfp_placement_engine.planning.plan_runs; "
     "print(time.perf_counter() - started)"
 )
 
 
-def main(
-    echo: Echo,
-    *,
-    sizes: Sequence[tuple[int, int]] = SIZES,
-    budget_seconds: float = 2.0,
-    form: str = "table",
-    output: Path | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-) -> int:
-    """Measure and print the tables.
+def shape_of(case: str, seed: int = 0) -> Shape:
+    """The shape that the name of a case says."""
+    kind, size = case.split(" ")
+    steps, nodes = _size(size)
+    return Shape(kind, steps, nodes, seed)
 
-    Args:
-        echo: prints a line.
-        sizes: steps and nodes of each case.
-        budget_seconds: of each search.
-        form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
-        progress: told what is being done.
 
-    Returns:
-        The exit code: 1 if a plan took too long, left a step out or beats its bound, else 0.
+def name_of(shape: Shape) -> str:
+    """The name of a shape's case."""
+    return f"{shape.kind} {shape.steps}x{shape.nodes}"
+
+
+def all_cases(asked: argparse.Namespace) -> list[Case]:
+    """A case for each size and kind of run."""
+    names = [
+        name_of(Shape(kind, steps, nodes))
+        for (steps, nodes), kind in product(dict.fromkeys(asked.sizes), KINDS)
+    ]
+    return [Case(name, partial(_load, name)) for name in names]
+
+
+def _load(name: str, seed: int) -> Instance:
+    return load(shape_of(name, seed))
+
+
+def measure_apart(case: str, _instance: Instance, budget: Budget, seed: int) -> Found:
+    """`scale_case.measure` in a process of its own.
 
     Raises:
-        RunError: the output cannot be written.
+        BenchmarkError: it fails.
     """
-    cases = []
-    for steps, nodes in sizes:
-        for kind in KINDS:
-            progress(f"{kind}: {steps:,} steps on {nodes:,} nodes")
-            cases.append(measure_apart(Shape(kind, steps, nodes), budget_seconds))
-    parts: list[Table | Sequence[str]] = [
-        _about(budget_seconds),
-        time_table(cases),
-        quality_table(cases),
-    ]
-    figures = {
-        "machine": machine(),
-        "budgetSeconds": budget_seconds,
-        "cases": [_figures(case) for case in cases],
-    }
-    show(Page("Scale", parts, figures), echo, form, output)
-    return 0 if all(is_good(case) for case in cases) else 1
-
-
-def measure_apart(shape: Shape, budget_seconds: float) -> dict[str, Any]:
-    """`scale_case.measure` in a process of its own."""
-    words = [shape.kind, str(shape.steps), str(shape.nodes), str(budget_seconds)]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale_case", *words],
-        cwd=_ROOT,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    shape = shape_of(case, seed)
+    numbers = map(str, (shape.steps, shape.nodes, seed))
+    words = ["benchmarks.scale_case", shape.kind, *numbers, budget.word]
+    return Found.of_fields(json.loads(run_apart(case, words)))
 
 
 def import_seconds() -> float:
@@ -105,67 +94,98 @@ def import_seconds() -> float:
     return min(times)
 
 
-def is_good(case: Mapping[str, Any]) -> bool:
-    """Whether a case was planned whole, honestly and, if not larger than promised, in time."""
-    small = case["steps"] <= _LIMITED and case["nodes"] <= _LIMITED
-    in_time = not small or case["total_seconds"] <= LIMIT_SECONDS
-    honest = case["makespan_seconds"] >= case["bound_seconds"] * (1 - 1e-6)
-    return bool(in_time and honest and case["unplaced"] == 0)
+def fault(outcome: Outcome) -> str:
+    """What is wrong: as of all searches, or that a small run took longer than is promised."""
+    shape, whole = shape_of(outcome.case), outcome.measured[WHOLE_CALL]
+    is_small = shape.steps <= _LIMITED and shape.nodes <= _LIMITED
+    longer = max(0.0, (outcome.budget.wall_seconds or 0.0) - _USUAL_SECONDS)
+    is_promised = is_small and outcome.budget.wall_seconds is not None
+    if is_promised and whole > LIMIT_SECONDS + longer:
+        return f"the whole call takes {whole:.1f} s; at most {LIMIT_SECONDS:g} s are promised"
+    return outcome.fault
 
 
-def _figures(case: Mapping[str, Any]) -> dict[str, Any]:
-    """A case with its keys as JSON has them elsewhere."""
-    figures = {}
-    for key, value in case.items():
-        first, *others = key.split("_")
-        figures[first + "".join(word.title() for word in others)] = value
-    return figures
+def parts(outcomes: Sequence[Outcome]) -> Parts:
+    """What was measured, and two tables for each budget."""
+    groups = by_budget(outcomes)
+    tables = []
+    for budget, group in groups.items():
+        behind = f", {budget.text}" if len(groups) > 1 else ""
+        tables += [time_table(group, behind), quality_table(group, behind)]
+    return [_about(outcomes), *tables]
 
 
-def _about(budget_seconds: float) -> list[str]:
+def totals(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Means over seeds for each budget and case."""
     return [
-        "Made-up runs, seed 0. kfp: driver pods, three steps of five in loops that run 5 of 10",
+        {
+            "budget": budget.figures,
+            "case": case,
+            **{name: _mean(some, name) for name in some[0].measured},
+            "aboveBound": fmean(each.makespan / each.bound - 1 for each in some),
+        }
+        for budget, group in by_budget(outcomes).items()
+        for case, some in _by_case(group).items()
+    ]
+
+
+def _by_case(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    names = dict.fromkeys(each.case for each in outcomes)
+    return {name: [each for each in outcomes if each.case == name] for name in names}
+
+
+def _mean(outcomes: Sequence[Outcome], name: str) -> float:
+    return fmean(each.measured[name] for each in outcomes)
+
+
+def _about(outcomes: Sequence[Outcome]) -> list[str]:
+    budgets = " and ".join(budget.text for budget in by_budget(outcomes))
+    return [
+        "Made-up runs. kfp: driver pods, three steps of five in loops that run 5 of 10",
         "iterations at once, data through the object store, images to pull; ready dispatch.",
         "workflow: tasks alone, data from node to node; ordered dispatch. Nodes of 8, 12 and 16",
-        f"cores and speeds 0.8, 1 and 1.5. {budget_seconds:g} s of search; {machine()}.",
+        f"cores and speeds 0.8, 1 and 1.5. {budgets} of search; {searched(outcomes)}.",
         f"Import of the planner: {import_seconds():.2f} s, not counted below.",
     ]
 
 
-def time_table(cases: Sequence[Mapping[str, Any]]) -> Table:
-    """Times and memory."""
+def _named(case: str) -> list[str]:
+    shape = shape_of(case)
+    return [shape.kind, f"{shape.steps:,}", f"{shape.nodes:,}"]
+
+
+def time_table(outcomes: Sequence[Outcome], behind: str = "") -> Table:
+    """Times and memory, means over seeds."""
     rows = [
         [
-            case["kind"],
-            f"{case['steps']:,}",
-            f"{case['nodes']:,}",
-            f"{case['first_seconds']:.2f}",
-            f"{case['total_seconds']:.2f}",
-            f"{case['plans_per_second']:,.0f}",
-            f"{case['peak_bytes'] / 1e6:.0f}",
+            *_named(case),
+            f"{_mean(some, FIRST_PLAN):.2f}",
+            f"{_mean(some, WHOLE_CALL):.2f}",
+            f"{_mean(some, PLANS_A_SECOND):,.0f}",
+            f"{_mean(some, PEAK_BYTES) / 1e6:.0f}",
         ]
-        for case in cases
+        for case, some in _by_case(outcomes).items()
     ]
     headings = ["run", "steps", "nodes", "first plan, s", "whole call, s", "plans/s", "peak MB"]
-    return Table("Time from the call on, and memory of the whole process", headings, rows)
+    title = f"Time from the call on, and memory of the whole process{behind}"
+    return Table(title, headings, rows)
 
 
-def quality_table(cases: Sequence[Mapping[str, Any]]) -> Table:
-    """The plan beside the bound and the baselines."""
-    rows = []
-    for case in cases:
-        made = case["makespan_seconds"]
-        rows.append(
-            [
-                case["kind"],
-                f"{case['steps']:,}",
-                f"{case['nodes']:,}",
-                f"{made:,.0f}",
-                case["bound_kind"],
-                percent(made / case["bound_seconds"] - 1),
-                *(percent(1 - made / case["baselines"][name]) for name in ("kube-default", "heft")),
-            ]
-        )
+def quality_table(outcomes: Sequence[Outcome], behind: str = "") -> Table:
+    """The plan beside the bound and the baselines, means over seeds."""
+    rows = [
+        [
+            *_named(case),
+            f"{fmean(each.makespan for each in some):,.0f}",
+            some[0].bound_kind,
+            percent(fmean(each.makespan / each.bound - 1 for each in some)),
+            *(
+                percent(fmean(1 - each.makespan / each.references.baselines[name] for each in some))
+                for name in ("kube-default", "heft")
+            ),
+        ]
+        for case, some in _by_case(outcomes).items()
+    ]
     headings = [
         "run",
         "steps",
@@ -176,23 +196,10 @@ def quality_table(cases: Sequence[Mapping[str, Any]]) -> Table:
         "shorter than kube-default, %",
         "than HEFT, %",
     ]
-    return Table("The plan", headings, rows)
+    return Table(f"The plan{behind}", headings, rows)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = parser_of(
-        "scale",
-        "How planning scales: time to the first plan, to the end, memory, distance to the bound.",
-        examples=["", "--sizes 100x50 1000x100 --budget 1s", "--sizes 100x50 -o json"],
-        exit_codes="0 done, 1 a plan took too long, left a step out or beats its bound.",
-    )
-    parser.add_argument(
-        "--budget",
-        type=seconds,
-        default=2.0,
-        metavar="TIME",
-        help="time for each search [default: 2s]",
-    )
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sizes",
         nargs="+",
@@ -201,8 +208,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="STEPSxNODES",
         help="sizes of runs and clusters [default: those of the committed table]",
     )
-    add_output(parser)
-    return parser
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -212,23 +217,32 @@ def _size(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+BENCHMARK = Benchmark(
+    name="scale",
+    heading="Scale",
+    summary="How planning scales: time to the first plan, to the end, memory, distance to the "
+    "bound.",
+    examples=[
+        "",
+        "--cases 'workflow 1000x*' --budget 1s",
+        "--sizes 100x50 --budget 5000schedules --seeds 0-4 --peers all -o json",
+    ],
+    cases=all_cases,
+    parts=parts,
+    totals=totals,
+    seeds=range(1),
+    budgets=(Budget(wall_seconds=2.0),),
+    add_options=_add_options,
+    find=measure_apart,
+    budget_of=timed_budget,
+    fault=fault,
+)
+
+
 def command(arguments: Sequence[str] | None = None) -> int:
     """What `python -m benchmarks.scale` does; returns the exit code."""
-    asked = _parser().parse_args(arguments)
-
-    def measured() -> int:
-        check_target(asked.output)
-        return main(
-            print,
-            sizes=asked.sizes,
-            budget_seconds=asked.budget,
-            form=asked.form,
-            output=asked.output,
-            progress=lambda text: print(text, file=sys.stderr),
-        )
-
-    return exit_code_of(measured)
+    return run_command(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(on_one_thread(BENCHMARK.name, command))

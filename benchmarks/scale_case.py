@@ -1,15 +1,18 @@
 """One measurement of scale, in a process of its own: how much time and memory a plan takes.
 
-`python -m benchmarks.scale_case kfp 1000 100 2` prints one line of JSON.
+`python -m benchmarks.scale_case kfp 1000 100 0 2s` prints one line of JSON.
 """
 
 import json
 import resource
 import sys
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
+from benchmarks.budget import Budget, Spent, timed_budget
+from benchmarks.cases import Instance, hash_of
+from benchmarks.found import Found, Row, by_start, find
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
 from kfp_placement_engine import (
     Cluster,
@@ -17,6 +20,7 @@ from kfp_placement_engine import (
     LoweringOptions,
     MaxRuntime,
     PlacementProblem,
+    Plan,
     PlanOptions,
     RunGraph,
     lower,
@@ -25,42 +29,83 @@ from kfp_placement_engine import (
 )
 from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
 
+FIRST_PLAN, WHOLE_CALL = "firstPlanSeconds", "wholeCallSeconds"
+PLANS_A_SECOND, PEAK_BYTES = "plansPerSecond", "peakBytes"
+"""Names of what is measured besides the plan."""
 
-def measure(shape: Shape, budget_seconds: float, seed: int = 0) -> dict[str, Any]:
-    """Plan a made-up run; all times are wall times from the call on, in seconds."""
-    run, cluster, dispatch = made_up_run(shape), made_up_cluster(shape), shape.dispatch
-    first, problem = _first_plan(run, cluster, dispatch, seed)
-    options = PlanOptions(budget_seconds=budget_seconds, seed=seed, dispatch=dispatch)
+
+def load(shape: Shape) -> Instance:
+    """A made-up run on a made-up cluster as a problem."""
+    run, cluster = made_up_run(shape), made_up_cluster(shape)
+    lowered = lower(run, cluster, LoweringOptions(dispatch=shape.dispatch))
+    return Instance(
+        run=run,
+        problem=lowered.problem,
+        activities=lowered.step_activities[0],
+        nodes=lowered.problem.node_names,
+        input_hash=hash_of(run, cluster),
+        has_all_ties=True,
+    )
+
+
+def measure(shape: Shape, budget: Budget) -> Found:
+    """Plan a made-up run; the seed that draws it starts the search, too.
+
+    With a budget of time a whole plan is made as a caller gets it, with its baselines, bound and
+    explanations, all of whose CPU time counts as spent; else only the problem is made and searched.
+    """
+    run, cluster = made_up_run(shape), made_up_cluster(shape)
+    first, problem = _first_plan(run, cluster, shape)
     started = time.perf_counter()
+    if budget.wall_seconds is not None:
+        found = _planned(run, cluster, problem, shape, budget.wall_seconds)
+    else:
+        instance = load(shape)
+        searching = time.perf_counter()
+        found = find(instance, budget, shape.seed)
+        speed = found.spent.schedules / (time.perf_counter() - searching)
+        found = replace(found, measured={PLANS_A_SECOND: speed})
+    whole = time.perf_counter() - started
+    measured = {**found.measured, FIRST_PLAN: first, WHOLE_CALL: whole, PEAK_BYTES: peak_bytes()}
+    return replace(found, measured=measured)
+
+
+def _planned(
+    run: RunGraph, cluster: Cluster, problem: PlacementProblem, shape: Shape, seconds: float
+) -> Found:
+    options = PlanOptions(budget_seconds=seconds, seed=shape.seed, dispatch=shape.dispatch)
+    started = time.process_time()
     plan = plan_run(run, cluster, options)
-    total = time.perf_counter() - started
+    cpu_seconds = time.process_time() - started
     # The first generations play one plan each: those that the search starts from.
-    seeds = sum(1 for _ in seeds_of(problem, seed)) - 1
-    bred = max(0, plan.generations - seeds)
-    tried = seeds + bred * trials_per_generation(problem) * GeneticParams().islands
-    return {
-        "kind": shape.kind,
-        "steps": shape.steps,
-        "nodes": shape.nodes,
-        "first_seconds": first,
-        "total_seconds": total,
-        "plans_per_second": tried / plan.planning_seconds,
-        "unplaced": plan.figures.unplaced,
-        "makespan_seconds": plan.figures.makespan_seconds,
-        "bound_seconds": plan.lower_bound.seconds,
-        "bound_kind": plan.lower_bound.kind,
-        "baselines": {name: each.makespan_seconds for name, each in plan.baselines.items()},
-        "peak_bytes": peak_bytes(),
-    }
+    starts = sum(1 for _ in seeds_of(problem, shape.seed)) - 1
+    bred = max(0, plan.generations - starts)
+    tried = starts + bred * trials_per_generation(problem) * GeneticParams().islands
+    return Found(
+        spent=Spent(tried, cpu_seconds, has_begun=bred > 0),
+        makespan=plan.figures.makespan_seconds,
+        completions=(plan.figures.makespan_seconds,),
+        unplaced=plan.figures.unplaced,
+        rows=_rows(plan),
+        measured={PLANS_A_SECOND: tried / plan.planning_seconds},
+    )
 
 
-def _first_plan(
-    run: RunGraph, cluster: Cluster, dispatch: str, seed: int
-) -> tuple[float, PlacementProblem]:
+def _rows(plan: Plan) -> tuple[Row, ...]:
+    """The steps that end, by start."""
+    rows = (
+        (step.name, step.node or "", step.start_seconds, step.finish_seconds)
+        for step in plan.steps
+        if step.start_seconds is not None and step.finish_seconds is not None
+    )
+    return tuple(sorted(rows, key=by_start))
+
+
+def _first_plan(run: RunGraph, cluster: Cluster, shape: Shape) -> tuple[float, PlacementProblem]:
     """Seconds to the first plan, and the problem."""
     started = time.perf_counter()
-    problem = lower(run, cluster, LoweringOptions(dispatch=dispatch)).problem
-    solve(problem, MaxRuntime(0.0), seed)
+    problem = lower(run, cluster, LoweringOptions(dispatch=shape.dispatch)).problem
+    solve(problem, MaxRuntime(0.0), shape.seed)
     return time.perf_counter() - started, problem
 
 
@@ -78,5 +123,7 @@ def peak_bytes() -> int:
 
 
 if __name__ == "__main__":
-    asked = Shape(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-    print(json.dumps(measure(asked, float(sys.argv[4]))))
+    kind, *numbers, allowed = sys.argv[1:]
+    steps, nodes, seed = map(int, numbers)
+    asked = Shape(kind, steps, nodes, seed)
+    print(json.dumps(asdict(measure(asked, timed_budget(allowed)))))

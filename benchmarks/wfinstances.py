@@ -6,40 +6,22 @@ from node to node at 125 MB/s, and not at all within one.
 """
 
 import argparse
+import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from statistics import fmean
 
-from benchmarks.command import (
-    DATA_HELP,
-    Echo,
-    add_output,
-    exit_code_of,
-    parser_of,
-    seconds,
-    show,
-)
+from benchmarks.budget import Budget, timed_budget
+from benchmarks.cases import Case, Instance, ordered_instance
+from benchmarks.command import DATA_HELP
 from benchmarks.data import data_folder
-from benchmarks.tables import Page, machine
-from benchmarks.wfinstances_report import Outcome, figures_of, parts_of
-from kfp_placement.cli.output import check_target
-from kfp_placement_engine import (
-    BASELINES,
-    Cluster,
-    LoweringOptions,
-    MaxRuntime,
-    Node,
-    PlacementProblem,
-    RunGraph,
-    lower,
-    lower_bound,
-    read_run_file,
-    solve,
-)
+from benchmarks.measuring import Benchmark, run_command
+from benchmarks.processes import on_one_thread
+from benchmarks.wfinstances_report import parts_of, totals
+from kfp_placement_engine import Cluster, Node, PlacementProblem, RunGraph, read_run_file
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.search.baselines import schedules_of
 
 FOLDER = "wfinstances"
 
@@ -98,114 +80,69 @@ def slot_problem(run: RunGraph, cluster: Cluster) -> PlacementProblem:
 
     So do the figures that were measured before; since Kubernetes 1.35 a heap decides.
     """
-    problem = lower(run, cluster, LoweringOptions(dispatch="ordered")).problem
-    return replace(problem, ties="first")
+    return ordered_instance(run, cluster).problem
 
 
-def measure(path: Path, cluster: SlotCluster, budgets: Sequence[float], seed: int = 0) -> Outcome:
-    """One file on one cluster."""
-    run = slot_run(path)
-    problem = slot_problem(run, cluster.cluster())
-    return Outcome(
-        cluster=cluster.name,
-        name=path.stem,
-        tasks=len(run.steps),
-        bound=lower_bound(problem),
-        kube=fmean(each.makespan_seconds for each in schedules_of("kube-default", problem)),
-        heft=BASELINES["heft"](problem, 0).makespan_seconds,
-        ours={
-            budget: solve(problem, MaxRuntime(budget), seed).schedule.makespan_seconds
-            for budget in budgets
-        },
+def load(path: Path, cluster: SlotCluster, _seed: int) -> Instance:
+    """A file on a cluster as a problem.
+
+    Raises:
+        EngineError: the file cannot be read.
+    """
+    return ordered_instance(
+        slot_run(path),
+        cluster.cluster(),
+        input_hash=hashlib.sha256(path.read_bytes()).hexdigest(),
+        has_all_ties=True,
     )
 
 
-def main(
-    echo: Echo,
-    *,
-    budgets: Sequence[float] = (2.0, 6.0),
-    data: Path | None = None,
-    form: str = "table",
-    output: Path | None = None,
-    files: Sequence[str] = (),
-    progress: Callable[[str], None] = lambda text: None,
-) -> int:
-    """Measure and print the tables.
-
-    Args:
-        echo: prints a line.
-        budgets: seconds of search, shortest first.
-        data: the data folder, or that of the instances; None looks for it.
-        form: one of `FORMATS`.
-        output: also write the tables as Markdown to this file.
-        files: names (without `.json`) of the only files to take; none = all.
-        progress: told what is being done.
-
-    Returns:
-        The exit code: 1 if a plan is worse than HEFT or beats its bound, else 0.
+def cases(asked: argparse.Namespace) -> list[Case]:
+    """A case for each cluster and file.
 
     Raises:
         InputNotFoundError: no instances are there.
-        RunError: the output cannot be written.
     """
-    paths = [path for path in instance_files(data) if not files or path.stem in files]
-    outcomes = []
-    for cluster in CLUSTERS:
-        for path in paths:
-            progress(f"{cluster.name}: {path.stem}")
-            outcomes.append(measure(path, cluster, budgets))
-    figures = {"machine": machine(), "outcomes": figures_of(outcomes)}
-    page = Page("Recorded workflow runs", parts_of(outcomes, budgets), figures)
-    show(page, echo, form, output)
-    return 0 if all(outcome.is_possible for outcome in outcomes) else 1
+    paths = instance_files(asked.data)
+    return [
+        Case(f"{cluster.name} {path.stem}", partial(load, path, cluster))
+        for cluster in CLUSTERS
+        for path in paths
+    ]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = parser_of(
-        "wfinstances",
-        "Recorded workflow runs on slots: kube-default, HEFT and our search beside the bound.",
-        examples=["", "--budgets 1s --files sarek-dirt02-001", "--data path/to/data -o json"],
-        exit_codes="0 done, 1 a plan is worse than HEFT or beats its bound, 3 no data.",
-    )
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
         help=f"the data folder, or that of the instances {DATA_HELP}",
     )
-    parser.add_argument(
-        "--budgets",
-        type=seconds,
-        nargs="+",
-        default=[2.0, 6.0],
-        metavar="TIME",
-        help="times for the search, the shortest first [default: 2s 6s]",
-    )
-    parser.add_argument(
-        "--files", nargs="*", default=(), metavar="NAME", help="the only files to take"
-    )
-    add_output(parser)
-    return parser
+
+
+BENCHMARK = Benchmark(
+    name="wfinstances",
+    heading="Recorded workflow runs",
+    summary="Recorded workflow runs on slots: kube-default, HEFT and our search beside the bound.",
+    examples=[
+        "",
+        "--budget 1s --cases '*sarek*'",
+        "--budget 6cpu --seeds 0-2 --peers wow peft 'cws-*-fair' -o json",
+    ],
+    cases=cases,
+    parts=parts_of,
+    totals=totals,
+    seeds=range(1),
+    budgets=(Budget(wall_seconds=2.0), Budget(wall_seconds=6.0)),
+    add_options=_add_options,
+    budget_of=timed_budget,
+)
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
     """What `python -m benchmarks.wfinstances` does; returns the exit code."""
-    asked = _parser().parse_args(arguments)
-
-    def measured() -> int:
-        check_target(asked.output)
-        return main(
-            print,
-            budgets=asked.budgets,
-            data=asked.data,
-            form=asked.form,
-            output=asked.output,
-            files=asked.files,
-            progress=lambda text: print(text, file=sys.stderr),
-        )
-
-    return exit_code_of(measured)
+    return run_command(BENCHMARK, arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(on_one_thread(BENCHMARK.name, command))

@@ -1,99 +1,137 @@
 """Tables of the workflow instances: ratios side by side, first figures beside ours."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, geometric_mean
 from typing import Any
 
-from benchmarks.tables import Table, machine
-from benchmarks.wfinstances_origin import ORIGIN
-from kfp_placement_engine.model.plan import Bound
-
-_MARGIN = 1e-6
+from benchmarks.budget import Budget
+from benchmarks.measuring import Parts, searched
+from benchmarks.outcomes import Outcome, by_budget
+from benchmarks.tables import Table
+from benchmarks.wfinstances_origin import ORIGIN, Origin
 
 
 @dataclass(frozen=True)
-class Outcome:
+class File:
     """One file on one cluster; makespans in seconds.
 
     Attributes:
         cluster: its name.
         name: the file's, without `.json`.
         tasks: how many.
-        bound: what no plan can beat.
+        bound, bound_kind: what no plan can beat, and how it was found.
         kube: kube-default, mean over all orders of the nodes.
         heft: HEFT.
-        ours: seconds of search -> our plan.
+        ours: our plan for each budget, mean over seeds.
     """
 
     cluster: str
     name: str
     tasks: int
-    bound: Bound
+    bound: float
+    bound_kind: str
     kube: float
     heft: float
-    ours: Mapping[float, float]
+    ours: Mapping[Budget, float]
 
     @property
-    def is_possible(self) -> bool:
-        """Whether no plan beats the bound, and ours is not worse than HEFT, its start."""
-        makespans = (self.kube, self.heft, *self.ours.values())
-        honest = all(each >= self.bound.seconds * (1 - _MARGIN) for each in makespans)
-        return honest and all(each <= self.heft * (1 + _MARGIN) for each in self.ours.values())
+    def origin(self) -> Origin | None:
+        """Its first figures, if it has any."""
+        return ORIGIN[self.cluster].get(self.name)
+
+    @property
+    def best(self) -> float:
+        """Our plan with the last budget."""
+        return list(self.ours.values())[-1]
 
 
-def parts_of(outcomes: Sequence[Outcome], budgets: Sequence[float]) -> list[Table | Sequence[str]]:
+def files_of(outcomes: Sequence[Outcome]) -> list[File]:
+    """The files, in the order in which they were measured."""
+    groups: dict[str, list[Outcome]] = {}
+    for each in outcomes:
+        groups.setdefault(each.case, []).append(each)
+    return [_file(group) for group in groups.values()]
+
+
+def _file(group: Sequence[Outcome]) -> File:
+    first = group[0]
+    cluster = next(name for name in ORIGIN if first.case.startswith(f"{name} "))
+    return File(
+        cluster=cluster,
+        name=first.case.removeprefix(f"{cluster} "),
+        tasks=first.steps,
+        bound=first.bound,
+        bound_kind=first.bound_kind,
+        kube=first.references.baselines["kube-default"],
+        heft=first.references.baselines["heft"],
+        ours={
+            budget: fmean(each.makespan for each in some)
+            for budget, some in by_budget(group).items()
+        },
+    )
+
+
+def parts_of(outcomes: Sequence[Outcome]) -> Parts:
     """What was measured, a table for each cluster, geometric means."""
-    parts: list[Table | Sequence[str]] = [_about(budgets)]
-    for cluster in dict.fromkeys(each.cluster for each in outcomes):
-        group = [each for each in outcomes if each.cluster == cluster]
-        parts += [_makespans(cluster, group, budgets), _ratios(cluster, group, budgets)]
+    parts: list[Table | Sequence[str]] = [_about(outcomes)]
+    for cluster, group in _by_cluster(files_of(outcomes)).items():
+        parts += [_makespans(cluster, group), _ratios(cluster, group)]
     return parts
 
 
-def figures_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """What the tables are made of, for JSON; times in seconds."""
-    return [
-        {
-            "cluster": each.cluster,
-            "file": each.name,
-            "tasks": each.tasks,
-            "boundSeconds": each.bound.seconds,
-            "boundKind": each.bound.kind,
-            "makespanSeconds": {"kube-default": each.kube, "heft": each.heft},
-            "ours": [
-                {"budgetSeconds": budget, "makespanSeconds": makespan_seconds}
-                for budget, makespan_seconds in each.ours.items()
-            ],
-        }
-        for each in outcomes
-    ]
+def totals(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Geometric means of ratios for each cluster and budget.
+
+    The share of HEFT's gap is what our plans close of the room between HEFT and the bound.
+    """
+    rows = []
+    for cluster, group in _by_cluster(files_of(outcomes)).items():
+        bound = geometric_mean([each.bound / each.heft for each in group])
+        for budget in group[0].ours:
+            ours = geometric_mean([each.ours[budget] / each.heft for each in group])
+            rows.append(
+                {
+                    "cluster": cluster,
+                    "budget": budget.figures,
+                    "files": len(group),
+                    "heftByKube": geometric_mean([each.heft / each.kube for each in group]),
+                    "oursByHeft": ours,
+                    "boundByHeft": bound,
+                    "shareOfHeftsGap": (1 - ours) / (1 - bound) if bound < 1 else 1.0,
+                }
+            )
+    return rows
 
 
-def _about(budgets: Sequence[float]) -> list[str]:
-    searched = " and ".join(f"{budget:g}" for budget in budgets)
+def _by_cluster(files: Sequence[File]) -> dict[str, list[File]]:
+    clusters = dict.fromkeys(each.cluster for each in files)
+    return {name: [each for each in files if each.cluster == name] for name in clusters}
+
+
+def _about(outcomes: Sequence[Outcome]) -> list[str]:
+    budgets = " and ".join(budget.text for budget in by_budget(outcomes))
     return [
         "3x2: 3 nodes of 2 slots. het 4x4: 4 nodes of 4 slots, speeds 0.5, 1, 1, 2. A task takes a",
         "slot; 125 MB/s between nodes; ordered dispatch. kube-default is the mean over all",
-        f"orders of the nodes. Our search: {searched} s, seed 0; {machine()}.",
+        f"orders of the nodes. Our search: {budgets}; {searched(outcomes)}.",
         'The columns "first" are figures of an earlier, throwaway search of 6 s and its baselines.',
     ]
 
 
-def _makespans(cluster: str, group: Sequence[Outcome], budgets: Sequence[float]) -> Table:
+def _makespans(cluster: str, group: Sequence[File]) -> Table:
     rows = []
     for each in group:
-        first = ORIGIN[cluster].get(each.name)
-        cells = [each.bound.seconds, each.kube, each.heft, *(each.ours[b] for b in budgets)]
+        first = each.origin
         origin = [first.kube, first.heft, first.search] if first else [None] * 3
-        ratio = each.ours[budgets[-1]] / each.heft
         rows.append(
             [
                 each.name,
-                each.bound.kind,
+                each.bound_kind,
                 str(each.tasks),
-                *(_seconds(value) for value in cells),
-                f"{ratio:.3f}",
+                *(_seconds(value) for value in (each.bound, each.kube, each.heft)),
+                *(_seconds(value) for value in each.ours.values()),
+                f"{each.best / each.heft:.3f}",
                 *(_seconds(value) for value in origin),
             ]
         )
@@ -106,7 +144,7 @@ def _makespans(cluster: str, group: Sequence[Outcome], budgets: Sequence[float])
             "bound",
             "kube",
             "HEFT",
-            *(f"ours {budget:g} s" for budget in budgets),
+            *(f"ours {budget.text}" for budget in group[0].ours),
             "ours/HEFT",
             "first kube",
             "first HEFT",
@@ -117,47 +155,42 @@ def _makespans(cluster: str, group: Sequence[Outcome], budgets: Sequence[float])
     )
 
 
-def _ratios(cluster: str, group: Sequence[Outcome], budgets: Sequence[float]) -> Table:
-    origin = ORIGIN[cluster]
-    searched = [e for e in group if e.name in origin and origin[e.name].search is not None]
+def _ratios(cluster: str, group: Sequence[File]) -> Table:
+    budgets = list(group[0].ours)
+    # Makespans of kube-default, HEFT and the first search, where one was run.
+    first = [
+        (each, each.origin.kube, each.origin.heft, each.origin.search)
+        for each in group
+        if each.origin and each.origin.search is not None
+    ]
     rows = []
-    for title, some in (("all", group), ("with a first search", searched)):
+    for title, some in (("all", group), ("with a first search", [each for each, *_ in first])):
         if not some:
             continue
-        cells = [_mean(e.heft / e.kube for e in some)]
-        for budget in budgets:
-            cells.append(_mean(e.ours[budget] / e.heft for e in some))
-        cells.append(_mean(e.ours[budgets[-1]] / e.kube for e in some))
-        cells.append(_mean(e.bound.seconds / e.heft for e in some))
+        cells = [geometric_mean([each.heft / each.kube for each in some])]
+        cells += [geometric_mean([each.ours[b] / each.heft for each in some]) for b in budgets]
+        cells.append(geometric_mean([each.best / each.kube for each in some]))
+        cells.append(geometric_mean([each.bound / each.heft for each in some]))
         rows.append([f"{title}: {len(some)} files", *(f"{cell:.3f}" for cell in cells)])
-    if searched:
-        first = [origin[each.name] for each in searched]
-        by_search = _mean((each.search or math.nan) / each.heft for each in first)
+    if first:
+        by_heft = geometric_mean([search / heft for _, _, heft, search in first])
         rows.append(
             [
                 f"first figures: {len(first)} files",
-                f"{_mean(each.heft / each.kube for each in first):.3f}",
-                *(f"{by_search:.3f}" for _ in budgets),
-                f"{_mean((each.search or math.nan) / each.kube for each in first):.3f}",
+                f"{geometric_mean([heft / kube for _, kube, heft, _ in first]):.3f}",
+                *(f"{by_heft:.3f}" for _ in budgets),
+                f"{geometric_mean([search / kube for _, kube, _, search in first]):.3f}",
                 "",
             ]
         )
-    return Table(
-        f"Cluster {cluster}: geometric means",
-        [
-            "",
-            "HEFT/kube",
-            *(f"ours {budget:g} s/HEFT" for budget in budgets),
-            "ours/kube",
-            "bound/HEFT",
-        ],
-        rows,
-    )
-
-
-def _mean(ratios: Iterable[float]) -> float:
-    logarithms = [math.log(ratio) for ratio in ratios]
-    return math.exp(sum(logarithms) / len(logarithms))
+    headings = [
+        "",
+        "HEFT/kube",
+        *(f"ours {budget.text}/HEFT" for budget in budgets),
+        "ours/kube",
+        "bound/HEFT",
+    ]
+    return Table(f"Cluster {cluster}: geometric means", headings, rows)
 
 
 def _seconds(value: float | None) -> str:

@@ -69,7 +69,7 @@ def test_the_real_scheduler_is_matched(capsys):
         (paper, ["-o", "html"]),
         (scale, ["--sizes", "100"]),
         (scale, ["--sizes", "0x5"]),
-        (wfinstances, ["--budgets", "x"]),
+        (wfinstances, ["--budget", "x"]),
         (scheduler, ["more"]),
     ],
 )
@@ -98,17 +98,6 @@ def test_help_has_examples(name, capsys):
 def test_nothing_is_measured_for_a_file_that_cannot_be_written(module, capsys, tmp_path):
     assert module.command(["--output", str(tmp_path / "none" / "table.md")]) == 3
     assert "there is no folder" in capsys.readouterr().err
-
-
-def test_figures_of_scale_as_json(capsys):
-    assert scale.command(["--sizes", "20x4", "--budget", "0.05", "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["budgetSeconds"] == 0.05
-    assert [(case["kind"], case["steps"]) for case in found["cases"]] == [
-        ("kfp", 20),
-        ("workflow", 20),
-    ]
-    assert all(case["makespanSeconds"] >= case["boundSeconds"] * 0.999 for case in found["cases"])
 
 
 def test_interrupted(capsys, monkeypatch):

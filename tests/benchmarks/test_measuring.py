@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import exact, j30, suite
+from benchmarks import exact, j30, scale, suite, wfinstances
 from benchmarks.beside import Question, base_parts, base_process
 from benchmarks.budget import Budget, Spent, budget, search, timed_budget
 from benchmarks.cases import Case, chosen, ordered_instance
@@ -26,7 +26,8 @@ from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from tests.support.builders import a_cluster, a_run, a_step, nodes
 
-MODULES = COUNTED = (exact, j30, suite)
+MODULES = (exact, j30, scale, suite, wfinstances)
+COUNTED = (exact, j30, suite)
 SCHEDULES = Budget(schedules=300)
 REFERENCES = References({"heft": 12.0, "kube-default": 14.0}, {"critical-path": 10.0})
 ENGINE = ROOT / "engine" / "kfp_placement_engine"

@@ -1,22 +1,38 @@
 """The table of scale: made-up runs of any size, measured in processes of their own."""
 
+import json
+from argparse import Namespace
+
 import pytest
 
+from benchmarks.budget import Budget
 from benchmarks.made_up_runs import Shape, made_up_cluster, made_up_run
-from benchmarks.scale import KINDS, LIMIT_SECONDS, is_good, main, measure_apart
-from benchmarks.scale_case import measure
+from benchmarks.outcomes import outcome_of, references_of
+from benchmarks.scale import (
+    KINDS,
+    LIMIT_SECONDS,
+    all_cases,
+    command,
+    fault,
+    measure_apart,
+    name_of,
+    shape_of,
+)
+from benchmarks.scale_case import FIRST_PLAN, PEAK_BYTES, PLANS_A_SECOND, WHOLE_CALL, load, measure
 from kfp_placement_engine import LoweringOptions, lower
 from kfp_placement_engine.model.run_graph import GroupKind
+from tests.benchmarks.test_measuring import an_outcome as an_outcome_of_any
 
-CASE = {
-    "kind": "kfp",
-    "steps": 1000,
-    "nodes": 1000,
-    "total_seconds": 3.0,
-    "makespan_seconds": 100.0,
-    "bound_seconds": 90.0,
-    "unplaced": 0,
-}
+HALF_A_SECOND, COUNTED = Budget(wall_seconds=0.5), Budget(schedules=300)
+
+
+def an_outcome(steps: int = 1000, seconds: float = 2.0, **changed):
+    given = {
+        "makespan": 12.0,
+        "measured": {WHOLE_CALL: 3.0},
+        "budget": Budget(wall_seconds=seconds),
+    }
+    return an_outcome_of_any(case=f"kfp {steps}x1000", **{**given, **changed})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,46 +65,90 @@ def test_a_kfp_run_has_drivers_and_loops_a_workflow_has_neither():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_case(kind):
-    case = measure(Shape(kind, 60, nodes=6), budget_seconds=0.3)
-    assert is_good(case)
-    assert 0 < case["first_seconds"] < 2
-    assert set(case["baselines"]) == {"kube-default", "heft"}
-    assert case["makespan_seconds"] <= min(case["baselines"].values()) * (1 + 1e-9)
-    assert case["plans_per_second"] > 0
+@pytest.mark.parametrize(
+    "budget", [HALF_A_SECOND, Budget(schedules=300)], ids=lambda each: each.word
+)
+def test_one_case(kind, budget):
+    """Times, memory, and the schedule of all steps."""
+    shape = Shape(kind, 60, nodes=6, seed=1)
+    instance, found = load(shape), measure(shape, budget)
+    outcome = outcome_of(name_of(shape), 1, budget, instance, references_of(instance, 1), found)
+    assert fault(outcome) == ""
+    assert 0 < found.measured[FIRST_PLAN] < 2
+    assert found.measured[PLANS_A_SECOND] > 0
+    assert found.measured[WHOLE_CALL] > 0
+    assert found.spent.schedules >= (budget.schedules or 1)
+    assert len(found.rows) == 60
+    assert {node for _, node, _, _ in found.rows} <= set(instance.nodes)
+    assert max(end for _, _, _, end in found.rows) == pytest.approx(found.makespan)
 
 
 def test_a_process_of_its_own_holds_little_memory():
-    case = measure_apart(Shape("kfp", 20, nodes=4), budget_seconds=0.05)
-    assert 10e6 < case["peak_bytes"] < 200e6
+    case = name_of(Shape("kfp", 20, nodes=4))
+    instance = load(shape_of(case))
+    found = measure_apart(case, instance, Budget(wall_seconds=0.05), 0)
+    assert 10e6 < found.measured[PEAK_BYTES] < 200e6
+    counted = Budget(schedules=200)
+    assert (
+        measure_apart(case, instance, counted, 3).rows
+        == measure(Shape("kfp", 20, 4, seed=3), counted).rows
+    )
 
 
 @pytest.mark.parametrize(
-    ("changes", "good"),
+    ("changed", "wanted"),
     [
-        ({}, True),
-        ({"total_seconds": LIMIT_SECONDS + 1}, False),
-        ({"total_seconds": LIMIT_SECONDS + 1, "steps": 10_000}, True),
-        ({"unplaced": 1}, False),
-        ({"makespan_seconds": 80.0}, False),
+        ({}, ""),
+        ({"measured": {WHOLE_CALL: LIMIT_SECONDS + 1}}, "11.0 s; at most 10 s are promised"),
+        ({"measured": {WHOLE_CALL: LIMIT_SECONDS + 1}, "steps": 10_000}, ""),
+        ({"measured": {WHOLE_CALL: LIMIT_SECONDS + 1}, "seconds": 4.0}, ""),
+        ({"measured": {WHOLE_CALL: 99.0}, "budget": Budget(cpu_seconds=98.0)}, ""),
+        ({"unplaced": 1}, "1 steps are left out"),
+        ({"makespan": 8.0}, "below the bound"),
     ],
 )
-def test_what_is_good(changes, good):
-    assert is_good({**CASE, **changes}) is good
+def test_what_is_a_fault(changed, wanted):
+    found = fault(an_outcome(**changed))
+    assert wanted in found
+    assert bool(wanted) == bool(found)
 
 
-def test_the_table_end_to_end(tmp_path):
-    lines: list[str] = []
+def test_the_table_end_to_end(tmp_path, capsys):
     target = tmp_path / "scale.md"
-    assert main(lines.append, sizes=[(20, 4)], budget_seconds=0.05, output=target) == 0
-    text = "\n".join(lines)
+    options = ["--sizes", "20x4", "--budget", "0.05", "--output", str(target)]
+    assert command(options) == 0
+    text = capsys.readouterr().out
     for word in ("kfp", "workflow", "first plan, s", "peak MB", "above bound, %", "than HEFT, %"):
         assert word in text
         assert word in target.read_text(encoding="utf-8")
 
 
+def test_figures_as_json(capsys, tmp_path):
+    """A row for each case and seed, with times; peers where there are no driver pods."""
+    options = ["--sizes", "20x4", "--seeds", "0-1", "--budget", "90schedules", "-o", "json"]
+    assert command([*options, "--peers", "peft", "--schedules", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(row["case"], row["seed"]) for row in found["rows"]] == [
+        (f"{kind} 20x4", seed) for kind in KINDS for seed in (0, 1)
+    ]
+    assert len({row["input"] for row in found["rows"]}) == 4
+    for row in found["rows"]:
+        assert row["spent"]["schedules"] >= 90
+        assert row["peakBytes"] > 10e6
+        assert row["makespanSeconds"] >= max(row["boundSeconds"].values()) * 0.999
+        assert ("peft" in row["baselineSeconds"]) == row["case"].startswith("workflow")
+    assert [total["case"] for total in found["totals"]] == ["kfp 20x4", "workflow 20x4"]
+    assert (tmp_path / "workflow-20x4.seed-1.90schedules.csv").is_file()
+
+
+def test_names_of_cases():
+    (case, *_) = all_cases(Namespace(sizes=[(1000, 20)]))
+    assert case.name == "kfp 1000x20"
+    assert shape_of(case.name, 7) == Shape("kfp", 1000, 20, 7)
+
+
 def test_a_small_budget_is_kept():
     """A plan is there soon after 50 ms; how soon depends on what else the machine does."""
-    case = measure(Shape("kfp", 100, nodes=50), budget_seconds=0.05)
-    assert is_good(case)
-    assert case["total_seconds"] < 5
+    found = measure(Shape("kfp", 100, nodes=50), Budget(wall_seconds=0.05))
+    assert found.unplaced == 0
+    assert found.measured[WHOLE_CALL] < 5

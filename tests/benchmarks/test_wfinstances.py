@@ -1,23 +1,28 @@
 """The workflow instances' table: all columns, never worse than HEFT; skipped without the data."""
 
+import hashlib
 import json
 import math
+from functools import partial
 
 import pytest
 
+from benchmarks.budget import Budget
+from benchmarks.cases import Case
+from benchmarks.series import run
 from benchmarks.wfinstances import (
     CLUSTERS,
+    command,
     instance_files,
-    main,
-    measure,
+    load,
     slot_problem,
     slot_run,
 )
 from benchmarks.wfinstances_origin import ORIGIN
-from benchmarks.wfinstances_report import Outcome
+from benchmarks.wfinstances_report import files_of
 from kfp_placement_engine import BASELINES
 from kfp_placement_engine.exceptions import InputNotFoundError
-from kfp_placement_engine.model.plan import Bound
+from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.support.data import data_path
@@ -76,32 +81,61 @@ def test_a_task_takes_a_slot(made_up):
     assert BASELINES["kube-default"](problem, 0).makespan_seconds == 20
 
 
-def test_the_table_end_to_end(made_up, tmp_path):
-    lines: list[str] = []
+def test_the_table_end_to_end(made_up, tmp_path, capsys):
     target = tmp_path / "wfinstances.md"
-    assert main(lines.append, budgets=(0.01,), data=made_up, output=target) == 0
-    text = "\n".join(lines)
-    for word in ("Cluster 3x2", "Cluster het 4x4", "made-up", "ours 0.01 s", "geometric means"):
+    options = ["--data", str(made_up), "--budget", "0.01s", "50schedules"]
+    assert command([*options, "--output", str(target)]) == 0
+    text = capsys.readouterr().out
+    for word in (
+        "Cluster 3x2",
+        "Cluster het 4x4",
+        "made-up",
+        "ours 0.01 s",
+        "ours 50 schedules",
+        "geometric means",
+    ):
         assert word in text
         assert word in target.read_text(encoding="utf-8")
 
 
-def test_figures_as_json(made_up):
-    lines: list[str] = []
-    assert main(lines.append, budgets=(0.01,), data=made_up, form="json") == 0
-    outcomes = json.loads("\n".join(lines))["outcomes"]
-    assert [each["cluster"] for each in outcomes] == ["3x2", "het 4x4"]
-    assert outcomes[0]["makespanSeconds"] == {"kube-default": 20, "heft": 20}
-    assert outcomes[0]["ours"] == [{"budgetSeconds": 0.01, "makespanSeconds": 20}]
+def test_figures_as_json(made_up, capsys):
+    options = ["--data", str(made_up), "--seeds", "0-1", "--budget", "50schedules", "-o", "json"]
+    assert command([*options, "--peers", "peft"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = found["rows"]
+    cases = [(row["case"], row["seed"]) for row in rows]
+    assert cases == [(f"{name} made-up", seed) for name in ("3x2", "het 4x4") for seed in (0, 1)]
+    assert {row["input"] for row in rows} == {
+        hashlib.sha256((made_up / "made-up.json").read_bytes()).hexdigest()
+    }
+    assert rows[0]["makespanSeconds"] == rows[0]["baselineSeconds"]["heft"] == 20
+    assert rows[0]["baselineSeconds"]["peft"] == 20
+    assert rows[0]["boundSeconds"]["critical-path"] == pytest.approx(20)
+    (equal, mixed) = found["totals"]
+    assert (equal["cluster"], equal["files"], equal["oursByHeft"]) == ("3x2", 1, 1.0)
+    assert mixed["cluster"] == "het 4x4"
 
 
-def test_worse_than_heft_or_better_than_the_bound_is_a_failure():
-    def outcome(ours):
-        return Outcome("3x2", "file", 3, Bound(10.0, "area"), 20.0, 15.0, {1.0: ours})
+def test_one_file_on_one_cluster(made_up, capsys):
+    options = ["--data", str(made_up), "--budget", "9schedules", "--cases"]
+    assert command([*options, "het * made-up"]) == 0
+    assert "Cluster 3x2" not in capsys.readouterr().out
+    assert command([*options, "sarek"]) == 1
+    assert "no case is called 'sarek'; there are 2, such as 3x2 made-up" in capsys.readouterr().err
 
-    assert outcome(12.0).is_possible
-    assert not outcome(16.0).is_possible
-    assert not outcome(9.0).is_possible
+
+def test_kube_default_is_a_mean_over_the_orders_of_the_nodes(made_up):
+    """Which of the four nodes is listed first decides how fast the first task is."""
+    (outcome,) = run(
+        [Case("het 4x4 made-up", lambda seed: load(made_up / "made-up.json", CLUSTERS[1], seed))],
+        range(1),
+        [Budget(schedules=9)],
+    )
+    schedules = schedules_of("kube-default", load(made_up / "made-up.json", CLUSTERS[1], 0).problem)
+    makespans = [each.makespan_seconds for each in schedules]
+    assert len(makespans) == 24
+    assert len(set(makespans)) > 1
+    assert outcome.references.baselines["kube-default"] == pytest.approx(sum(makespans) / 24)
 
 
 def test_first_figures_are_those_of_the_data(folder):
@@ -114,11 +148,13 @@ def test_first_figures_are_those_of_the_data(folder):
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda each: each.name)
 def test_small_instances(folder, name, cluster):
     """Within 2 % of the first figures, to which ours may only be better."""
-    outcome = measure(folder / f"{name}.json", cluster, budgets=(0.05,))
+    case = Case(f"{cluster.name} {name}", partial(load, folder / f"{name}.json", cluster))
+    outcomes = run([case], range(1), [Budget(wall_seconds=0.05)])
+    (file,) = files_of(outcomes)
     first = ORIGIN[cluster.name][name]
-    assert outcome.is_possible
-    assert math.isclose(outcome.heft, first.heft, rel_tol=0.02)
-    assert math.isclose(outcome.kube, first.kube, rel_tol=0.02)
+    assert outcomes[0].fault == ""
+    assert math.isclose(file.heft, first.heft, rel_tol=0.02)
+    assert math.isclose(file.kube, first.kube, rel_tol=0.02)
     problem = slot_problem(slot_run(folder / f"{name}.json"), cluster.cluster())
     ours = solve(problem, MaxGenerations(200), 0).schedule.makespan_seconds
     assert ours <= (first.search or first.heft) * 1.02
