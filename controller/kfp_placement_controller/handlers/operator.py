@@ -28,7 +28,7 @@ class OperatorThread:
 
         Args:
             load: reads where the API server is and who asks.
-            registrations: each adds handlers to the operator's registry, at every start anew.
+            registrations: each adds handlers to the operator's registry, again at every start.
         """
         self._load = load
         self._registrations = tuple(registrations)
