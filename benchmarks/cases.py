@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import Protocol, TypeVar
 
 from benchmarks.command import BenchmarkError
 from kfp_placement_engine import Cluster, LoweringOptions, PlacementProblem, RunGraph, lower
@@ -49,7 +50,18 @@ class Case:
     load: Callable[[int], Instance]
 
 
-def chosen(cases: Sequence[Case], glob: str = "*", limit: int | None = None) -> list[Case]:
+class Named(Protocol):
+    """What is taken by its name."""
+
+    @property
+    def name(self) -> str:
+        """For people and `--cases`."""
+
+
+NamedT = TypeVar("NamedT", bound=Named)
+
+
+def chosen(cases: Sequence[NamedT], glob: str = "*", limit: int | None = None) -> list[NamedT]:
     """The cases whose names match; of more than the limit as many, evenly spread over all.
 
     Raises:

@@ -79,7 +79,7 @@ def run_command(benchmark: Benchmark, arguments: Sequence[str] | None = None) ->
 
     def measured() -> int:
         check_target(asked.output)
-        _make_folder(asked.schedules)
+        make_folder(asked.schedules)
         peers = peer_names(asked.peers)
         some = chosen(benchmark.cases(asked), asked.cases, asked.limit)
         with _beside(benchmark, asked.base, words) as base, LiveLine() as progress:
@@ -190,6 +190,8 @@ def add_search_options(
     seeds: range,
     budgets: Sequence[Budget],
     budget_of: Callable[[str], Budget] = budget,
+    *,
+    otherwise: str = "",
 ) -> None:
     """Add `--cases`, `--limit`, `--seeds`, `--budget` and `--schedules`.
 
@@ -198,7 +200,9 @@ def add_search_options(
         seeds: unless others are asked for.
         budgets: the same.
         budget_of: reads one; with `timed_budget`, times are budgets, too.
+        otherwise: what ends a search where there is no budget, in words.
     """
+    usual = " ".join(each.word for each in budgets) or otherwise
     parser.add_argument(
         "--cases",
         default="*",
@@ -207,7 +211,7 @@ def add_search_options(
     )
     parser.add_argument(
         "--limit",
-        type=_limit,
+        type=limit_of,
         metavar="COUNT",
         help="take no more cases than these, evenly spread over all [default: all]",
     )
@@ -225,8 +229,7 @@ def add_search_options(
         default=budgets,
         metavar="BUDGET",
         help="what each search may spend: schedules, as in 5000schedules, or CPU seconds, as in "
-        f"2cpu{', or time, as in 2s' if budget_of is timed_budget else ''} "
-        f"[default: {' '.join(each.word for each in budgets)}]",
+        f"2cpu{', or time, as in 2s' if budget_of is timed_budget else ''} [default: {usual}]",
     )
     parser.add_argument(
         "--schedules",
@@ -249,13 +252,18 @@ def _seeds(text: str) -> range:
     return range(first, last + 1)
 
 
-def _limit(text: str) -> int:
+def limit_of(text: str) -> int:
+    """A number from 1 on, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not one, or is too large.
+    """
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_CASES):
         raise argparse.ArgumentTypeError(f"{text!r:.40}: give a number from 1 to {MOST_CASES:,}")
     return int(text)
 
 
-def _make_folder(folder: Path | None) -> None:
+def make_folder(folder: Path | None) -> None:
     """Make a folder for schedules, before any work is done for it.
 
     Raises:

@@ -575,7 +575,8 @@ class _Play:
         image = self.image(pod)
         if pod.node is not None and image and image not in pod.node.images:
             expected += self.pull_seconds(image, pod.node)
-        pod.end = max(expected - progress.seconds_since_start, share * expected)
+        left = expected - progress.seconds_since_start
+        pod.end = left if left > 0 else share * expected
         self.agenda.append((pod.end, pod.position, 0))
 
     def let_next_in(self, loop: str, now: float) -> None:

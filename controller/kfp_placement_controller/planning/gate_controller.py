@@ -1,19 +1,17 @@
 """Gated pods and the queued steps of planned runs; remembers which gates are being opened."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from kfp_placement_controller.observed.latency_limits import hard_limit, limit_ms
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_controller.planning.cluster_state import ClusterState, RoundTrips
-from kfp_placement_controller.planning.current_plan import CurrentPlan
 from kfp_placement_controller.planning.gates import (
     Cause,
     GatedPod,
-    Occupied,
-    QueuedStep,
+    PlannedStep,
     Release,
     releases,
 )
@@ -21,7 +19,14 @@ from kfp_placement_controller.planning.run_registry import RunRegistry
 from kfp_placement_controller.planning.run_variants import PlannedRun
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.contract.policy import PlacementPolicySpec
+from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.lowering.pods import requests_of
+from kfp_placement_engine.planning.expected_times import (
+    ExpectedTimes,
+    PlannedTimes,
+    expected_times,
+)
+from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
 
 
 @dataclass
@@ -71,9 +76,8 @@ class GateController:
         used = self.cluster.load.by_node()
         nodes = {name: self.cluster.with_load(name, used) for name in self.cluster.nodes}
         gated = [self._identified(pod) for pod in self._gated.values()]
-        queued_steps = [queued for run in runs for queued in _queued_steps(run)]
-        occupied = [each for run in runs for each in _occupied(run)]
-        due = releases(gated, queued_steps, nodes, now, policy.gate_deadline_seconds, occupied)
+        steps, running = _steps_by_progress(runs, now)
+        due = releases(gated, steps, nodes, now, policy.gate_deadline_seconds, running)
         return self._new(self._limited(due, policy), now)
 
     def next_deadline(self, policy: PlacementPolicySpec) -> datetime | None:
@@ -122,43 +126,85 @@ class GateController:
         return GatedPod(pod, run.key, run.planned_step(pod))
 
 
-def _queued_steps(planned: PlannedRun) -> Iterable[QueuedStep]:
-    """Steps of a run that are not bound yet and can be, in seconds of one clock for all runs."""
-    run, graph, plan = planned.run, planned.graph, planned.plan
+def _steps_by_progress(
+    runs: Iterable[PlannedRun], now: datetime
+) -> tuple[list[PlannedStep], dict[str, list[RunningStep]]]:
+    """Steps that are not bound yet and can be; and by node those that take room now."""
+    waiting: list[PlannedStep] = []
+    running: dict[str, list[RunningStep]] = {}
+    for run in runs:
+        times = _planned_times(run)
+        waiting += _waiting_steps(run, times, _expected(run, times, now))
+        for node, step in _running_steps(run, times):
+            running.setdefault(node, []).append(step)
+    return waiting, running
+
+
+def _planned_times(planned: PlannedRun) -> dict[str, PlannedTimes]:
+    """Of all steps that have not ended, in seconds of one clock for all runs.
+
+    A step that began before its plan was made is planned to end when that plan says; one that began
+    later than planned, or earlier, as long after its start as planned.
+    """
+    run, plan = planned.run, planned.plan
     submitted = run.observed.submitted_at.timestamp()
-    for step in graph.steps:
-        status = run.statuses.get(step.name)
-        node, start = plan.node_of(step.name), plan.start_of(step.name)
-        begun = status is not None and (status.ended or status.started_at is not None)
-        if begun or node is None or start is None or run.awaits_pod(step.name):
+    times = {}
+    for name in (step.name for step in planned.graph.steps):
+        status, start, finish = run.statuses.get(name), plan.start_of(name), plan.finish_of(name)
+        if start is None or (status is not None and status.ended):
             continue
-        pod = run.pods.executor(step.name)
-        yield QueuedStep(
-            run.key,
-            step.name,
-            node,
-            submitted + start,
+        seconds = math.inf if finish is None else finish - start
+        if status is None or status.started_at is None:
+            times[name] = PlannedTimes(submitted + start, submitted + start + seconds)
+            continue
+        started = status.started_at.timestamp()
+        is_old = status.started_at < plan.planned_at
+        end = submitted + start if is_old else started
+        times[name] = PlannedTimes(started, end + seconds, runs=True)
+    return times
+
+
+def _expected(
+    planned: PlannedRun, times: Mapping[str, PlannedTimes], now: datetime
+) -> ExpectedTimes:
+    """What is expected of the same steps now; of a run whose order nobody knows, nothing."""
+    try:
+        order = planned.reading.order
+    except PlanningError:
+        return ExpectedTimes()
+    return expected_times(order, times, now.timestamp())
+
+
+def _waiting_steps(
+    planned: PlannedRun,
+    times: Mapping[str, PlannedTimes],
+    expected: ExpectedTimes,
+) -> Iterable[PlannedStep]:
+    run, graph, plan = planned.run, planned.graph, planned.plan
+    for step in graph.steps:
+        name, node = step.name, plan.node_of(step.name)
+        its = times.get(name)
+        if its is None or its.runs or node is None or run.awaits_pod(name):
+            continue
+        pod = run.pods.executor(name)
+        queued = QueuedStep(
             requests_of(graph, step),
-            seconds=_planned_seconds(plan, step.name),
+            its.start_seconds,
+            its.seconds,
+            expected_start_seconds=expected.starts.get(name, its.start_seconds),
+            latest_start_seconds=expected.latest_starts.get(name, its.start_seconds),
             goes=pod is not None and not pod.ended and PLAN_GATE not in pod.pod.gates,
         )
+        yield PlannedStep(run.key, name, node, queued)
 
 
-def _occupied(planned: PlannedRun) -> Iterable[Occupied]:
-    """Steps of a run that take room now, with their ends as the plan expects them."""
-    run, graph, plan = planned.run, planned.graph, planned.plan
+def _running_steps(
+    planned: PlannedRun, times: Mapping[str, PlannedTimes]
+) -> Iterable[tuple[str, RunningStep]]:
+    """With their nodes."""
+    run, graph = planned.run, planned.graph
     for step in graph.steps:
-        status = run.statuses.get(step.name)
-        if status is None or not status.bound or status.started_at is None:
-            continue
-        started, finish = status.started_at.timestamp(), plan.finish_of(step.name)
-        if finish is not None and status.started_at < plan.planned_at:
-            end = run.observed.submitted_at.timestamp() + finish
-        else:
-            end = started + _planned_seconds(plan, step.name)
-        yield Occupied(status.node, end, requests_of(graph, step))
-
-
-def _planned_seconds(plan: CurrentPlan, step: str) -> float:
-    start, finish = plan.start_of(step), plan.finish_of(step)
-    return math.inf if start is None or finish is None else finish - start
+        its, status = times.get(step.name), run.statuses.get(step.name)
+        if its is not None and status is not None and its.runs and status.bound:
+            requests = requests_of(graph, step)
+            yield status.node, RunningStep(requests, its.start_seconds, its.end_seconds)

@@ -1,71 +1,50 @@
 """Which gated pods may go on now, and to which node.
 
-On every node starts follow the plan's order: a pod waits for room on its node, and leaves alone
-what those before it will need. It overtakes them only within a gap: if it has ended before any of
-them could begin (backfilling, as batch systems do it). Nothing waits beyond its deadline, whatever
-the plan says; a pod that no plan knows does not wait at all. Hard latency limits are looked at
-afterwards, by the gate controller.
+On every node a pod waits for its turn and for room (`node_queue` of the engine says whose turn it
+is). Nothing waits beyond its deadline, whatever the plan says; a pod that no plan knows does not
+wait at all. Hard latency limits are looked at afterwards, by the gate controller.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
 
 from kfp_placement_controller.observed.pods import ObservedPod, is_overdue
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.cluster import Node
 from kfp_placement_engine.model.keys import RunKey
-from kfp_placement_engine.model.resources import (
-    Resources,
-    add_to,
-    fits,
-    free_room,
-    subtract_from,
-    with_pod,
-)
+from kfp_placement_engine.model.resources import free_room
+from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep, steps_to_start
+
+_NONE_RUNS: Mapping[str, Sequence[RunningStep]] = {}
 
 
 @dataclass(frozen=True)
-class QueuedStep:
-    """A step in the plan's order on its node.
+class PlannedStep:
+    """A step of a planned run that is not bound yet.
 
     Attributes:
         run, step: names.
         node: where it is planned.
-        start_seconds: planned start, in seconds since the epoch.
-        requests: of its pod.
-        seconds: how long it is planned to take, from its bind on; infinite = unknown.
-        goes: its gate is off, it is only not bound yet.
+        queued: what matters of it on that node; times in seconds since the epoch.
     """
 
     run: RunKey
     step: str
     node: str
-    start_seconds: float
-    requests: Resources
-    seconds: float = math.inf
-    goes: bool = False
+    queued: QueuedStep
 
+    @property
+    def key(self) -> tuple[RunKey, str]:
+        """Tells it from all other steps."""
+        return self.run, self.step
 
-@dataclass(frozen=True)
-class Occupied:
-    """Room that a step takes until it ends.
-
-    Attributes:
-        node: where it runs.
-        end_seconds: when it is expected to end, in seconds since the epoch.
-        requests: of its pod.
-    """
-
-    node: str
-    end_seconds: float
-    requests: Resources
-
-
-PlacedT = TypeVar("PlacedT", QueuedStep, Occupied)
+    def for_pod(self, pod: ObservedPod | None) -> QueuedStep:
+        """The step in its queue, with the pod that waits for its turn, if there is one."""
+        if pod is None:
+            return self.queued
+        return self.queued._replace(requests=pod.requests, is_ready=True)
 
 
 @dataclass(frozen=True)
@@ -124,22 +103,22 @@ class Release:
 
 def releases(
     gated: Iterable[GatedPod],
-    queued_steps: Sequence[QueuedStep],
+    planned_steps: Sequence[PlannedStep],
     nodes: Mapping[str, Node],
     now: datetime,
     deadline_seconds: float,
-    occupied: Iterable[Occupied] = (),
+    running: Mapping[str, Sequence[RunningStep]] = _NONE_RUNS,
 ) -> list[Release]:
-    """The gates that come off now, in the plan's order.
+    """The gates that come off now, on each node in the plan's order.
 
     Args:
         gated: pods with our gate.
-        queued_steps: steps of planned runs that have a node and are not bound yet, whether or not
+        planned_steps: steps of planned runs that have a node and are not bound yet, whether or not
             they have a pod.
         nodes: with the room that bound pods take now, by name.
         now: the time.
         deadline_seconds: since a pod's creation; then it goes on, planned or not.
-        occupied: steps that run, whose ends are expected.
+        running: steps that run, whose ends are expected, by node.
     """
     released: list[Release] = []
     waiting: dict[tuple[RunKey | None, str], ObservedPod] = {}
@@ -152,74 +131,30 @@ def releases(
             released.append(Release(each.pod, Cause.NOT_PLANNED))
         else:
             waiting[each.run, each.step] = each.pod
-    planned = {(queued.run, queued.step) for queued in queued_steps}
+    known = {each.key for each in planned_steps}
     released += [
-        Release(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in planned
+        Release(pod, Cause.NOT_PLANNED) for key, pod in waiting.items() if key not in known
     ]
-    ends = _by_node(occupied)
-    for name, queue in _by_node(queued_steps).items():
-        own = {
-            key: pod for queued in queue if (pod := waiting.get(key := (queued.run, queued.step)))
-        }
+    for name, steps in _queues(planned_steps).items():
+        pods = [waiting.get(each.key) for each in steps]
         node = nodes.get(name)
         if node is None:
             # It is gone: waiting for it gains nothing.
-            released += [Release(pod, Cause.NODE_GONE) for pod in own.values()]
+            released += [Release(pod, Cause.NODE_GONE) for pod in pods if pod is not None]
             continue
-        room = _Room(node, ends.get(name, ()), now.timestamp())
-        for queued in sorted(
-            queue, key=lambda queued: (queued.start_seconds, queued.run, queued.step)
-        ):
-            key = (queued.run, queued.step)
-            needs = own[key].requests if key in own else queued.requests
-            if room.admits(replace(queued, requests=needs), waits=key in own):
-                released.append(Release(own[key], Cause.TURN, name))
+        queue = [each.for_pod(pod) for each, pod in zip(steps, pods, strict=True)]
+        free = free_room(node.allocatable, node.used)
+        turns = steps_to_start(queue, running.get(name, ()), free, now.timestamp())
+        started = [pods[position] for position in turns]
+        released += [Release(pod, Cause.TURN, name) for pod in started if pod is not None]
     return released
 
 
-def _by_node(placed: Iterable[PlacedT]) -> Mapping[str, Sequence[PlacedT]]:
-    by_node: dict[str, list[PlacedT]] = {}
-    for each in placed:
-        by_node.setdefault(each.node, []).append(each)
-    return by_node
-
-
-class _Room:
-    """Room on a node while its queued steps are gone through in the plan's order."""
-
-    def __init__(self, node: Node, occupied: Iterable[Occupied], now_seconds: float) -> None:
-        self._ends = sorted(occupied, key=lambda each: each.end_seconds)
-        self._now = now_seconds
-        # What is free, and what of it those before leave to those behind them.
-        self._free = free_room(node.allocatable, node.used)
-        self._left = dict(self._free)
-        self._next_start = math.inf
-
-    def admits(self, queued: QueuedStep, *, waits: bool) -> bool:
-        """Whether the pod of a queued step may go on; what it needs is kept from those behind it.
-
-        Args:
-            queued: the next one.
-            waits: whether its pod is there and waits for this.
-        """
-        in_gap = self._now + queued.seconds <= self._next_start and fits(
-            queued.requests, self._free
-        )
-        admitted = waits and (in_gap or fits(queued.requests, self._left))
-        taken = with_pod(queued.requests)
-        if admitted or queued.goes:
-            subtract_from(self._free, taken)
-        else:
-            start = self._start_of(queued.requests) if waits else queued.start_seconds
-            self._next_start = min(self._next_start, max(self._now, start))
-        subtract_from(self._left, taken)
-        return admitted
-
-    def _start_of(self, requests: Resources) -> float:
-        """When ends that are expected leave room; now, where it depends on somebody else's."""
-        free = dict(self._free)
-        for each in self._ends:
-            add_to(free, with_pod(each.requests))
-            if fits(requests, free):
-                return each.end_seconds
-        return self._now
+def _queues(planned_steps: Iterable[PlannedStep]) -> Mapping[str, Sequence[PlannedStep]]:
+    """By node, in the plan's order."""
+    queues: dict[str, list[PlannedStep]] = {}
+    for each in planned_steps:
+        queues.setdefault(each.node, []).append(each)
+    for queue in queues.values():
+        queue.sort(key=lambda each: (each.queued.start_seconds, each.key))
+    return queues

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kfp_placement_controller.sources.source import ObservedRun, StepIndex
 from kfp_placement_engine.contract.policy import PlacementPolicySpec, planning_policy
@@ -10,6 +11,7 @@ from kfp_placement_engine.exceptions import UnknownLoopError
 from kfp_placement_engine.model.assumptions import Assumptions
 from kfp_placement_engine.model.node_limits import limited_to
 from kfp_placement_engine.model.run_graph import GroupKind, RunGraph
+from kfp_placement_engine.planning.expected_times import StepOrder
 from kfp_placement_engine.planning.policy_options import with_type_defaults
 from kfp_placement_engine.readers.options import ReadOptions
 from kfp_placement_engine.readers.run_outcomes import RunOutcome, loop_indexes
@@ -38,6 +40,15 @@ class RunReading:
     def is_marked(self) -> bool:
         """Whether it carries our mark on any step."""
         return any(step.scheduler for step in self.graph.steps)
+
+    @cached_property
+    def order(self) -> StepOrder:
+        """What waits for what.
+
+        Raises:
+            PlanningError: a cycle, or a step depends on one that does not exist.
+        """
+        return StepOrder.of(self.graph)
 
 
 def read_run(

@@ -203,20 +203,13 @@ class PlannedRun(ReadRun):
         starts = (self.plan.start_of(name) for name in self._waiting())
         return min((start for start in starts if start is not None), default=None)
 
-    def reserved(
-        self, now: datetime, overrun_share: float = Assumptions().overrun_share
-    ) -> ReservedRun:
-        """The room that the plan in force takes from now on; none for what awaits its pod.
-
-        Args:
-            now: the time.
-            overrun_share: of its planned time that an overdue step is taken to need still.
-        """
+    def reserved(self, now: datetime) -> ReservedRun:
+        """The room that the plan in force takes from now on; none for what awaits its pod."""
         rooms: list[ReservedRoom] = []
         elapsed = (now - self.observed.submitted_at).total_seconds()
         for step in self.graph.steps:
             status = self.run.statuses.get(step.name)
-            room = None if status is None else self._room(step.name, status, elapsed, overrun_share)
+            room = None if status is None else self._room(step.name, status, elapsed)
             if room is not None:
                 node, start, end = room
                 rooms.append(ReservedRoom(node, start, end, requests_of(self.graph, step)))
@@ -227,7 +220,7 @@ class PlannedRun(ReadRun):
         return (name for name, status in self.run.statuses.items() if status.unstarted)
 
     def _room(
-        self, name: str, status: StepStatus, elapsed: float, overrun_share: float
+        self, name: str, status: StepStatus, elapsed: float
     ) -> tuple[str, float, float] | None:
         """Node, start and end from now of a step that has not ended."""
         if status.ended or self.run.awaits_pod(name):
@@ -241,7 +234,7 @@ class PlannedRun(ReadRun):
             begin = max(0.0, start - elapsed)
             return node, begin, begin + seconds
         running = elapsed - (status.started_at - self.observed.submitted_at).total_seconds()
-        return node, 0.0, max(seconds - running, overrun_share * seconds)
+        return node, 0.0, Assumptions().remaining_seconds(seconds, running)
 
 
 OpenRun = UnplannedRun | PlannedRun

@@ -53,7 +53,7 @@ def with_remaining_work(
     """Work and images with running pods cut down to what they still need.
 
     That is what the planner expects on the node for pull, transfers and run time, less the time
-    since the bind; but at least `overrun_share` of it, for a pod that takes longer than expected.
+    since the bind; of a pod that takes longer `overrun_share` of it.
     Its image counts as present on its node.
     """
     indexes = [index for index, activity in enumerate(activities) if activity.running is not None]
@@ -67,9 +67,7 @@ def with_remaining_work(
         assert progress is not None  # only running ones are looked at
         image = int(images.of_class[class_of[index]]) if pulls[index] else -1
         expected = _expected_seconds(work, images, index, image, node, nodes)
-        duration[index] = max(
-            expected - progress.seconds_since_start, assumptions.overrun_share * expected
-        )
+        duration[index] = assumptions.remaining_seconds(expected, progress.seconds_since_start)
         scales[index] = pulls[index] = False
         download[index] = upload[index] = 0
         if image >= 0 and node >= 0:

@@ -27,8 +27,8 @@ class Assumptions:
         driver_seconds: time one KFP driver pod takes, from bind to end, on any node.
         loop_width: iterations of a loop whose width is known only at run time.
         link_bytes_per_second: bandwidth between two nodes for direct transfers.
-        overrun_share: share of its expected time that a pod which has run that long already, or
-            nearly so, is taken to need still.
+        overrun_share: share of its expected time that a pod which has run that long already is
+            taken to need still.
     """
 
     duration_seconds: float = 60.0
@@ -39,7 +39,7 @@ class Assumptions:
     driver_seconds: float = 5.0
     loop_width: int = 3
     link_bytes_per_second: float = 125e6
-    overrun_share: float = 0.1
+    overrun_share: float = 0.5
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be planned with."""
@@ -52,3 +52,8 @@ class Assumptions:
                 raise PlanningError(f"{name} = {value!r}; it must be 0 or more")
         if self.loop_width < 1:
             raise PlanningError(f"loop_width = {self.loop_width!r}; it must be 1 or more")
+
+    def remaining_seconds(self, expected_seconds: float, since_start_seconds: float) -> float:
+        """How long a pod that runs still needs: what is left, or a share of all if nothing is."""
+        left = expected_seconds - since_start_seconds
+        return left if left > 0 else self.overrun_share * expected_seconds

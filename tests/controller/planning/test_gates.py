@@ -1,15 +1,15 @@
 """Gates: whose turn it is, and that nothing waits for ever."""
 
-from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfp_placement_controller.planning.gates import Cause, GatedPod, Occupied, QueuedStep, releases
+from kfp_placement_controller.planning.gates import Cause, GatedPod, PlannedStep, releases
 from kfp_placement_engine.contract.keys import PLAN_GATE
 from kfp_placement_engine.model.keys import RunKey
+from kfp_placement_engine.planning.node_queue import QueuedStep, RunningStep
 from tests.controller.planning.builders import a_pod, after
 from tests.support.kubernetes import a_node
 
@@ -22,12 +22,12 @@ def gated(name: str, step: str | None = None, **fields) -> GatedPod:
     return GatedPod(pod, RUN, name if step is None else step)
 
 
-def turn(step: str, start: float, node: str = "n1", cpu: int = 1000) -> QueuedStep:
-    return QueuedStep(RUN, step, node, start, {"cpu": cpu})
+def turn(step: str, start: float, node: str = "n1", cpu: int = 1000, **fields) -> PlannedStep:
+    return PlannedStep(RUN, step, node, QueuedStep({"cpu": cpu}, start, **fields))
 
 
-def opened(pods, queued_steps, *, nodes=NODES, seconds=1.0, **options):
-    return releases(pods, queued_steps, nodes, after(seconds), 60.0, **options)
+def opened(pods, planned_steps, *, nodes=NODES, seconds=1.0, **options):
+    return releases(pods, planned_steps, nodes, after(seconds), 60.0, **options)
 
 
 def test_a_pod_goes_to_its_node_when_there_is_room():
@@ -43,28 +43,30 @@ def test_a_pod_waits_for_room_on_its_node():
 
 def test_a_pod_leaves_alone_the_room_of_those_before_it():
     """`b` is ready first, but `a`, which is not there yet, comes before it and needs the node."""
-    queued_steps = [turn("a", 0, cpu=2000), turn("b", 10)]
-    assert opened([gated("b")], queued_steps) == []
+    planned_steps = [turn("a", 0, cpu=2000), turn("b", 10)]
+    assert opened([gated("b")], planned_steps) == []
 
 
 def test_a_pod_uses_room_that_those_before_it_do_not_need():
-    queued_steps = [turn("a", 0, cpu=1000), turn("b", 10, cpu=1000)]
-    assert [each.pod.name for each in opened([gated("b")], queued_steps)] == ["b"]
+    planned_steps = [turn("a", 0, cpu=1000), turn("b", 10, cpu=1000)]
+    assert [each.pod.name for each in opened([gated("b")], planned_steps)] == ["b"]
 
 
 class TestGaps:
     """2 CPU, 1 of them taken by a step that ends in 30 s; `big` needs both and is next."""
 
     NODES: ClassVar = {"n1": a_node("n1", allocatable={"cpu": 2000}, used={"cpu": 1000})}
-    BUSY = (Occupied("n1", after(31).timestamp(), {"cpu": 1000}),)
+    BUSY = (RunningStep({"cpu": 1000}, after(0).timestamp(), after(31).timestamp()),)
     BIG = gated("big", requests={"cpu": 2000})
 
-    def opened(self, seconds: float, *, occupied=BUSY, big=True, goes=False, others=()):
+    def opened(
+        self, seconds: float, *, running=BUSY, big=True, goes=False, others=(), planned=21.0
+    ):
         pods = [gated("small"), *map(gated, others), *([self.BIG] if big else [])]
-        start = after(21).timestamp()
-        first = replace(turn("big", start, cpu=2000), goes=goes)
-        rest = [replace(turn(name, start + 1), seconds=seconds) for name in ("small", *others)]
-        found = opened(pods, [first, *rest], nodes=self.NODES, occupied=occupied)
+        start = after(planned).timestamp()
+        first = turn("big", start, cpu=2000, goes=goes)
+        rest = [turn(name, start + 1, seconds=seconds) for name in ("small", *others)]
+        found = opened(pods, [first, *rest], nodes=self.NODES, running={"n1": running})
         return [each.pod.name for each in found]
 
     def test_a_step_that_ends_before_the_next_can_begin_fills_the_gap(self):
@@ -77,11 +79,11 @@ class TestGaps:
         assert self.opened(10.0, others=("other",)) == ["other"]
 
     def test_nobody_overtakes_while_the_next_waits_for_what_has_no_known_end(self):
-        assert self.opened(1.0, occupied=()) == []
+        assert self.opened(1.0, running=(), planned=1.0) == []
 
     def test_a_step_without_a_pod_is_expected_when_it_is_planned(self):
-        assert self.opened(20.0, big=False) == ["small"]
-        assert self.opened(20.1, big=False) == []
+        assert self.opened(30.0, big=False, planned=31.0) == ["small"]
+        assert self.opened(30.1, big=False, planned=31.0) == []
 
     def test_room_of_a_pod_that_is_on_its_way_is_taken(self):
         assert self.opened(1.0, big=False, goes=True) == []
@@ -89,8 +91,8 @@ class TestGaps:
 
 def test_starts_follow_the_plan_not_the_order_of_creation():
     first_created = gated("late", requests={"cpu": 2000})
-    queued_steps = [turn("late", 20, cpu=2000), turn("soon", 5, cpu=2000)]
-    found = opened([first_created, gated("soon", requests={"cpu": 2000})], queued_steps)
+    planned_steps = [turn("late", 20, cpu=2000), turn("soon", 5, cpu=2000)]
+    found = opened([first_created, gated("soon", requests={"cpu": 2000})], planned_steps)
     assert [each.pod.name for each in found] == ["soon"]
 
 
@@ -132,8 +134,8 @@ def test_other_peoples_gates_and_deleted_pods_are_left_alone():
 )
 def test_no_node_is_overbooked_and_nothing_outlives_its_deadline(steps, seconds):
     pods = [gated(f"s{i}", requests={"cpu": cpu}) for i, (_, cpu, _) in enumerate(steps)]
-    queued_steps = [turn(f"s{i}", start, node, cpu) for i, (start, cpu, node) in enumerate(steps)]
-    found = opened(pods, queued_steps, seconds=seconds)
+    planned_steps = [turn(f"s{i}", start, node, cpu) for i, (start, cpu, node) in enumerate(steps)]
+    found = opened(pods, planned_steps, seconds=seconds)
     if seconds >= 60:
         assert {each.pod.name for each in found} == {each.pod.name for each in pods}
         return

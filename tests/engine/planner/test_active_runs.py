@@ -160,7 +160,13 @@ def test_a_running_step_keeps_its_node_and_its_time_so_far_counts():
 def test_a_step_that_overran_is_taken_to_need_a_share_of_its_time_still():
     run = a_run(a_step("a", seconds=10))
     plan = planned(run, a_cluster(), progress={"a": running("n1", 3600)})
-    assert plan.step("a").finish_seconds == pytest.approx(1.0)
+    assert plan.step("a").finish_seconds == pytest.approx(5.0)
+
+
+def test_a_step_that_has_not_overrun_needs_what_is_left():
+    run = a_run(a_step("a", seconds=10))
+    plan = planned(run, a_cluster(), progress={"a": running("n1", 9.5)})
+    assert plan.step("a").finish_seconds == pytest.approx(0.5)
 
 
 def test_what_is_left_includes_pull_and_transfers_on_that_node():

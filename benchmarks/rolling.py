@@ -1,0 +1,233 @@
+"""Runs that arrive one after another and whose steps do not take as long as planned.
+
+`python -m benchmarks.rolling --help`. Every way to open gates is compared with an oracle: plans
+made when a run arrives, with the true run times. Recorded runs (`wfinstances`) judge; the rule of
+gates was chosen on made-up runs.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from benchmarks.budget import Budget, Meter
+from benchmarks.cases import chosen
+from benchmarks.command import (
+    DATA_HELP,
+    BenchmarkError,
+    add_output,
+    exit_code_of,
+    parser_of,
+    show,
+)
+from benchmarks.measuring import add_search_options, limit_of, make_folder
+from benchmarks.processes import on_one_thread
+from benchmarks.rolling_report import Row, page_of
+from benchmarks.rolling_runs.arms import ORACLE, Arm, all_arms
+from benchmarks.rolling_runs.draws import LARGEST, Kind, draw, hash_of_series
+from benchmarks.rolling_runs.outcomes import schedule_text
+from benchmarks.rolling_runs.simulation import GENERATIONS, play, twenty_generations
+from benchmarks.wfinstances import instance_files
+from kfp_placement._files import write_whole
+from kfp_placement.cli.output import check_target
+from kfp_placement.cli.progress import LiveLine
+from kfp_placement_engine import MaxSchedules
+from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.model.progress import Progress, no_progress
+from kfp_placement_engine.search.stop import StoppingCriterion
+
+NOISES = (0.6, 0.3, 0.0)
+"""Sigma of the lognormal factor between planned and true run time."""
+
+SEEDS, DRIFT_SEEDS = range(5), 2
+
+
+@dataclass(frozen=True)
+class RollingCase:
+    """What can be measured.
+
+    Attributes:
+        name: for people and `--cases`.
+        kind: of its series.
+        noise: of true run times.
+    """
+
+    name: str
+    kind: Kind
+    noise: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is measured of every case.
+
+    Attributes:
+        arms: the ways to run it.
+        seeds: of series and searches.
+        drift_seeds: how many of them are replanned on drift, which takes ten times as long.
+        budgets: of each plan; none = 20 generations.
+        folder: where schedules are written; None = nowhere.
+    """
+
+    arms: Sequence[Arm]
+    seeds: range
+    drift_seeds: int = DRIFT_SEEDS
+    budgets: Sequence[Budget] = ()
+    folder: Path | None = None
+
+
+def all_cases(files: Sequence[Path]) -> list[RollingCase]:
+    """Every kind of series with every noise.
+
+    Args:
+        files: recorded runs; none = only made-up ones.
+    """
+    sources: list[tuple[str, tuple[Path, ...]]] = [("made-up", ())]
+    if files:
+        sources.insert(0, ("wfinstances", tuple(files)))
+    kinds = [
+        Kind(name if cores == 1 else f"{name}, 1 to {cores} cores", some, cores)
+        for name, some in sources
+        for cores in (1, LARGEST)
+    ]
+    return [
+        RollingCase(f"{kind.name}, noise {noise:g}", kind, noise)
+        for noise in NOISES
+        for kind in kinds
+    ]
+
+
+def measure(
+    cases: Sequence[RollingCase], asked: Asked, progress: Progress = no_progress
+) -> list[Row]:
+    """Simulate every case with every seed, budget and arm.
+
+    Raises:
+        EngineError: a recorded run cannot be read.
+        RunError: a schedule cannot be written.
+    """
+    rows = []
+    for number, case in enumerate(cases):
+        for seed in asked.seeds:
+            replans = seed - asked.seeds.start < asked.drift_seeds
+            arms = [arm for arm in asked.arms if replans or not arm.replans]
+            for budget in asked.budgets or (None,):
+                progress(number / len(cases), f"{case.name}, seed {seed}")
+                rows += _measured(case, seed, budget, arms, asked.folder)
+    return rows
+
+
+def _measured(
+    case: RollingCase,
+    seed: int,
+    budget: Budget | None,
+    arms: Sequence[Arm],
+    folder: Path | None,
+) -> list[Row]:
+    series, stop = draw(case.kind, case.noise, seed), _stop(budget)
+    oracle, input_hash = play(series, ORACLE, seed, stop), hash_of_series(series)
+    rows = []
+    for arm in arms:
+        started = time.process_time()
+        outcome = play(series, arm, seed, stop)
+        if folder is not None:
+            file = f"{case.name}.seed-{seed}.{arm.name}.csv".replace(", ", "-").replace(" ", "-")
+            write_whole(folder.resolve() / file, schedule_text(outcome))
+        rows.append(
+            Row(
+                case=case.name,
+                seed=seed,
+                input_hash=input_hash,
+                budget=budget,
+                arm=arm,
+                outcome=outcome,
+                oracle=oracle,
+                large_cores=case.kind.most_cores // 2,
+                cpu_seconds=time.process_time() - started,
+            )
+        )
+    return rows
+
+
+def _stop(budget: Budget | None) -> Callable[[], StoppingCriterion]:
+    """Makes what ends the search of a plan."""
+    if budget is None:
+        return twenty_generations
+    if budget.schedules is None:
+        return lambda: Meter(budget)
+    schedules = budget.schedules
+    return lambda: MaxSchedules(schedules)
+
+
+def command(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m benchmarks.rolling` does; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+
+    def measured() -> int:
+        check_target(asked.output)
+        make_folder(asked.schedules)
+        files, skipped = _files(asked.data)
+        cases = chosen(all_cases(files), asked.cases, asked.limit)
+        arms = [arm for arm in all_arms() if fnmatchcase(arm.name, asked.arms)]
+        if not arms:
+            names = ", ".join(repr(arm.name) for arm in all_arms())
+            raise BenchmarkError(f"no arm is called {asked.arms!r:.60}; there are {names}")
+        what = Asked(arms, asked.seeds, asked.drift_seeds, asked.budget, asked.schedules)
+        with LiveLine() as progress:
+            rows = measure(cases, what, progress)
+        show(page_of(rows, skipped), print, asked.form, asked.output)
+        return 0
+
+    return exit_code_of(measured)
+
+
+def _files(data: Path | None) -> tuple[Sequence[Path], Sequence[str]]:
+    """The recorded runs, or why they are left out.
+
+    Raises:
+        InputNotFoundError: the folder that was named has none.
+    """
+    try:
+        return instance_files(data), ()
+    except InputNotFoundError as missing:
+        if data is not None:
+            raise
+        return (), [f"Recorded runs are left out: {missing}."]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of(
+        "rolling",
+        "Runs whose steps do not take as long as planned: rules of gates and replanning.",
+        examples=[
+            "",
+            "--cases 'made-up*0.6' --seeds 1000-1009",
+            "--cases 'wfinstances*' --arms 'slack*' --drift-seeds 5 -o json",
+        ],
+        exit_codes="0 done, 1 input is wrong, 2 usage, 3 no such file.",
+    )
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help=f"benchmark data {DATA_HELP}")
+    parser.add_argument(
+        "--arms",
+        default="*",
+        metavar="GLOB",
+        help="the only ways to run a series, by name, such as 'slack, drift' [default: all]",
+    )
+    parser.add_argument(
+        "--drift-seeds",
+        type=limit_of,
+        default=DRIFT_SEEDS,
+        metavar="COUNT",
+        help="of the seeds as many are replanned on drift as well, which takes ten times as long"
+        f" [default: {DRIFT_SEEDS}]",
+    )
+    add_search_options(parser, SEEDS, (), otherwise=f"{GENERATIONS} generations")
+    add_output(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(on_one_thread("rolling", command))

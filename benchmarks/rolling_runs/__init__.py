@@ -1,0 +1,1 @@
+"""Runs that arrive one after another whose steps do not take as long as planned."""

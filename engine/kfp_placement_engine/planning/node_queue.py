@@ -1,0 +1,143 @@
+"""Which of the steps that are planned on a node may start now.
+
+On a node, steps start in the plan's order. A step that is ready and fits may pass those before it
+if, by its planned end, it delays none of them: a step on time not at all, a late one by no more
+than its slack, so that its run ends no later than expected. The controller takes gates off by this
+rule, and `benchmarks.rolling` plays it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kfp_placement_engine.model.assumptions import Assumptions
+from kfp_placement_engine.model.resources import (
+    Resources,
+    add_to,
+    fits,
+    plus,
+    subtract_from,
+    with_pod,
+)
+from kfp_placement_engine.planning.room_over_time import RoomOverTime
+
+MOST_KEPT = 200
+"""Steps whose room is kept piece by piece of time; that of further ones is kept from now on.
+
+With ten thousand steps on one node a decision would take minutes.
+"""
+
+_ASSUMED = Assumptions()
+_TOLERANCE = 1e-6
+
+
+class QueuedStep(NamedTuple):
+    """A step that is planned on the node and has not started; times in seconds on one clock.
+
+    A tuple, as a gate decision makes one for every waiting step of large runs.
+
+    Attributes:
+        requests: of its pod, without `pods`.
+        start_seconds: planned start.
+        seconds: how long it is planned to take from its start; infinite = unknown.
+        expected_start_seconds: when it can start as things are, its own node's room aside.
+        latest_start_seconds: when it must start so that its run ends no later than expected.
+        is_ready: its pod is there and waits for this decision.
+        goes: it has been decided already that it starts; it only has no room yet.
+    """
+
+    requests: Resources
+    start_seconds: float
+    seconds: float = math.inf
+    expected_start_seconds: float = -math.inf
+    latest_start_seconds: float = -math.inf
+    is_ready: bool = False
+    goes: bool = False
+
+    def earliest_start(self, now_seconds: float) -> float:
+        """When it may start, its node's room aside: not before it is planned or expected."""
+        return max(now_seconds, self.start_seconds, self.expected_start_seconds)
+
+
+class RunningStep(NamedTuple):
+    """A step that takes room on the node.
+
+    Attributes:
+        requests: of its pod, without `pods`.
+        start_seconds: when it took its room.
+        end_seconds: when it is planned to end.
+    """
+
+    requests: Resources
+    start_seconds: float
+    end_seconds: float
+
+    def expected_end(self, now_seconds: float) -> float:
+        """When it is expected to end, seen from now."""
+        return expected_end(self.start_seconds, self.end_seconds, now_seconds)
+
+
+def expected_end(start_seconds: float, end_seconds: float, now_seconds: float) -> float:
+    """When a running step is expected to end: as planned, or if that is past, a while from now."""
+    seconds = max(0.0, end_seconds - start_seconds)
+    return now_seconds + _ASSUMED.remaining_seconds(seconds, now_seconds - start_seconds)
+
+
+def steps_to_start(
+    queue: Sequence[QueuedStep],
+    running: Sequence[RunningStep],
+    free: Resources,
+    now_seconds: float,
+) -> list[int]:
+    """The positions in a node's queue of the steps that start now.
+
+    Args:
+        queue: the steps that are planned on the node, in the plan's order.
+        running: steps whose ends are expected; what else takes room there takes it forever.
+        free: the node's room now.
+        now_seconds: the time.
+    """
+    free = dict(free)
+    ends = [(step.expected_end(now_seconds), step.requests) for step in running]
+    for step in queue:
+        if step.goes:
+            subtract_from(free, with_pod(step.requests))
+            ends.append((now_seconds + step.seconds, step.requests))
+    candidates = [
+        position
+        for position, step in enumerate(queue)
+        if step.is_ready and fits(step.requests, free)
+    ]
+    if not candidates:
+        return []
+    room = RoomOverTime(free, now_seconds, ends)
+    horizon = max(now_seconds + queue[position].seconds for position in candidates)
+    started: list[int] = []
+    kept, others = 0, dict[str, int]()
+    for position, step in enumerate(queue[: candidates[-1] + 1]):
+        if step.goes:
+            continue
+        end = now_seconds + step.seconds
+        if step.is_ready and room.fits(plus(step.requests, others), now_seconds, end):
+            room.take(step.requests, now_seconds, end)
+            started.append(position)
+        elif step.earliest_start(now_seconds) < horizon:
+            kept += 1
+            if kept <= MOST_KEPT:
+                _keep(room, step, now_seconds)
+            else:
+                add_to(others, step.requests)
+    return started
+
+
+def _keep(room: RoomOverTime, step: QueuedStep, now_seconds: float) -> None:
+    """Keep room for a step from those behind it."""
+    after = step.earliest_start(now_seconds)
+    start = room.earliest(step.requests, after, step.seconds)
+    if start is None:
+        # It depends on pods whose end nobody knows: they may end at any time.
+        room.take(step.requests, now_seconds, math.inf)
+        return
+    if start > step.start_seconds + _TOLERANCE:
+        start = max(start, step.latest_start_seconds)
+    room.take(step.requests, start, start + step.seconds)

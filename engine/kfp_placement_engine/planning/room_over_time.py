@@ -1,0 +1,77 @@
+"""What is free on a node from now on, as steps end and others begin."""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from kfp_placement_engine.model.resources import (
+    Resources,
+    fits,
+    plus,
+    subtract_from,
+    with_pod,
+)
+
+
+class RoomOverTime:
+    """Free room, piece by piece of time; a step takes its requests, and one of `pods`.
+
+    Times are in seconds on any one clock. The last piece has no end. Room that is taken twice
+    becomes negative, and then nothing fits.
+    """
+
+    def __init__(
+        self, free: Resources, now_seconds: float, ends: Iterable[tuple[float, Resources]]
+    ) -> None:
+        """Room that only grows.
+
+        Args:
+            free: now.
+            now_seconds: the time.
+            ends: when what takes room now ends, and what it requests; infinite = never.
+        """
+        self._starts = [now_seconds]
+        self._free = [dict(free)]
+        for end, requests in sorted(ends, key=lambda each: each[0]):
+            if end == math.inf:
+                break
+            self._free.append(plus(self._free[-1], with_pod(requests)))
+            self._starts.append(max(now_seconds, end))
+
+    def fits(self, requests: Resources, start: float, end: float) -> bool:
+        """Whether a step has room all the time from its start to its end."""
+        first, last = self._pieces(start, end)
+        return all(fits(requests, self._free[piece]) for piece in range(first, last))
+
+    def earliest(self, requests: Resources, after: float, seconds: float) -> float | None:
+        """The first moment from which on a step has room for this long; None = there is none."""
+        start = max(after, self._starts[0])
+        piece = bisect_right(self._starts, start) - 1
+        while piece < len(self._starts) and self._starts[piece] < start + seconds:
+            if not fits(requests, self._free[piece]):
+                if piece + 1 == len(self._starts):
+                    return None
+                start = max(start, self._starts[piece + 1])
+            piece += 1
+        return start
+
+    def take(self, requests: Resources, start: float, end: float) -> None:
+        """Take room for a step, whether or not there is any."""
+        self._cut(start)
+        if end < math.inf:
+            self._cut(end)
+        first, last = self._pieces(start, end)
+        for piece in range(first, last):
+            subtract_from(self._free[piece], with_pod(requests))
+
+    def _pieces(self, start: float, end: float) -> tuple[int, int]:
+        """The pieces of a time, the second behind the last."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        return first, max(first + 1, bisect_left(self._starts, end))
+
+    def _cut(self, at: float) -> None:
+        """Let a piece begin at this time."""
+        piece = bisect_right(self._starts, at) - 1
+        if piece >= 0 and self._starts[piece] < at:
+            self._starts.insert(piece + 1, at)
+            self._free.insert(piece + 1, dict(self._free[piece]))

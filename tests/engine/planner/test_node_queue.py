@@ -1,0 +1,175 @@
+"""Which steps of a node's queue start: who may pass whom, and that nobody is passed forever."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfp_placement_engine.planning.node_queue import (
+    MOST_KEPT,
+    QueuedStep,
+    RunningStep,
+    expected_end,
+    steps_to_start,
+)
+
+FOUR = {"cpu": 4, "pods": 110}
+NOW = 100.0
+
+
+def step(cpu: int = 1, start: float = NOW, seconds: float = 10.0, **fields) -> QueuedStep:
+    """A step whose pod waits, unless the fields say otherwise."""
+    values = {"expected_start_seconds": start, "latest_start_seconds": start, "is_ready": True}
+    return QueuedStep({"cpu": cpu}, start, seconds, **(values | fields))
+
+
+def absent(cpu: int = 1, start: float = NOW, seconds: float = 10.0, **fields) -> QueuedStep:
+    """A step that has no pod yet."""
+    return step(cpu, start, seconds, is_ready=False, **fields)
+
+
+def running(cpu: int, end: float, start: float = 0.0) -> RunningStep:
+    return RunningStep({"cpu": cpu}, start, end)
+
+
+def started(queue, busy=(), free=4):
+    return steps_to_start(queue, busy, {**FOUR, "cpu": free}, NOW)
+
+
+def test_steps_start_in_the_plan_s_order_until_the_node_is_full():
+    assert started([step(2), step(2), step(1)]) == [0, 1]
+
+
+def test_one_that_decided_steps_leave_no_room_waits():
+    assert started([absent(3, goes=True), step(2), step(1)]) == [2]
+
+
+class TestOnTime:
+    """`first` needs the whole node in 20 s, as planned."""
+
+    FIRST = absent(4, NOW + 20)
+
+    def test_a_step_that_has_ended_by_then_passes(self):
+        assert started([self.FIRST, step(seconds=20)]) == [1]
+
+    def test_a_longer_one_does_not(self):
+        assert started([self.FIRST, step(seconds=20.1)]) == []
+
+    def test_a_longer_one_passes_if_both_fit(self):
+        assert started([self.FIRST._replace(requests={"cpu": 3}), step(seconds=1e6)]) == [1]
+
+    def test_slack_of_its_run_is_not_taken_from_it(self):
+        assert started([self.FIRST._replace(latest_start_seconds=1e6), step(seconds=21)]) == []
+
+    def test_a_time_that_nobody_knows_passes_only_beside_it(self):
+        assert started([self.FIRST, step(seconds=math.inf)]) == []
+        assert started([absent(3, NOW + 20), step(seconds=math.inf)]) == [1]
+
+
+class TestLate:
+    """`first` should have started; it waits for a step elsewhere that ends in 30 s."""
+
+    FIRST = absent(4, NOW - 5, expected_start_seconds=NOW + 30, latest_start_seconds=NOW + 30)
+
+    def test_its_room_is_used_until_it_can_start(self):
+        assert started([self.FIRST, step(seconds=30)]) == [1]
+        assert started([self.FIRST, step(seconds=31)]) == []
+
+    def test_it_is_delayed_by_no_more_than_its_slack(self):
+        patient = self.FIRST._replace(latest_start_seconds=NOW + 40)
+        assert started([patient, step(seconds=40)]) == [1]
+        assert started([patient, step(seconds=41)]) == []
+
+
+class TestReadyWithoutRoom:
+    """`first` is there and needs the node, of which one CPU is in use for 25 s more."""
+
+    FIRST = step(4, NOW - 5)
+    BUSY = (running(1, NOW + 25),)
+
+    def test_a_step_that_has_ended_when_it_gets_its_room_passes(self):
+        assert started([self.FIRST, step(seconds=25)], self.BUSY, 3) == [1]
+        assert started([self.FIRST, step(seconds=26)], self.BUSY, 3) == []
+
+    def test_slack_that_lies_before_that_gives_nothing(self):
+        first = self.FIRST._replace(latest_start_seconds=NOW + 20)
+        assert started([first, step(seconds=26)], self.BUSY, 3) == []
+
+    def test_nobody_passes_while_it_waits_for_what_has_no_known_end(self):
+        assert started([self.FIRST, step(seconds=1)], (), 3) == []
+        unknown = (running(1, math.inf),)
+        assert started([self.FIRST, step(seconds=1)], unknown, 3) == []
+
+
+def test_an_overrun_lasts_half_as_long_again():
+    assert expected_end(0.0, 40.0, 39.0) == 40.0
+    assert expected_end(0.0, 40.0, 40.0) == 60.0
+    queue = [step(4, NOW - 5), step(seconds=20.0)]
+    assert started(queue, [running(1, NOW - 10, NOW - 50)], 3) == [1]
+    assert started(queue, [running(1, NOW - 10, NOW - 49)], 3) == []
+
+
+def test_steps_between_keep_their_room_too():
+    """The second may not be delayed either, though the first would bear it."""
+    first = absent(1, NOW - 5, latest_start_seconds=NOW + 50)
+    assert started([first, absent(4, NOW + 10), step(seconds=11)]) == []
+    assert started([first, absent(3, NOW + 10), step(seconds=11)]) == [2]
+
+
+def test_a_stream_of_short_steps_does_not_pass_one_forever():
+    """One that needs the node starts by the time that its slack leaves, whatever comes."""
+    now, latest = 0.0, 100.0
+    busy = [RunningStep({"cpu": 1}, 0.0, 10.0)]
+    for now in range(200):
+        busy = [each for each in busy if each.end_seconds > now]
+        free = {"cpu": 4 - len(busy), "pods": 110}
+        first = step(4, 0.0, 10.0, latest_start_seconds=latest)
+        queue = [first, *(step(1, now, 30.0) for _ in range(4))]
+        positions = steps_to_start(queue, busy, free, now)
+        if 0 in positions:
+            break
+        busy += [RunningStep({"cpu": 1}, now, now + 30.0) for _ in positions]
+    assert 10 < now <= latest
+
+
+steps = st.lists(
+    st.builds(
+        QueuedStep,
+        st.builds(lambda cpu: {"cpu": cpu}, st.integers(0, 5)),
+        *(st.floats(0, 200) | st.just(math.inf) for _ in range(4)),
+        is_ready=st.booleans(),
+        goes=st.booleans(),
+    ),
+    max_size=12,
+)
+busy_steps = st.lists(st.builds(running, st.integers(0, 2), st.floats(0, 200)), max_size=3)
+
+
+@given(steps, busy_steps, st.integers(-2, 4))
+def test_only_ready_steps_start_and_the_node_holds_them(queue, busy, free):
+    positions = started(queue, busy, free)
+    assert positions == sorted(set(positions))
+    assert all(queue[each].is_ready and not queue[each].goes for each in positions)
+    in_use = sum(each.requests["cpu"] for each in queue if each.goes)
+    in_use += sum(queue[each].requests["cpu"] for each in positions)
+    assert (
+        not positions
+        or in_use <= free
+        or all(queue[each].requests["cpu"] == 0 for each in positions)
+    )
+
+
+@given(steps, busy_steps, st.integers(0, 4))
+def test_the_first_that_is_ready_and_fits_starts(queue, busy, free):
+    """The head of a queue never waits for those behind it."""
+    queue = [each for each in queue if not each.goes]
+    if queue and queue[0].is_ready and queue[0].requests["cpu"] <= free:
+        assert started(queue, busy, free)[:1] == [0]
+
+
+def test_behind_very_many_steps_only_what_fits_beside_the_last_of_them_passes():
+    """They follow each other on one CPU; the room of the last ones is kept from now on."""
+    for further, passes in ((2, True), (3, False)):
+        count = MOST_KEPT + further
+        queue = [absent(1, NOW + each, 1.0) for each in range(count)]
+        assert bool(started([*queue, step(1, seconds=1e6)])) == passes
