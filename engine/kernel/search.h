@@ -211,7 +211,8 @@ static void store(Search *search, int64_t slot, const double *terms) {
 
 static int child_policy(Search *search) {
     if (!search->ordered) return READY;
-    if (random_unit(search->population->random) < search->parameters->serial_share) return SERIAL;
+    const double serial_share = search->parameters->serial_share;
+    if (serial_share > 0.0 && random_unit(search->population->random) < serial_share) return SERIAL;
     double draw = random_unit(search->population->random);
     if (draw < search->parameters->greedy_share) return GREEDY;
     return draw < search->parameters->greedy_share + search->parameters->backfill_share ? BACKFILL : ORDERED;
