@@ -46,13 +46,13 @@ static void begin(const Problem *p, State *s, int64_t activity, double now) {
     if (a->image >= 0) {
         double *there = s->image_ready_at + a->image * p->nodes + node;
         if (isinf(*there)) *there = now + p->image_bytes[a->image] / p->pull_rate[node];
-        pulled = fmax(now, *there);
+        pulled = later_of(now, *there);
     }
     of->begin = now;
     of->pull_seconds = pulled - now;
     if (p->direct) {
         if (of->arrival < 0.0) of->arrival = arrival_seconds(p, s, activity, node);
-        pulled = fmax(pulled, of->arrival);
+        pulled = later_of(pulled, of->arrival);
     }
     of->end = pulled + occupied_seconds(p, s->t, activity, node);
     count_end(p, s, activity);
@@ -75,7 +75,7 @@ static void bind(const Problem *p, State *s, int64_t activity, int64_t node, dou
     Progress *of = s->of + activity;
     of->start = now;
     of->node = (int32_t)node;
-    of->ready = 0;
+    of->waiting = 0;
     if (of->cause < 0 || s->of[of->cause].end < now) of->cause = (int32_t)s->last_end[node];
     reserve(p, s, activity, node, 1);
     if (s->t->of[activity].mounts_volumes)

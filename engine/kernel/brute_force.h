@@ -8,7 +8,6 @@
 typedef struct {
     const Problem *p;
     State *state;
-    double *scratch;
     int policy;
     int64_t *deciders;   /* activities with a gene */
     int64_t count;
@@ -23,7 +22,7 @@ static void play_one(Exhaustion *x) {
     Decision decision = {.policy = x->policy, .planned = x->genes, .priority = x->keys, .limit = INFINITY};
     double terms[TERMS];
     play(p, x->state, &decision);
-    cost_terms(p, x->state, x->scratch, terms);
+    cost_terms(p, x->state, terms);
     if (x->played++ > 0 && compare_terms(terms, x->best_terms) >= 0) return;
     memcpy(x->best_terms, terms, sizeof(terms));
     memcpy(x->best_genes, x->genes, sizeof(int64_t) * (size_t)p->genes);
@@ -74,37 +73,27 @@ static void find_ancestors(Exhaustion *x, uint64_t *reach) {
 /* Best genes, keys and terms; returns the number of plans played, -1 when there is no memory left or
  * more than 62 activities must be ordered. */
 int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, double *best_keys, double *best_terms) {
-    int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
     Exhaustion x = {.p = p, .policy = ordered ? ORDERED : READY, .best_genes = best_genes, .best_keys = best_keys,
-                    .best_terms = best_terms};
-    Tables *tables = tables_new(p);
-    x.state = state_new(p, tables);
-    x.scratch = calloc((size_t)larger + 1, sizeof(double));
-    x.deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
-    x.ancestors = calloc(64, sizeof(uint64_t));
-    x.genes = calloc((size_t)p->genes + 1, sizeof(int64_t));
-    x.keys = calloc((size_t)p->activities + 1, sizeof(double));
-    uint64_t *reach = calloc((size_t)p->activities + 1, sizeof(uint64_t));
-    int ready = x.state && x.scratch && x.deciders && x.ancestors && x.genes && x.keys && reach;
-    for (int64_t activity = 0; ready && activity < p->activities; activity++)
+                    .best_terms = best_terms, .state = state_new(p)};
+    Memory memory = {0};
+    x.deciders = ARRAY(&memory, int64_t, p->activities);
+    x.ancestors = ARRAY(&memory, uint64_t, 64);
+    x.genes = ARRAY(&memory, int64_t, p->genes);
+    x.keys = ARRAY(&memory, double, p->activities);
+    uint64_t *reach = ARRAY(&memory, uint64_t, p->activities);
+    int is_possible = x.state && !memory.is_short;
+    for (int64_t activity = 0; is_possible && activity < p->activities; activity++)
         if (p->gene[activity] >= 0) x.deciders[x.count++] = activity;
-    ready = ready && (!ordered || x.count <= 62);
-    if (ready && ordered) {
+    is_possible = is_possible && (!ordered || x.count <= 62);
+    if (is_possible && ordered) {
         find_ancestors(&x, reach);
         each_order(&x, 0, 0);
-    } else if (ready) {
+    } else if (is_possible) {
         each_assignment(&x, 0);
     }
-    int64_t played = ready ? x.played : -1;
     state_free(x.state);
-    tables_free(tables);
-    free(x.scratch);
-    free(x.deciders);
-    free(x.ancestors);
-    free(x.genes);
-    free(x.keys);
-    free(reach);
-    return played;
+    give_back(&memory);
+    return is_possible ? x.played : -1;
 }
 
 #endif

@@ -23,8 +23,8 @@ static inline int fits(const Problem *p, const State *s, int64_t activity, int64
 /* When the inputs are on the node, with direct transfers from the producers' ends. */
 static double arrival_seconds(const Problem *p, const State *s, int64_t activity, int64_t node) {
     double latest = 0.0;
-    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
-        int64_t producer = p->predecessors[edge];
+    for (int64_t edge = s->t->predecessors_start[activity]; edge < s->t->predecessors_start[activity + 1]; edge++) {
+        int64_t producer = s->t->predecessors[edge];
         double arrival = s->of[producer].end;
         if (p->direct && s->of[producer].node != node) arrival += s->t->transfer_seconds[edge];
         if (arrival > latest) latest = arrival;
@@ -33,12 +33,12 @@ static double arrival_seconds(const Problem *p, const State *s, int64_t activity
 }
 
 /* When the inputs are on a node that has none of them; nodes that have some are marked. */
-static double remote_arrival_seconds(const Problem *p, State *s, int64_t activity) {
+static double remote_arrival_seconds(State *s, int64_t activity) {
     double latest = 0.0;
     s->mark += 1;
-    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
-        const Progress *producer = s->of + p->predecessors[edge];
-        latest = fmax(latest, producer->end + s->t->transfer_seconds[edge]);
+    for (int64_t edge = s->t->predecessors_start[activity]; edge < s->t->predecessors_start[activity + 1]; edge++) {
+        const Progress *producer = s->of + s->t->predecessors[edge];
+        latest = later_of(latest, producer->end + s->t->transfer_seconds[edge]);
         if (producer->node >= 0) s->marked[producer->node] = s->mark;
     }
     return latest;
@@ -51,9 +51,9 @@ static inline double finish_seconds(const Problem *p, const State *s, int64_t ac
     int64_t image = s->t->of[activity].image;
     if (image >= 0) {
         double there = s->image_ready_at[image * p->nodes + node];
-        begin = isinf(there) ? now + p->image_bytes[image] / p->pull_rate[node] : fmax(now, there);
+        begin = isinf(there) ? now + p->image_bytes[image] / p->pull_rate[node] : later_of(now, there);
     }
-    if (p->direct) begin = fmax(begin, s->marked[node] == s->mark ? arrival_seconds(p, s, activity, node) : remote);
+    if (p->direct) begin = later_of(begin, s->marked[node] == s->mark ? arrival_seconds(p, s, activity, node) : remote);
     return begin + occupied_seconds(p, s->t, activity, node);
 }
 
@@ -64,7 +64,7 @@ static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, co
     const int64_t row = s->t->of[activity].class * p->nodes, gene_row = s->t->of[activity].gene * p->nodes;
     int64_t best = -1;
     double best_excess = INFINITY, best_finish = INFINITY, best_left = INFINITY;
-    const double remote = p->direct ? remote_arrival_seconds(p, s, activity) : 0.0;
+    const double remote = p->direct ? remote_arrival_seconds(s, activity) : 0.0;
     for (int64_t i = 0; i < count; i++) {
         int64_t node = nodes[i];
         double excess = p->latency_excess_ms[row + node];

@@ -7,10 +7,7 @@
 
 enum { ENDS = 0, BECOMES_READY = 1 };
 
-/* Without a branch that nobody could predict. */
-static inline int is_before(Event one, Event other) {
-    return (one.time < other.time) | ((one.time == other.time) & (one.code < other.code));
-}
+static inline int is_before(Event one, Event other) { return one.due < other.due + (one.code < other.code); }
 
 static void push_now(State *s, int64_t code) {
     int64_t slot = s->now_size++;
@@ -40,8 +37,8 @@ static inline void fill_hole(State *s, int64_t slot, Event event) {
 }
 
 static void push_event(State *s, double time, int64_t activity, int kind) {
-    const Event event = {time, 2 * activity + kind};
-    if (time == s->now)
+    const Event event = {ordinal_of(time), 2 * activity + kind};
+    if (event.due == s->due)
         push_now(s, event.code);
     else
         fill_hole(s, s->later_size++, event);
@@ -57,12 +54,15 @@ static int64_t pop_later(State *s) {
         slot = child;
     }
     fill_hole(s, slot, s->later[size]);
+    const int64_t next = s->later[0].code / 2;
+    fetch_ahead(s, next);
+    fetch_ahead(s, s->t->successors[s->t->successors_start[next]]);
     return first;
 }
 
 /* The next event of this instant; -1 = there is none left. */
 static int64_t pop_event(State *s) {
-    const int is_due = s->later_size > 0 && s->later[0].time == s->now;
+    const int is_due = s->later_size > 0 && s->later[0].due == s->due;
     if (s->now_size == 0) return is_due ? pop_later(s) : -1;
     return is_due && s->later[0].code < s->now_code[0] ? pop_later(s) : pop_now(s);
 }

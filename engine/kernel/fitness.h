@@ -8,7 +8,8 @@ enum { COMPLETION = 0, PACKING = 1, PAPER = 2 };
 
 /* Standard deviation of the nodes' time-averaged use plus the share of time spent on pulls. Time
  * spent waiting on the node, for data or a volume, is not a use. */
-static double imbalance(const Problem *p, const State *s, double horizon, double *use) {
+static double imbalance(const Problem *p, const State *s, double horizon) {
+    double *use = s->sums;
     if (horizon <= 0.0) return 0.0;
     double pulling = 0.0, busy = 0.0, mean = 0.0, spread = 0.0;
     for (int64_t node = 0; node < p->nodes; node++) use[node] = 0.0;
@@ -31,8 +32,8 @@ static double imbalance(const Problem *p, const State *s, double horizon, double
 }
 
 /* Number of nodes that planned steps run on. */
-static double nodes_used(const Problem *p, const State *s, double *used) {
-    double count = 0.0;
+static double nodes_used(const Problem *p, const State *s) {
+    double count = 0.0, *used = s->sums;
     for (int64_t node = 0; node < p->nodes; node++) used[node] = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++)
         if (s->of[activity].node >= 0 && p->gene[activity] >= 0) used[s->of[activity].node] = 1.0;
@@ -58,37 +59,37 @@ static inline int completion_term(const Problem *p) {
 }
 
 /* What counts before the completions where they are not the first to count; `horizon` is the latest end. */
-static double term_before_completions(const Problem *p, const State *s, double horizon, double *scratch) {
+static double term_before_completions(const Problem *p, const State *s, double horizon) {
     if (p->objective == COMPLETION) return fmax(0.0, horizon - p->end_limit);
-    return p->objective == PACKING ? nodes_used(p, s, scratch) : -assignment_value(p, s);
+    return p->objective == PACKING ? nodes_used(p, s) : -assignment_value(p, s);
 }
 
-/* Terms of a simulated schedule; `scratch` holds max(nodes, runs) numbers. */
-static void cost_terms(const Problem *p, const State *s, double *scratch, double *terms) {
-    double weighted = 0.0, horizon = 0.0, busy = 0.0;
+/* Terms of a simulated schedule. */
+static void cost_terms(const Problem *p, const State *s, double *terms) {
+    double weighted = 0.0, horizon = 0.0, busy = 0.0, *completion_of = s->sums;
     terms[0] = terms[1] = 0.0;
-    for (int64_t run = 0; run < p->runs; run++) scratch[run] = 0.0;
+    for (int64_t run = 0; run < p->runs; run++) completion_of[run] = 0.0;
     for (int64_t activity = 0; activity < p->activities; activity++) {
         if (isinf(s->of[activity].end)) {
             terms[0] += 1.0;
             continue;
         }
-        double *completion = scratch + p->run[activity];
+        double *completion = completion_of + p->run[activity];
         if (s->of[activity].end > *completion) *completion = s->of[activity].end;
         if (s->of[activity].node < 0) continue;
         terms[1] += p->latency_excess_ms[p->class_of[activity] * p->nodes + s->of[activity].node];
         busy += occupied_seconds(p, s->t, activity, s->of[activity].node);
     }
     for (int64_t run = 0; run < p->runs; run++) {
-        weighted += p->run_weight[run] * scratch[run];
-        horizon = fmax(horizon, scratch[run]);
+        weighted += p->run_weight[run] * completion_of[run];
+        horizon = fmax(horizon, completion_of[run]);
     }
     if (completion_term(p) == 2) {
         terms[2] = weighted;
         terms[3] = busy;
-        terms[4] = imbalance(p, s, horizon, scratch);
+        terms[4] = imbalance(p, s, horizon);
     } else {
-        terms[2] = term_before_completions(p, s, horizon, scratch);
+        terms[2] = term_before_completions(p, s, horizon);
         terms[3] = weighted;
         terms[4] = busy;
     }

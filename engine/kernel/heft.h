@@ -46,7 +46,8 @@ typedef struct {
     uint8_t *pulled;    /* [I, N] */
     int64_t *gene_node; /* [G] */
     double *rank, *end; /* [A] */
-    int64_t *order;     /* [2A] */
+    int32_t *order;     /* [A] */
+    Ranked *scratch;    /* [2A] */
     double *claim_end;  /* [V] when the last pod placed gives an exclusive claim back */
 } Heft;
 
@@ -98,10 +99,10 @@ static int heft_run(const Problem *p, Heft *h, double *start, int64_t *placed) {
     for (int64_t gene = 0; gene < p->genes; gene++) h->gene_node[gene] = -1;
     upward_ranks(p, h->rank);
     for (int64_t i = 0; i < p->activities; i++) {
-        h->order[i] = p->topological[i];
+        h->order[i] = (int32_t)p->topological[i];
         h->rank[i] = p->fixed_node[i] >= 0 ? -INFINITY : -h->rank[i];
     }
-    sort_by_key(h->rank, NULL, h->order, h->order + p->activities, p->activities);
+    sort_by_key(h->rank, NULL, h->order, h->scratch, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {
         int64_t activity = h->order[i];
         if (p->is_virtual[activity]) {
@@ -117,24 +118,19 @@ static int heft_run(const Problem *p, Heft *h, double *start, int64_t *placed) {
 
 /* Starts and nodes of HEFT's schedule; 0 when there is no memory left. */
 int64_t heft(const Problem *p, double *start, int64_t *placed) {
-    const size_t a = (size_t)p->activities, n = (size_t)p->nodes;
+    Memory memory = {0};
     Heft h = {profiles_new(p),
-              calloc((size_t)p->images * n + 1, 1),
-              calloc((size_t)p->genes + 1, sizeof(int64_t)),
-              calloc(a + 1, sizeof(double)),
-              calloc(a + 1, sizeof(double)),
-              calloc(2 * a + 1, sizeof(int64_t)),
-              calloc((size_t)p->claim_count + 1, sizeof(double))};
-    int done = h.profiles && h.pulled && h.gene_node && h.rank && h.end && h.order && h.claim_end &&
-               heft_run(p, &h, start, placed);
+              ARRAY(&memory, uint8_t, p->images * p->nodes),
+              ARRAY(&memory, int64_t, p->genes),
+              ARRAY(&memory, double, p->activities),
+              ARRAY(&memory, double, p->activities),
+              ARRAY(&memory, int32_t, p->activities),
+              ARRAY(&memory, Ranked, 2 * p->activities),
+              ARRAY(&memory, double, p->claim_count)};
+    const int is_done = h.profiles && !memory.is_short && heft_run(p, &h, start, placed);
     profiles_free(p, h.profiles);
-    free(h.pulled);
-    free(h.gene_node);
-    free(h.rank);
-    free(h.end);
-    free(h.order);
-    free(h.claim_end);
-    return done;
+    give_back(&memory);
+    return is_done;
 }
 
 #endif

@@ -11,6 +11,7 @@ typedef struct {
     const int64_t *planned;   /* [G] planned node of each gene (READY, ORDERED, BACKFILL) */
     const double *priority;   /* [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY) */
     const double *not_before; /* [A] planned starts to wait for (ORDERED), or NULL */
+    int32_t *order;           /* [A] an order near the plan's, which sorting makes it, or NULL: the last plan's */
     const int64_t *listed;    /* [N] the nodes as kube-scheduler lists them, or NULL: as numbered */
     int64_t draw;             /* seed of its random ties */
     double limit;             /* what the weighted completion may be at most; INFINITY = anything */
@@ -21,13 +22,16 @@ static inline int in_sequence(const State *s, const Decision *d, int64_t activit
 }
 
 /* A new pod: by urgency where the policy has one (drivers first), else by creation. */
-static void create_pod(State *s, const Decision *d, int64_t activity) {
+static void create_pod(const Problem *p, State *s, const Decision *d, int64_t activity) {
+    const int64_t gene = s->t->of[activity].gene;
     s->created[activity] = s->created_count++;
-    if (d->policy == BACKFILL || d->policy == GREEDY)
-        s->order[activity] = s->t->of[activity].gene >= 0 ? d->priority[activity] : -INFINITY;
-    else
-        s->order[activity] = (double)s->created[activity];
-    s->fresh[s->fresh_count++] = activity;
+    s->order[activity] = (double)s->created[activity];
+    if (d->policy == BACKFILL || d->policy == GREEDY) s->order[activity] = gene >= 0 ? d->priority[activity] : -INFINITY;
+    s->fresh[s->fresh_count++] = (int32_t)activity;
+    if (gene < 0) return;
+    __builtin_prefetch(d->planned + gene);
+    for (int64_t node = 0; node < p->nodes && node < 2 * CACHE_LINE; node += CACHE_LINE)
+        __builtin_prefetch(p->allowed + gene * p->nodes + node);
 }
 
 /* Queue an activity whose time has come, unless its loop is at its parallelism limit. */
@@ -53,21 +57,22 @@ static void become_ready(const Problem *p, State *s, const Decision *d, int64_t 
         go_on(p, s, activity, now);
         return;
     }
-    s->of[activity].ready = 1;
+    s->of[activity].waiting = READY_NOW;
+    if (s->t->occupied) __builtin_prefetch(s->t->occupied + activity * s->t->kinds);
     if (in_sequence(s, d, activity))
         touch(s, d->planned[s->t->of[activity].gene]);
     else
-        create_pod(s, d, activity);
+        create_pod(p, s, d, activity);
 }
 
 /* When an activity without unfinished predecessors may start. */
 static double ready_seconds(const Problem *p, State *s, const Decision *d, int64_t activity, double now) {
-    double when = fmax(now, s->t->of[activity].release_seconds);
+    double when = later_of(now, s->t->of[activity].release_seconds);
     if (!in_sequence(s, d, activity)) return when;
-    if (d->not_before) when = fmax(when, d->not_before[activity]);
+    if (d->not_before) when = later_of(when, d->not_before[activity]);
     if (!p->direct) return when;
     s->of[activity].arrival = arrival_seconds(p, s, activity, d->planned[s->t->of[activity].gene]);
-    return fmax(when, s->of[activity].arrival);
+    return later_of(when, s->of[activity].arrival);
 }
 
 /* Count the activity out of its limited iterations; a loop below its limit lets the next one in. */
@@ -88,12 +93,12 @@ static void leave_iterations(const Problem *p, State *s, int64_t activity, doubl
 /* Offer every node again to pods that may have waited for a claim of the activity, and not for room. */
 static void wake_claimants(const Problem *p, State *s, const Decision *d, int64_t activity) {
     for (int64_t other = 0; other < p->activities; other++) {
-        if (!s->of[other].ready || !shares_exclusive_claim(p, activity, other)) continue;
+        if (s->of[other].waiting != READY_NOW || !shares_exclusive_claim(p, activity, other)) continue;
         if (in_sequence(s, d, other)) {
             touch(s, d->planned[s->t->of[other].gene]);
         } else if (s->of[other].queue_of >= 0) {
             dequeue(s, other);
-            s->fresh[s->fresh_count++] = other;
+            s->fresh[s->fresh_count++] = (int32_t)other;
         }
     }
 }
@@ -103,10 +108,12 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
     if (s->of[activity].node >= 0) leave(p, s, activity, now);
     if (p->exclusive_claims && s->t->of[activity].mounts_volumes) wake_claimants(p, s, d, activity);
     leave_iterations(p, s, activity, now);
-    for (int64_t edge = p->successors_start[activity]; edge < p->successors_start[activity + 1]; edge++) {
-        int64_t successor = p->successors[edge];
-        if (--s->waiting[successor] > 0) continue;
-        s->of[successor].cause = activity;
+    const int32_t *successors = s->t->successors, end = s->t->successors_start[activity + 1];
+    for (int32_t edge = s->t->successors_start[activity]; edge < end; edge++) {
+        const int64_t successor = successors[edge];
+        if (edge + 4 < end) fetch_ahead(s, successors[edge + 4]);
+        if (--s->of[successor].waiting > 0) continue;
+        s->of[successor].cause = (int32_t)activity;
         push_event(s, ready_seconds(p, s, d, successor, now), successor, BECOMES_READY);
     }
 }
@@ -156,12 +163,12 @@ static void dispatch_in_turn(const Problem *p, State *s, const Decision *d, doub
         bind(p, s, activity, node, now);
     }
     s->fresh_count -= done;
-    memmove(s->fresh, s->fresh + done, sizeof(int64_t) * (size_t)s->fresh_count);
+    memmove(s->fresh, s->fresh + done, sizeof(int32_t) * (size_t)s->fresh_count);
 }
 
 /* One round: all pods that may find a node, in their order. */
 static void dispatch(const Problem *p, State *s, const Decision *d, double now) {
-    if (s->fresh_count == 0 && s->filled_count == 0) return;
+    if (s->fresh_count == 0 && s->queued_count == 0) return;
     int64_t live = open_round(p, s), done = 0;
     while (live > 0 || done < s->fresh_count) {
         int64_t activity = done < s->fresh_count ? s->fresh[done] : -1, from = -1;
@@ -194,7 +201,7 @@ static int break_stall(const Problem *p, State *s, const Decision *d) {
     if (activity < 0) return 0;
     double latest = 0.0;
     for (int64_t other = 0; other < p->activities; other++)
-        if (isfinite(s->of[other].end)) latest = fmax(latest, s->of[other].end);
+        if (isfinite(s->of[other].end)) latest = later_of(latest, s->of[other].end);
     bind(p, s, activity, d->planned[s->t->of[activity].gene], latest);
     return 1;
 }
@@ -212,14 +219,14 @@ static int play(const Problem *p, State *s, const Decision *d) {
     state_reset(s, p);
     set_limit(p, s, d->limit);
     list_nodes(p, s, d);
-    if (d->policy == ORDERED) build_sequences(p, s, d->planned, d->priority);
+    if (d->policy == ORDERED) build_sequences(p, s, d->planned, d->priority, d->order ? d->order : s->in_order);
     for (int64_t activity = 0; activity < p->activities; activity++)
-        if (s->waiting[activity] == 0)
+        if (s->of[activity].waiting == 0)
             push_event(s, ready_seconds(p, s, d, activity, 0.0), activity, BECOMES_READY);
     while (s->unfinished > 0) {
         if (s->later_size == 0 && s->now_size == 0 && !break_stall(p, s, d)) return 1;
-        if (s->now_size == 0) s->now = s->later[0].time;
-        const double now = s->now;
+        if (s->now_size == 0) s->due = s->later[0].due;
+        const double now = number_of(s->due);
         count_idle(s, now);
         if (is_lost(s)) return 0;
         for (int64_t code; (code = pop_event(s)) >= 0;) {

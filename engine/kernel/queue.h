@@ -11,10 +11,12 @@
 
 /* Of two pods, whether the first is offered nodes first. */
 static inline int is_sooner(const State *s, int64_t one, int64_t other) {
-    return is_less(s->order, s->created, one, other);
+    return s->order[one] < s->order[other] || (s->order[one] == s->order[other] && s->created[one] < s->created[other]);
 }
 
-static void sort_fresh(State *s) { sort_by_key(s->order, s->created, s->fresh, s->scratch, s->fresh_count); }
+static void sort_fresh(State *s) {
+    if (s->fresh_count > 1) sort_by_key(s->order, s->created, s->fresh, s->scratch, s->fresh_count);
+}
 
 /* Make two pods neighbours in a queue; -1 = its end. */
 static inline void link(State *s, int64_t queue, int64_t sooner, int64_t later) {
@@ -31,12 +33,13 @@ static inline void link(State *s, int64_t queue, int64_t sooner, int64_t later) 
 /* Let a pod wait that fitted nowhere. */
 static void enqueue(State *s, int64_t queue, int64_t activity) {
     int64_t sooner = s->last[queue], later = -1;
-    if (sooner < 0) {
+    if (sooner < 0 && queue < s->t->shapes) {
         s->filled_at[queue] = s->filled_count;
         s->filled[s->filled_count++] = queue;
     }
     for (; sooner >= 0 && is_sooner(s, activity, sooner); sooner = s->of[sooner].sooner) later = sooner;
     s->of[activity].queue_of = (int32_t)queue;
+    s->queued_count += 1;
     link(s, queue, sooner, activity);
     link(s, queue, activity, later);
 }
@@ -45,7 +48,8 @@ static void dequeue(State *s, int64_t activity) {
     const int64_t queue = s->of[activity].queue_of;
     link(s, queue, s->of[activity].sooner, s->of[activity].later);
     s->of[activity].queue_of = -1;
-    if (s->first[queue] >= 0) return;
+    s->queued_count -= 1;
+    if (s->first[queue] >= 0 || queue >= s->t->shapes) return;
     const int64_t moved = s->filled[--s->filled_count];
     s->filled[s->filled_at[queue]] = moved;
     s->filled_at[moved] = s->filled_at[queue];
@@ -63,11 +67,13 @@ static int is_hopeful(const Problem *p, const State *s, int64_t queue) {
 static int64_t open_round(const Problem *p, State *s) {
     int64_t live = 0;
     sort_fresh(s);
-    for (int64_t i = 0; s->touched_count > 0 && i < s->filled_count; i++) {
-        if (!is_hopeful(p, s, s->filled[i])) continue;
-        s->live[live] = s->filled[i];
-        s->cursor[live++] = s->first[s->filled[i]];
+    for (int64_t i = 0; s->touched_count > 0 && i < s->filled_count; i++)
+        if (is_hopeful(p, s, s->filled[i])) s->live[live++] = s->filled[i];
+    for (int64_t i = 0; i < s->touched_count; i++) {
+        const int64_t queue = s->t->shapes + s->touched_nodes[i];
+        if (s->first[queue] >= 0) s->live[live++] = queue;
     }
+    for (int64_t i = 0; i < live; i++) s->cursor[i] = s->first[s->live[i]];
     return live;
 }
 

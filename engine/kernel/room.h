@@ -11,16 +11,12 @@
 
 enum { NO_ROOM = INT16_MIN };
 
-/* NodeResourcesFit and the static filters, with what is free of each node. */
-static inline int admits_with(const Problem *p, const Tables *t, int64_t shape, int64_t node, const int64_t *free) {
-    const int64_t *request = t->requests + shape * p->resources, *room = free + node * p->resources;
-    for (int64_t resource = 0; resource < p->resources; resource++)
-        if (request[resource] > 0 && request[resource] > room[resource]) return 0;
-    return p->feasible[t->class_of_shape[shape] * p->nodes + node];
-}
-
+/* NodeResourcesFit and the static filters. */
 static inline int admits(const Problem *p, const State *s, int64_t shape, int64_t node) {
-    return admits_with(p, s->t, shape, node, s->free);
+    const int64_t *needed = s->t->needed + shape * p->resources, *room = s->free + node * p->resources;
+    for (int64_t resource = 0; resource < p->resources; resource++)
+        if (needed[resource] > room[resource]) return 0;
+    return p->feasible[s->t->class_of_shape[shape] * p->nodes + node];
 }
 
 static inline void note_change(State *s, int64_t node) { s->changed[s->changed_count++] = node; }
@@ -34,36 +30,28 @@ static void set_fit(const Problem *p, State *s, int64_t shape, int64_t node) {
     *word = fits ? *word | bit : *word & ~bit;
 }
 
-/* What a shape's first look in a simulation finds: the same in each, so that it is kept. */
-static void fill_fit(const Problem *p, State *s, int64_t shape) {
-    const size_t bytes = sizeof(uint64_t) * (size_t)s->t->words;
-    uint64_t *fit = s->fit + shape * s->t->words, *first = s->first_fit + shape * s->t->words;
-    if (s->first_fit_count[shape] < 0) {
-        memset(first, 0, bytes);
-        s->first_fit_count[shape] = 0;
-        for (int64_t place = 0; place < p->nodes; place++) {
-            const int fits = admits_with(p, s->t, shape, s->everywhere[place], p->free) != 0;
-            first[place >> 6] |= (uint64_t)fits << (place & 63);
-            s->first_fit_count[shape] += fits;
-        }
+/* Find a shape's set for what is free now; returns how many nodes have room. */
+static int64_t fill_fit(const Problem *p, const State *s, int64_t shape, uint64_t *fit) {
+    int64_t count = 0;
+    memset(fit, 0, sizeof(uint64_t) * (size_t)s->t->words);
+    for (int64_t place = 0; place < p->nodes; place++) {
+        const int fits = admits(p, s, shape, s->everywhere[place]) != 0;
+        fit[place >> 6] |= (uint64_t)fits << (place & 63);
+        count += fits;
     }
-    memcpy(fit, first, bytes);
-    s->fit_count[shape] = s->first_fit_count[shape];
+    return count;
 }
 
 /* The set of places of nodes with room for the shape. */
 static const uint64_t *fitting(const Problem *p, State *s, int64_t shape) {
-    int64_t known = s->fit_changes[shape];
-    if (known < 0) {
-        fill_fit(p, s, shape);
-        known = 0;
-    }
-    if (s->changed_count - known > p->nodes)
-        for (int64_t node = 0; node < p->nodes; node++) set_fit(p, s, shape, node);
+    uint64_t *fit = s->fit + shape * s->t->words;
+    const int64_t known = s->fit_changes[shape];
+    if (known < 0 || s->changed_count - known > p->nodes / 2)
+        s->fit_count[shape] = fill_fit(p, s, shape, fit);
     else
-        for (; known < s->changed_count; known++) set_fit(p, s, shape, s->changed[known]);
+        for (int64_t change = known; change < s->changed_count; change++) set_fit(p, s, shape, s->changed[change]);
     s->fit_changes[shape] = s->changed_count;
-    return s->fit + shape * s->t->words;
+    return fit;
 }
 
 /* What the default profile gives a node for its room: LeastAllocated and BalancedAllocation. */

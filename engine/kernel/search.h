@@ -40,7 +40,6 @@ typedef struct {
     const Problem *p;
     Population *population;
     const SearchParameters *parameters;
-    Tables *tables;
     State *state;
     Serial serial;
     int ordered;
@@ -48,8 +47,10 @@ typedef struct {
     double *keys;      /* [A] */
     int64_t *deciders; /* activities with a gene */
     int64_t *chain;    /* [A] deciders on the chain that ends last in the parent's schedule */
-    double *scratch;   /* [max(N, runs)] */
+    int32_t *orders;   /* [size, A] of each slot, as its last child had it */
+    int32_t *order;    /* [A] of the child's parent */
     int64_t decider_count, chain_length;
+    Memory memory;
 } Search;
 
 static void find_chain(Search *search, int64_t parent) {
@@ -93,10 +94,10 @@ static void swap_nodes(Search *search, int64_t activity, int64_t other) {
 
 /* Somewhere between the latest predecessor's place in the order and its own. */
 static void move_earlier(Search *search, int64_t activity) {
-    const Problem *p = search->p;
+    const Tables *t = search->p->tables;
     double low = 0.0, *keys = search->keys;
-    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++)
-        low = fmax(low, keys[p->predecessors[edge]]);
+    for (int64_t edge = t->predecessors_start[activity]; edge < t->predecessors_start[activity + 1]; edge++)
+        low = fmax(low, keys[t->predecessors[edge]]);
     keys[activity] = low + random_unit(search->population->random) * (keys[activity] - low);
 }
 
@@ -159,19 +160,23 @@ static void cross(Search *search, int64_t mate) {
 
 /* Raise keys so that no activity comes before a predecessor in the order. */
 static void respect_precedences(const Problem *p, double *keys) {
+    const Tables *t = p->tables;
     for (int64_t i = 0; i < p->activities; i++) {
-        int64_t activity = p->topological[i];
-        for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++)
-            if (keys[p->predecessors[edge]] > keys[activity]) keys[activity] = keys[p->predecessors[edge]];
+        const int64_t activity = p->topological[i];
+        double key = keys[activity];
+        for (int32_t edge = t->predecessors_start[activity]; edge < t->predecessors_start[activity + 1]; edge++)
+            key = later_of(key, keys[t->predecessors[edge]]);
+        keys[activity] = key;
     }
 }
 
 /* Play the child as it is; returns 0 if that costs more than the limit, and was not played to its end. */
 static int play_child(Search *search, int policy, double limit, double *terms) {
-    Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .limit = limit};
+    Decision decision = {.policy = policy, .planned = search->genes, .priority = search->keys, .order = search->order,
+                         .limit = limit};
     *search->population->schedules += 1;
     if (!play(search->p, search->state, &decision)) return 0;
-    cost_terms(search->p, search->state, search->scratch, terms);
+    cost_terms(search->p, search->state, terms);
     return 1;
 }
 
@@ -255,14 +260,15 @@ static int try_child(Search *search) {
     int64_t slot = random_unit(random) < search->parameters->elite_share ? 0 : random_index(random, population->size);
     memcpy(search->genes, population->genes + slot * p->genes, sizeof(int64_t) * (size_t)p->genes);
     memcpy(search->keys, population->keys + slot * p->activities, sizeof(double) * (size_t)p->activities);
+    search->order = search->ordered ? search->orders + slot * p->activities : NULL;
     find_chain(search, slot);
     if (random_unit(random) < search->parameters->crossover_rate) cross(search, random_index(random, population->size));
     mutate(search);
-    respect_precedences(p, search->keys);
+    if (search->ordered) respect_precedences(p, search->keys);
     double terms[TERMS];
     int policy = child_policy(search);
     if (policy == SERIAL) {
-        const int64_t decoded = serial_decode(p, search->tables, &search->serial, search->genes, search->keys);
+        const int64_t decoded = serial_decode(p, &search->serial, search->genes, search->keys);
         if (decoded < 0) return -1;
         *population->schedules += decoded - 1; /* playing it changes nothing, and is counted below */
         policy = ORDERED;
@@ -288,35 +294,41 @@ void search_close(Search *search) {
     if (!search) return;
     state_free(search->state);
     serial_free(search->p, &search->serial);
-    tables_free(search->tables);
-    free(search->genes);
-    free(search->keys);
-    free(search->deciders);
-    free(search->chain);
-    free(search->scratch);
+    give_back(&search->memory);
     free(search);
 }
 
 /* What a search of the problem works with; NULL when there is no memory left. */
 Search *search_open(const Problem *p) {
-    int64_t larger = p->nodes > p->runs ? p->nodes : p->runs;
     Search *search = calloc(1, sizeof(Search));
     if (!search) return NULL;
+    Memory *memory = &search->memory;
     search->p = p;
-    search->tables = tables_new(p);
-    search->state = state_new(p, search->tables);
-    search->genes = calloc((size_t)p->genes + 1, sizeof(int64_t));
-    search->keys = calloc((size_t)p->activities + 1, sizeof(double));
-    search->deciders = calloc((size_t)p->activities + 1, sizeof(int64_t));
-    search->chain = calloc((size_t)p->activities + 1, sizeof(int64_t));
-    search->scratch = calloc((size_t)larger + 1, sizeof(double));
-    if (!search->state || !search->genes || !search->keys || !search->deciders || !search->chain || !search->scratch) {
+    search->state = state_new(p);
+    search->genes = ARRAY(memory, int64_t, p->genes);
+    search->keys = ARRAY(memory, double, p->activities);
+    search->deciders = ARRAY(memory, int64_t, p->activities);
+    search->chain = ARRAY(memory, int64_t, p->activities);
+    if (!search->state || memory->is_short) {
         search_close(search);
         return NULL;
     }
     for (int64_t activity = 0; activity < p->activities; activity++)
         if (p->gene[activity] >= 0) search->deciders[search->decider_count++] = activity;
     return search;
+}
+
+/* Before the first child: what only some searches need; 0 when there is no memory left. */
+static int prepare(Search *search) {
+    const int64_t activities = search->p->activities, size = search->population->size;
+    if (!search->ordered) return 1;
+    const int is_serial = search->parameters->serial_share > 0.0;
+    if (is_serial && !search->serial.profiles && !serial_open(search->p, &search->serial)) return 0;
+    if (search->orders) return 1;
+    search->orders = ARRAY(&search->memory, int32_t, size * activities);
+    for (int64_t slot = 0; search->orders && slot < size; slot++)
+        memcpy(search->orders + slot * activities, search->state->in_order, sizeof(int32_t) * (size_t)activities);
+    return search->orders != NULL;
 }
 
 /* Try children; returns how many were the best so far, -1 when there is no memory left. */
@@ -326,9 +338,7 @@ int64_t improve(Search *search, Population *population, const SearchParameters *
     search->population = population;
     search->parameters = parameters;
     search->ordered = (int)ordered;
-    /* Only some searches decode serially. */
-    const int is_serial = ordered && parameters->serial_share > 0.0;
-    if (is_serial && !search->serial.profiles && !serial_open(search->p, search->tables, &search->serial)) return -1;
+    if (!prepare(search)) return -1;
     for (int64_t trial = 0; trial < trials && search->decider_count > 0; trial++) {
         const int found = try_child(search);
         if (found < 0) return -1;

@@ -16,40 +16,34 @@ typedef struct {
     Profile *profiles;         /* [N] */
     double *key, *start, *end; /* [A] */
     double *ready;             /* [A] mirrored: when all after it have ended, and their data is there */
-    int64_t *order[2], *spare; /* [A] as last sorted, and mirrored */
+    int32_t *order[2];         /* [A] as last sorted, and mirrored */
+    Ranked *scratch;           /* [2A] */
     int32_t *place;            /* [A] in the mirrored topological order */
+    Memory memory;
 } Serial;
 
 static void serial_free(const Problem *p, Serial *x) {
     profiles_free(p, x->profiles);
-    free(x->key);
-    free(x->start);
-    free(x->end);
-    free(x->ready);
-    free(x->order[0]);
-    free(x->order[1]);
-    free(x->spare);
-    free(x->place);
+    give_back(&x->memory);
 }
 
 /* 0 when there is no memory left; what there is must be freed anyway. */
-static int serial_open(const Problem *p, const Tables *t, Serial *x) {
-    const size_t a = (size_t)p->activities + 1;
+static int serial_open(const Problem *p, Serial *x) {
+    Memory *memory = &x->memory;
+    const int64_t a = p->activities;
     x->profiles = profiles_new(p);
-    x->key = calloc(a, sizeof(double));
-    x->start = calloc(a, sizeof(double));
-    x->end = calloc(a, sizeof(double));
-    x->ready = calloc(a, sizeof(double));
-    x->order[0] = calloc(a, sizeof(int64_t));
-    x->order[1] = calloc(a, sizeof(int64_t));
-    x->spare = calloc(a, sizeof(int64_t));
-    x->place = calloc(a, sizeof(int32_t));
-    if (!x->profiles || !x->key || !x->start || !x->end || !x->ready || !x->order[0] || !x->order[1] || !x->spare ||
-        !x->place)
-        return 0;
+    x->key = ARRAY(memory, double, a);
+    x->start = ARRAY(memory, double, a);
+    x->end = ARRAY(memory, double, a);
+    x->ready = ARRAY(memory, double, a);
+    x->order[0] = ARRAY(memory, int32_t, a);
+    x->order[1] = ARRAY(memory, int32_t, a);
+    x->scratch = ARRAY(memory, Ranked, 2 * a);
+    x->place = ARRAY(memory, int32_t, a);
+    if (!x->profiles || memory->is_short) return 0;
     for (int64_t i = 0; i < p->activities; i++) {
-        x->order[0][i] = x->order[1][i] = p->topological[i];
-        x->place[i] = (int32_t)p->activities - t->place[i];
+        x->order[0][i] = x->order[1][i] = (int32_t)p->topological[i];
+        x->place[i] = (int32_t)a - p->tables->place[i];
     }
     return 1;
 }
@@ -59,53 +53,55 @@ static inline int64_t planned_node(const Problem *p, const int64_t *genes, int64
 }
 
 /* Between one activity and the next: data has to move unless both are on one node. */
-static inline double moving_seconds(const Problem *p, const Tables *t, int64_t edge, int64_t node, int64_t other) {
-    return p->direct && (node < 0 || node != other) ? t->transfer_seconds[edge] : 0.0;
+static inline double moving_seconds(const Problem *p, int64_t edge, int64_t node, int64_t other) {
+    return p->direct && (node < 0 || node != other) ? p->tables->transfer_seconds[edge] : 0.0;
 }
 
 /* When the activity may start: all before it have ended, and their data is there. */
-static double serial_ready(const Problem *p, const Tables *t, const Serial *x, const int64_t *genes, int64_t activity,
+static double serial_ready(const Problem *p, const Serial *x, const int64_t *genes, int64_t activity,
                            int64_t node) {
+    const Tables *t = p->tables;
     double ready = p->release_seconds[activity];
-    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
-        const int64_t other = p->predecessors[edge];
-        ready = fmax(ready, x->end[other] + moving_seconds(p, t, edge, planned_node(p, genes, other), node));
+    for (int64_t edge = t->predecessors_start[activity]; edge < t->predecessors_start[activity + 1]; edge++) {
+        const int64_t other = t->predecessors[edge];
+        ready = fmax(ready, x->end[other] + moving_seconds(p, edge, planned_node(p, genes, other), node));
     }
     return ready;
 }
 
 /* Mirrored, those before it may start once it has ended. */
-static void serial_release(const Problem *p, const Tables *t, Serial *x, const int64_t *genes, int64_t activity,
+static void serial_release(const Problem *p, Serial *x, const int64_t *genes, int64_t activity,
                            int64_t node) {
-    for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
-        const int64_t other = p->predecessors[edge];
-        const double arrival = x->end[activity] + moving_seconds(p, t, edge, node, planned_node(p, genes, other));
+    const Tables *t = p->tables;
+    for (int64_t edge = t->predecessors_start[activity]; edge < t->predecessors_start[activity + 1]; edge++) {
+        const int64_t other = t->predecessors[edge];
+        const double arrival = x->end[activity] + moving_seconds(p, edge, node, planned_node(p, genes, other));
         x->ready[other] = fmax(x->ready[other], arrival);
     }
 }
 
 /* Schedule all activities by key, `mirrored` from the end of the run; returns its length, -1 when there is
  * no memory left. */
-static double serial_pass(const Problem *p, const Tables *t, Serial *x, const int64_t *genes, int mirrored) {
+static double serial_pass(const Problem *p, Serial *x, const int64_t *genes, int mirrored) {
     double length = 0.0;
     if (!profiles_clear(p, x->profiles)) return -1.0;
     memset(x->ready, 0, sizeof(double) * (size_t)p->activities);
-    const int64_t *order = x->order[mirrored];
-    sort_by_key(x->key, mirrored ? x->place : t->place, x->order[mirrored], x->spare, p->activities);
+    int32_t *order = x->order[mirrored];
+    sort_by_key(x->key, mirrored ? x->place : p->tables->place, order, x->scratch, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {
         const int64_t activity = order[i], node = planned_node(p, genes, activity);
-        double start = mirrored ? x->ready[activity] : serial_ready(p, t, x, genes, activity, node);
-        double seconds = t->of[activity].least_seconds;
+        double start = mirrored ? x->ready[activity] : serial_ready(p, x, genes, activity, node);
+        double seconds = p->tables->of[activity].least_seconds;
         if (node >= 0) {
             const int64_t *request = p->requests + activity * p->resources;
-            seconds = occupied_seconds(p, t, activity, node);
+            seconds = occupied_seconds(p, p->tables, activity, node);
             const double gap = earliest_gap(x->profiles + node, request, p->resources, start, seconds);
             if (isfinite(gap)) start = gap;
             if (!take_room(x->profiles + node, request, p->resources, start, start + seconds)) return -1.0;
         }
         x->start[activity] = start;
         x->end[activity] = start + seconds;
-        if (mirrored) serial_release(p, t, x, genes, activity, node);
+        if (mirrored) serial_release(p, x, genes, activity, node);
         length = fmax(length, x->end[activity]);
     }
     return length;
@@ -113,14 +109,14 @@ static double serial_pass(const Problem *p, const Tables *t, Serial *x, const in
 
 /* Rewrite keys as the starts of a justified schedule; returns how many schedules that took, -1 when
  * memory runs out. */
-static int64_t serial_decode(const Problem *p, const Tables *t, Serial *x, const int64_t *genes, double *keys) {
+static int64_t serial_decode(const Problem *p, Serial *x, const int64_t *genes, double *keys) {
     memcpy(x->key, keys, sizeof(double) * (size_t)p->activities);
-    if (serial_pass(p, t, x, genes, 0) < 0.0) return -1;
+    if (serial_pass(p, x, genes, 0) < 0.0) return -1;
     for (int64_t i = 0; i < p->activities; i++) x->key[i] = -x->end[i];
-    const double length = serial_pass(p, t, x, genes, 1);
+    const double length = serial_pass(p, x, genes, 1);
     if (length < 0.0) return -1;
     for (int64_t i = 0; i < p->activities; i++) x->key[i] = length - x->end[i];
-    if (serial_pass(p, t, x, genes, 0) < 0.0) return -1;
+    if (serial_pass(p, x, genes, 0) < 0.0) return -1;
     memcpy(keys, x->start, sizeof(double) * (size_t)p->activities);
     return 3;
 }

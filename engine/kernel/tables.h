@@ -3,9 +3,9 @@
 #define KFP_PLACEMENT_TABLES_H
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "problem.h"
 
 /* S = shapes: pods of one shape need the same room, on the same nodes, and get the same scores for it.
@@ -18,15 +18,17 @@ typedef struct {
     double least_after;       /* from its end to the end of its run, at least */
 } Activity;
 
-typedef struct {
-    Activity *of;             /* [A] what is read together of an activity is stored together */
+typedef struct Tables {
+    Activity *of;             /* [A] what is read together of an activity is one line of the cache */
     int64_t *requests;        /* [S, R] */
+    int64_t *needed;          /* [S, R] the same, INT64_MIN where a pod requests nothing: it fits beside any lack */
     int64_t *scored_requests; /* [S, 2] */
     int64_t *class_of_shape;  /* [S] a class of the shape */
-    int64_t *shape_of;        /* [K] */
     uint8_t *tells_apart;     /* [K] taints or affinity that kube-scheduler prefers differ between nodes */
     int64_t *kind_of;         /* [N] */
     int64_t *node_of_kind;    /* [kinds] a node of the kind */
+    int32_t *predecessors_start, *predecessors; /* [A + 1], [E] as the problem has them, in half the memory */
+    int32_t *successors_start, *successors;
     int32_t *place;           /* [A] in the topological order */
     double *occupied;         /* [A, kinds] download, run, upload; [0] if kinds are many */
     double *transfer_seconds; /* [E] between two nodes */
@@ -37,14 +39,13 @@ typedef struct {
     int32_t *slot_at;         /* [N] the slots in this order, of a heap of all nodes that are scored for a pod */
     int64_t *loop_first, *loop_last; /* [M] iterations of the loop are between them */
     int64_t shapes, kinds, words; /* words: of a set of nodes, 64 in each */
-    void *memory;
+    Memory memory;
 } Tables;
 
 enum { MOST_KINDS = 16 }; /* with more kinds of nodes, the table would be larger than what it saves */
 
-#ifndef ALIGNED /* a build that looks for memory errors puts guarded gaps between the arrays */
-#define ALIGNED(bytes) (((size_t)(bytes) + 15) & ~(size_t)15)
-#endif
+/* One instruction, where fmax takes several to see to what is not a number. */
+static inline double later_of(double one, double other) { return one > other ? one : other; }
 
 /* Download, run and upload on the node. */
 static inline double seconds_on(const Problem *p, int64_t activity, int64_t node) {
@@ -59,59 +60,18 @@ static inline double occupied_seconds(const Problem *p, const Tables *t, int64_t
                                   : seconds_on(p, activity, node);
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count) {
-    const uint8_t *next = bytes;
-    uint64_t word;
-    for (; count >= sizeof(word); count -= sizeof(word), next += sizeof(word)) {
-        memcpy(&word, next, sizeof(word));
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
-    for (; count > 0; count--) hash = (hash ^ *next++) * 0x9e3779b97f4a7c15u;
-    return hash ^ (hash >> 29);
-}
-
-static uint64_t shape_hash(const Problem *p, int64_t pod) {
-    const int64_t class = p->class_of[pod];
-    uint64_t hash = hash_bytes(p->scores_balance[class], p->requests + pod * p->resources,
-                               sizeof(int64_t) * (size_t)p->resources);
-    hash = hash_bytes(hash, p->scored_requests + pod * 2, sizeof(int64_t) * 2);
-    return hash_bytes(hash, p->feasible + class * p->nodes, (size_t)p->nodes);
-}
-
-static int has_shape(const Problem *p, const Tables *t, int64_t pod, int64_t shape) {
-    const int64_t class = p->class_of[pod], other = t->class_of_shape[shape];
-    const size_t resources = (size_t)p->resources;
-    return p->scores_balance[class] == p->scores_balance[other] &&
-           !memcmp(p->requests + pod * p->resources, t->requests + shape * p->resources, sizeof(int64_t) * resources) &&
-           !memcmp(p->scored_requests + pod * 2, t->scored_requests + shape * 2, sizeof(int64_t) * 2) &&
-           !memcmp(p->feasible + class * p->nodes, p->feasible + other * p->nodes, (size_t)p->nodes);
-}
-
-static void add_shape(const Problem *p, Tables *t, int64_t pod) {
-    const int64_t shape = t->shapes++;
-    t->class_of_shape[shape] = p->class_of[pod];
-    memcpy(t->requests + shape * p->resources, p->requests + pod * p->resources, sizeof(int64_t) * (size_t)p->resources);
-    memcpy(t->scored_requests + shape * 2, p->scored_requests + pod * 2, sizeof(int64_t) * 2);
-}
-
-/* Give each class its shape; `slots` is a hash table of `mask` + 1 shapes, -1 = free. */
-static void find_shapes(const Problem *p, Tables *t, int64_t *slots, int64_t mask) {
-    int64_t *pod_of_class = t->shape_of;
-    for (int64_t slot = 0; slot <= mask; slot++) slots[slot] = -1;
-    for (int64_t class = 0; class < p->classes; class++) pod_of_class[class] = -1;
-    for (int64_t i = 0; i < p->activities; i++)
-        if (!p->is_virtual[i]) pod_of_class[p->class_of[i]] = i;
-    for (int64_t class = 0; class < p->classes; class++) {
-        const int64_t pod = pod_of_class[class];
-        if (pod < 0) continue;
-        int64_t slot = (int64_t)(shape_hash(p, pod) & (uint64_t)mask);
-        while (slots[slot] >= 0 && !has_shape(p, t, pod, slots[slot])) slot = (slot + 1) & mask;
-        if (slots[slot] < 0) {
-            slots[slot] = t->shapes;
-            add_shape(p, t, pod);
+static void find_shapes(const Problem *p, Tables *t) {
+    const int64_t resources = p->resources;
+    for (int64_t i = 0; i < p->activities; i++) {
+        if (p->is_virtual[i]) continue;
+        const int64_t shape = p->shape_of[p->class_of[i]];
+        t->class_of_shape[shape] = p->class_of[i];
+        memcpy(t->scored_requests + shape * 2, p->scored_requests + i * 2, sizeof(int64_t) * 2);
+        for (int64_t resource = 0; resource < resources; resource++) {
+            const int64_t request = p->requests[i * resources + resource];
+            t->requests[shape * resources + resource] = request;
+            t->needed[shape * resources + resource] = request > 0 ? request : INT64_MIN;
         }
-        t->shape_of[class] = slots[slot];
     }
 }
 
@@ -143,7 +103,7 @@ static void gather_activities(const Problem *p, Tables *t) {
     for (int64_t i = 0; i < p->activities; i++) t->place[p->topological[i]] = (int32_t)i;
     for (int64_t i = 0; i < p->activities; i++)
         t->of[i] = (Activity){.class = (int32_t)p->class_of[i],
-                              .shape = p->is_virtual[i] ? -1 : (int32_t)t->shape_of[p->class_of[i]],
+                              .shape = p->is_virtual[i] ? -1 : (int32_t)p->shape_of[p->class_of[i]],
                               .gene = (int32_t)p->gene[i],
                               .image = (int32_t)p->image[i],
                               .run = (int32_t)p->run[i],
@@ -210,17 +170,25 @@ static void walk_heap(int32_t *slots, int64_t size) {
     }
 }
 
+static void narrow(const int64_t *from, int32_t *to, int64_t count) {
+    for (int64_t i = 0; i < count; i++) to[i] = (int32_t)from[i];
+}
+
 static void fill_tables(const Problem *p, Tables *t) {
     for (int64_t class = 0; class < p->classes; class++) {
         const int64_t *taints = p->preferred_taints + class * p->nodes, *weight = p->preferred_weight + class * p->nodes;
-        t->tells_apart[class] = 0;
         for (int64_t node = 0; node < p->nodes; node++) t->tells_apart[class] |= taints[node] != 0 || weight[node] != 0;
     }
     for (int64_t i = 0; t->kinds <= MOST_KINDS && i < p->activities; i++)
         for (int64_t kind = 0; kind < t->kinds; kind++)
             t->occupied[i * t->kinds + kind] = seconds_on(p, i, t->node_of_kind[kind]);
-    for (int64_t edge = 0; edge < p->predecessors_start[p->activities]; edge++)
+    const int64_t edges = p->predecessors_start[p->activities];
+    for (int64_t edge = 0; edge < edges; edge++)
         t->transfer_seconds[edge] = p->transfer_bytes[edge] / p->link_rate;
+    narrow(p->predecessors_start, t->predecessors_start, p->activities + 1);
+    narrow(p->predecessors, t->predecessors, edges);
+    narrow(p->successors_start, t->successors_start, p->activities + 1);
+    narrow(p->successors, t->successors, edges);
     walk_heap(t->slot_at, p->nodes);
     for (int64_t rank = 0; rank < p->nodes; rank++) t->preorder[t->slot_at[rank]] = (int32_t)rank;
     walk_heap(t->slot_at, nodes_to_score(p->nodes));
@@ -235,63 +203,47 @@ static void fill_tables(const Problem *p, Tables *t) {
     }
 }
 
-/* Lay out all arrays in one block; with memory == NULL only count the bytes. */
-static size_t lay_out_tables(Tables *t, const Problem *p, char *memory) {
-    size_t used = 0;
-    const size_t a = (size_t)p->activities, n = (size_t)p->nodes, k = (size_t)p->classes;
-#define ARRAY(field, type, count)                        \
-    do {                                                 \
-        if (memory) t->field = (type *)(memory + used);  \
-        used += ALIGNED(sizeof(type) * (count));         \
-    } while (0)
-    ARRAY(of, Activity, a);
-    ARRAY(requests, int64_t, k * (size_t)p->resources);
-    ARRAY(scored_requests, int64_t, k * 2);
-    ARRAY(class_of_shape, int64_t, k);
-    ARRAY(shape_of, int64_t, k);
-    ARRAY(tells_apart, uint8_t, k);
-    ARRAY(kind_of, int64_t, n);
-    ARRAY(node_of_kind, int64_t, n);
-    ARRAY(place, int32_t, a);
-    ARRAY(transfer_seconds, double, (size_t)p->predecessors_start[a]);
-    ARRAY(least_completion, double, (size_t)p->runs);
-    ARRAY(preorder, int32_t, n);
-    ARRAY(slot_at, int32_t, n);
-    ARRAY(loop_first, int64_t, (size_t)p->loops);
-    ARRAY(loop_last, int64_t, (size_t)p->loops);
-#undef ARRAY
-    return used;
-}
-
-static void tables_free(Tables *t) {
+void tables_free(Tables *t) {
     if (!t) return;
-    free(t->memory);
-    free(t->occupied);
+    give_back(&t->memory);
     free(t);
 }
 
 /* NULL when there is no memory left. */
-static Tables *tables_new(const Problem *p) {
+Tables *tables_new(const Problem *p) {
     Tables *t = calloc(1, sizeof(Tables));
-    int64_t slots_count = 1;
-    while (slots_count < 2 * p->classes) slots_count *= 2;
-    int64_t *slots = malloc(sizeof(int64_t) * (size_t)slots_count);
-    if (t) t->memory = malloc(lay_out_tables(t, p, NULL) + 16);
-    if (!slots || !t || !t->memory) {
-        free(slots);
+    if (!t) return NULL;
+    Memory *memory = &t->memory;
+    const int64_t a = p->activities, n = p->nodes, k = p->classes, edges = p->predecessors_start[a];
+    for (int64_t class = 0; class < k; class++)
+        if (p->shape_of[class] >= t->shapes) t->shapes = p->shape_of[class] + 1;
+    t->words = (n + 63) / 64;
+    t->of = ARRAY(memory, Activity, a);
+    t->requests = ARRAY(memory, int64_t, t->shapes * p->resources);
+    t->needed = ARRAY(memory, int64_t, t->shapes * p->resources);
+    t->scored_requests = ARRAY(memory, int64_t, t->shapes * 2);
+    t->class_of_shape = ARRAY(memory, int64_t, t->shapes);
+    t->tells_apart = ARRAY(memory, uint8_t, k);
+    t->kind_of = ARRAY(memory, int64_t, n);
+    t->node_of_kind = ARRAY(memory, int64_t, n);
+    t->predecessors_start = ARRAY(memory, int32_t, a + 1);
+    t->predecessors = ARRAY(memory, int32_t, edges);
+    t->successors_start = ARRAY(memory, int32_t, a + 1);
+    t->successors = ARRAY(memory, int32_t, edges + 1);
+    t->place = ARRAY(memory, int32_t, a);
+    t->transfer_seconds = ARRAY(memory, double, edges);
+    t->least_completion = ARRAY(memory, double, p->runs);
+    t->preorder = ARRAY(memory, int32_t, n);
+    t->slot_at = ARRAY(memory, int32_t, n);
+    t->loop_first = ARRAY(memory, int64_t, p->loops);
+    t->loop_last = ARRAY(memory, int64_t, p->loops);
+    if (!memory->is_short) find_kinds(p, t);
+    if (t->kinds <= MOST_KINDS) t->occupied = ARRAY(memory, double, a * t->kinds);
+    if (memory->is_short) {
         tables_free(t);
         return NULL;
     }
-    lay_out_tables(t, p, t->memory);
-    t->words = (p->nodes + 63) / 64;
-    find_shapes(p, t, slots, slots_count - 1);
-    free(slots);
-    find_kinds(p, t);
-    if (t->kinds <= MOST_KINDS) t->occupied = malloc(sizeof(double) * (size_t)(p->activities * t->kinds) + 16);
-    if (t->kinds <= MOST_KINDS && !t->occupied) {
-        tables_free(t);
-        return NULL;
-    }
+    find_shapes(p, t);
     fill_tables(p, t);
     gather_activities(p, t);
     find_least_times(p, t);

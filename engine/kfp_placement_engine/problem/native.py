@@ -64,7 +64,7 @@ _COUNTS = ("images", "claim_count", "iterations", "loops", "runs")
 class _Problem(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ProblemArrays._fields),
-        ("topological", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("topological", "shape_of", "tables")),
         ("link_rate", ctypes.c_double),
         ("end_limit", ctypes.c_double),
         *((name, ctypes.c_int64) for name in (*_SCALARS, *_COUNTS)),
@@ -117,7 +117,7 @@ def _load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     for name in ("problem_size", "simulate", "improve", "heft", "brute_force"):
         getattr(library, name).restype = ctypes.c_int64
-    library.search_open.restype = ctypes.c_void_p
+    library.tables_new.restype = library.search_open.restype = ctypes.c_void_p
     if library.problem_size() != ctypes.sizeof(_Problem):
         raise ImportError(
             "the compiled kernel does not match this version; rebuild it with `make kernel`"
@@ -185,8 +185,37 @@ def _native(problem: PlacementProblem) -> _Problem:
     native.iterations = arrays.iteration_size.shape[0]
     native.loops = arrays.loop_parallelism.shape[0]
     native.runs = arrays.run_weight.shape[0]
+    shapes = _shapes(arrays)
+    native.shape_of = _address(shapes)
+    tables = KERNEL.tables_new(ctypes.byref(native))
+    if not tables:
+        raise MemoryError(_NO_MEMORY)
+    native.tables = tables
+    weakref.finalize(native, _free_tables, ctypes.c_void_p(tables), shapes)
     _prepared[problem] = native
     return native
+
+
+def _shapes(arrays: ProblemArrays) -> Integers:
+    """[K] a number for each class, the same where pods need the same room and are scored alike.
+
+    That is: they request the same, on the same nodes, and their balance counts or does not.
+    """
+    pods = np.flatnonzero(~arrays.virtual.astype(bool))
+    classes, first = np.unique(arrays.class_of[pods], return_index=True)
+    requests = np.hstack([arrays.requests, arrays.scored_requests])[pods[first]]
+    others = np.column_stack([arrays.feasible, arrays.scores_balance])[classes]
+    rows = np.hstack([requests.view(np.uint8), others])
+    shape_of = np.zeros(arrays.feasible.shape[0], np.int64)
+    if classes.size:
+        whole_rows = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
+        shape_of[classes] = np.unique(whole_rows, return_inverse=True)[1]
+    return shape_of
+
+
+def _free_tables(tables: ctypes.c_void_p, _shapes: Integers) -> None:
+    """Give tables back."""
+    KERNEL.tables_free(tables)
 
 
 def _checked(result: int) -> int:

@@ -36,7 +36,8 @@ def test_the_arrays_of_a_problem_are_those_of_the_kernel():
         (C_TYPES[ELEMENTS[name].name], named.get(name, name), ", ".join(AXES[name]))
         for name in ProblemArrays._fields
     ]
-    assert [*mirrored, ("int64_t", "topological", "A")] == declared
+    derived = [("int64_t", "topological", "A"), ("int64_t", "shape_of", "K")]
+    assert [*mirrored, *derived] == declared
 
 
 def test_the_parameters_of_the_search_are_those_of_the_kernel():

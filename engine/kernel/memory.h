@@ -1,0 +1,54 @@
+/* Memory of one object: arrays side by side in few blocks, which are given back together. */
+#ifndef KFP_PLACEMENT_MEMORY_H
+#define KFP_PLACEMENT_MEMORY_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { CACHE_LINE = 64, FIRST_BLOCK = 1 << 14 };
+
+#ifndef GUARD /* a build that looks for memory errors lets nobody touch the line behind an array */
+#define GUARD(end)
+#endif
+
+typedef struct Block {
+    struct Block *next;
+    size_t size, used;
+} Block;
+
+typedef struct {
+    Block *blocks; /* the last one first */
+    int is_short;  /* there was no memory left: what has arrays of it must not be used */
+} Memory;
+
+/* Zeros, from the beginning of a cache line on, so that what is read together is one line. */
+static void *allocate(Memory *memory, int64_t count, size_t size) {
+    const size_t bytes = (size_t)count * size, needed = bytes + 3 * CACHE_LINE;
+    Block *block = memory->blocks;
+    if (!block || block->size - block->used < needed) {
+        const size_t usual = block ? 2 * block->size : FIRST_BLOCK, larger = needed > usual ? needed : usual;
+        block = calloc(1, sizeof(Block) + larger);
+        if (!block) {
+            memory->is_short = 1;
+            return NULL;
+        }
+        *block = (Block){memory->blocks, larger, 0};
+        memory->blocks = block;
+    }
+    char *free_from = (char *)(block + 1) + block->used;
+    char *array = (char *)(((uintptr_t)free_from + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+    block->used += (size_t)(array - free_from) + bytes + CACHE_LINE;
+    GUARD(array + bytes);
+    return array;
+}
+
+#define ARRAY(memory, type, count) ((type *)allocate(memory, count, sizeof(type)))
+
+static void give_back(Memory *memory) {
+    for (Block *block = memory->blocks, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+}
+
+#endif
