@@ -2,8 +2,8 @@
 #ifndef KFP_PLACEMENT_LOOP_H
 #define KFP_PLACEMENT_LOOP_H
 
+#include "fullest.h"
 #include "kube_choice.h"
-#include "queue.h"
 #include "sequence.h"
 
 typedef struct {
@@ -26,7 +26,8 @@ static void create_pod(const Problem *p, State *s, const Decision *d, int64_t ac
     const int64_t gene = s->t->of[activity].gene;
     s->created[activity] = s->created_count++;
     s->order[activity] = (double)s->created[activity];
-    if (d->policy == BACKFILL || d->policy == GREEDY) s->order[activity] = gene >= 0 ? d->priority[activity] : -INFINITY;
+    if (d->policy == BACKFILL || d->policy == GREEDY || d->policy == FULLEST)
+        s->order[activity] = gene >= 0 ? d->priority[activity] : -INFINITY;
     s->fresh[s->fresh_count++] = (int32_t)activity;
     if (gene < 0) return;
     __builtin_prefetch(d->planned + gene);
@@ -219,6 +220,7 @@ static int play(const Problem *p, State *s, const Decision *d) {
     state_reset(s, p);
     set_limit(p, s, d->limit);
     list_nodes(p, s, d);
+    if (d->policy == FULLEST) count_work(p, s);
     if (d->policy == ORDERED) build_sequences(p, s, d->planned, d->priority, d->order ? d->order : s->in_order);
     for (int64_t activity = 0; activity < p->activities; activity++)
         if (s->of[activity].waiting == 0)
@@ -238,6 +240,8 @@ static int play(const Problem *p, State *s, const Decision *d) {
         if (d->policy == ORDERED) start_in_order(p, s, now);
         if (d->policy == STRICT_FIFO)
             dispatch_in_turn(p, s, d, now);
+        else if (d->policy == FULLEST)
+            dispatch_fullest(p, s, now);
         else
             dispatch(p, s, d, now);
         for (int64_t i = 0; i < s->touched_count; i++) s->touched[s->touched_nodes[i]] = 0;

@@ -83,7 +83,8 @@ enum {
     READY = 2,        /* bound at once, in order of creation, to the planned node, else the next best */
     ORDERED = 3,      /* the plan's order on each node is kept; pods may wait for room there */
     BACKFILL = 4,     /* planned nodes; whatever is ready and fits starts, most urgent first */
-    GREEDY = 5        /* list scheduling: most urgent first, on the node where it ends first */
+    GREEDY = 5,       /* list scheduling: most urgent first, on the node where it ends first */
+    FULLEST = 6       /* each node takes the set of ready steps that fills it most; of a shape, most urgent first */
 };
 
 #endif

@@ -15,6 +15,7 @@ typedef struct {
     double crossover_rate;  /* share of children that mix two parents */
     double window_share;    /* share of these that take all of a stretch of time from the second parent */
     double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
+    double moved_share;     /* share of these whose steps may go to other nodes, each with a probability that is drawn */
     double elite_share;     /* share of children of the best plan */
     double critical_share;  /* share of moves on the chain that decides the completion time */
     double greedy_share;    /* share of children decoded by list scheduling (ordered dispatch) */
@@ -268,7 +269,9 @@ static int try_child(Search *search) {
     double terms[TERMS];
     int policy = child_policy(search);
     if (policy == SERIAL) {
-        const int64_t decoded = serial_decode(p, &search->serial, search->genes, search->keys);
+        const double share = search->parameters->moved_share;
+        const double moved = p->nodes > 1 && share > 0.0 && random_unit(random) < share ? random_unit(random) : 0.0;
+        const int64_t decoded = serial_decode(p, &search->serial, search->genes, search->keys, moved, random);
         if (decoded < 0) return -1;
         *population->schedules += decoded - 1; /* playing it changes nothing, and is counted below */
         policy = ORDERED;

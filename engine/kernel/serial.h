@@ -3,12 +3,14 @@
  * Double justification (Valls, Ballestin, Quintanilla 2005) moves all steps to the right, the last ones
  * first, and then to the left again: the schedule never gets longer, and often shorter (serial schedule
  * generation and its mirror image: Kolisch 1996; Sprecher 2000 shows which schedules it can find). What
- * comes out is an order of starts. Images, claims, loops and drivers are left out: a child is played
+ * comes out is an order of starts, and in the last pass some steps may go to other nodes: where they end
+ * first, as in HEFT (Topcuoglu, Hariri, Wu 2002). Images, claims, loops and drivers are left out: a child is played
  * before it counts. */
 #ifndef KFP_PLACEMENT_SERIAL_H
 #define KFP_PLACEMENT_SERIAL_H
 
 #include "profile.h"
+#include "random.h"
 #include "sorting.h"
 #include "state.h"
 
@@ -80,16 +82,45 @@ static void serial_release(const Problem *p, Serial *x, const int64_t *genes, in
     }
 }
 
+/* The allowed node where the activity ends first, never farther from its users than its own. */
+static int64_t node_of_first_end(const Problem *p, const Serial *x, const int64_t *genes,
+                                 int64_t activity, int64_t own) {
+    const int64_t *request = p->requests + activity * p->resources, gene = p->gene[activity];
+    const double *excess = p->latency_excess_ms + p->tables->of[activity].class * p->nodes;
+    int64_t best = own;
+    double first = INFINITY;
+    for (int64_t i = -1; i < p->nodes; i++) {
+        const int64_t node = i < 0 ? own : i;
+        if (!p->allowed[gene * p->nodes + node] || excess[node] > excess[own]) continue;
+        const double ready = serial_ready(p, x, genes, activity, node), seconds = occupied_seconds(p, p->tables, activity, node);
+        if (ready + seconds >= first) continue;
+        const double end = earliest_gap(x->profiles + node, request, p->resources, ready, seconds) + seconds;
+        if (end >= first) continue;
+        first = end;
+        best = node;
+    }
+    return best;
+}
+
+/* Whether a step may leave its node: it shares it with no other. */
+static inline int may_move(const Problem *p, int64_t activity) {
+    return p->gene[activity] >= 0 && !p->sticky[p->gene[activity]];
+}
+
 /* Schedule all activities by key, `mirrored` from the end of the run; returns its length, -1 when there is
- * no memory left. */
-static double serial_pass(const Problem *p, Serial *x, const int64_t *genes, int mirrored) {
+ * no memory left. A step may go to another node with the probability `moved`. */
+static double serial_pass(const Problem *p, Serial *x, int64_t *genes, int mirrored, double moved,
+                          uint64_t *random) {
     double length = 0.0;
     if (!profiles_clear(p, x->profiles)) return -1.0;
     memset(x->ready, 0, sizeof(double) * (size_t)p->activities);
     int32_t *order = x->order[mirrored];
     sort_by_key(x->key, mirrored ? x->place : p->tables->place, order, x->scratch, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {
-        const int64_t activity = order[i], node = planned_node(p, genes, activity);
+        const int64_t activity = order[i];
+        int64_t node = planned_node(p, genes, activity);
+        if (moved > 0.0 && may_move(p, activity) && random_unit(random) < moved)
+            genes[p->gene[activity]] = node = node_of_first_end(p, x, genes, activity, node);
         double start = mirrored ? x->ready[activity] : serial_ready(p, x, genes, activity, node);
         double seconds = p->tables->of[activity].least_seconds;
         if (node >= 0) {
@@ -107,16 +138,17 @@ static double serial_pass(const Problem *p, Serial *x, const int64_t *genes, int
     return length;
 }
 
-/* Rewrite keys as the starts of a justified schedule; returns how many schedules that took, -1 when
- * memory runs out. */
-static int64_t serial_decode(const Problem *p, Serial *x, const int64_t *genes, double *keys) {
+/* Rewrite keys as the starts of a justified schedule, and genes where steps have moved; returns how many
+ * schedules that took, -1 when memory runs out. */
+static int64_t serial_decode(const Problem *p, Serial *x, int64_t *genes, double *keys, double moved,
+                             uint64_t *random) {
     memcpy(x->key, keys, sizeof(double) * (size_t)p->activities);
-    if (serial_pass(p, x, genes, 0) < 0.0) return -1;
+    if (serial_pass(p, x, genes, 0, 0.0, random) < 0.0) return -1;
     for (int64_t i = 0; i < p->activities; i++) x->key[i] = -x->end[i];
-    const double length = serial_pass(p, x, genes, 1);
+    const double length = serial_pass(p, x, genes, 1, 0.0, random);
     if (length < 0.0) return -1;
     for (int64_t i = 0; i < p->activities; i++) x->key[i] = length - x->end[i];
-    if (serial_pass(p, x, genes, 0) < 0.0) return -1;
+    if (serial_pass(p, x, genes, 0, moved, random) < 0.0) return -1;
     memcpy(keys, x->start, sizeof(double) * (size_t)p->activities);
     return 3;
 }

@@ -59,6 +59,7 @@ typedef struct {
     Event *later;                 /* [2A + 2] heap of events after this instant */
     int64_t *now_code;            /* [2A + 2] heap of events of this instant */
     Ranked *scratch;              /* [2A] for sorting */
+    double *work_left;            /* [S + 1] of pods that wait or come, by shape, and of all (FULLEST) */
     double *least_completion;     /* [runs] end of each run, at least, by what is known now */
     double least_cost, cost_limit; /* weighted sum of these, and the most that it may be */
     double idle, idle_limit;      /* of the scarcest resource: room times seconds that nobody took, and the most */
@@ -129,6 +130,7 @@ static State *state_new(const Problem *p) {
     state->later = ARRAY(memory, Event, 2 * a + 2);
     state->now_code = ARRAY(memory, int64_t, 2 * a + 2);
     state->scratch = ARRAY(memory, Ranked, 2 * a);
+    state->work_left = ARRAY(memory, double, t->shapes + 1);
     state->least_completion = ARRAY(memory, double, p->runs);
     state->sums = ARRAY(memory, double, n > p->runs ? n : p->runs);
     if (memory->is_short) {

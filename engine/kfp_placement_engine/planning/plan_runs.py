@@ -45,7 +45,6 @@ from kfp_placement_engine.search.solve import is_tiny, solve
 from kfp_placement_engine.search.stop import (
     AnyOf,
     BoundReached,
-    SearchProgress,
     StoppingCriterion,
 )
 
@@ -276,7 +275,7 @@ def _ordered_makespan(
     is_comparable = problem.is_completion_first and not problem.unplaceable.any()
     if not (options.limits and is_ready and is_comparable) or options.quick:
         return None
-    if _bound_reached(problem, bounds)(SearchProgress(0, 0, result.schedule.terms)):
+    if _bound_reached(problem, bounds).is_reached(result.schedule.terms):
         return None
     ordered = replace(problem, dispatch="ordered")
     present = Placement.of_schedule(ordered, result.schedule.start, result.schedule.node)

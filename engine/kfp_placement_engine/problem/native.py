@@ -30,6 +30,7 @@ READY = 2
 ORDERED = 3
 BACKFILL = 4
 GREEDY = 5
+FULLEST = 6
 """Policies of the simulation; their meaning is in `problem.h`."""
 
 TERMS = 5
@@ -97,6 +98,7 @@ class SearchParameters(ctypes.Structure):
             "crossover_rate",
             "window_share",
             "serial_share",
+            "moved_share",
             "elite_share",
             "critical_share",
             "greedy_share",
@@ -239,7 +241,8 @@ def play(
         problem: the problem.
         policy: one of the policies above.
         planned: [G] planned node of each gene (READY, ORDERED, BACKFILL).
-        priority: [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY); for ORDERED it must
+        priority: [A] the smaller, the more urgent (ORDERED, BACKFILL, GREEDY,
+            FULLEST); for ORDERED it must
             not contradict the precedences.
         not_before: [A] planned starts to wait for (ORDERED), or empty.
         listed: [N] the nodes as kube-scheduler lists them, or empty: as numbered.

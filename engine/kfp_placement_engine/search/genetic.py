@@ -26,6 +26,7 @@ from kfp_placement_engine.search.priorities import priority_rules
 from kfp_placement_engine.search.simulation import (
     Schedule,
     simulate,
+    simulate_fullest,
     simulate_list,
     simulate_policy,
     slot_starts,
@@ -73,6 +74,8 @@ def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidat
         yield [Candidate(placement, simulate(problem, placement))]
     for priority in rules:
         yield _replays(problem, simulate_list(problem, priority))
+    if problem.dispatch == "ordered":
+        yield _replays(problem, simulate_fullest(problem, first))
     yield _replays(problem, simulate_policy(problem, native.STRICT_FIFO))
     for policy in (native.KUBE_DEFAULT, native.STRICT_FIFO):
         # Figures of the default scheduler are means over tie-breaks; the best of them is no worse.

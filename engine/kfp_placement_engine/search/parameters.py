@@ -20,6 +20,7 @@ _SHARES = (
     "ordered_crossover_rate",
     "window_share",
     "serial_share",
+    "moved_share",
     "elite_share",
     "critical_share",
     "greedy_share",
@@ -44,7 +45,10 @@ class GeneticParams:
         window_share: share of these that take all of a stretch of time from the second parent
             (one run under `ordered` only).
         serial_share: share of children decoded serially, with insertion into gaps of the past, and
-            justified (likewise); they count as three schedules.
+            justified (likewise, where no loop is limited); they count as three schedules.
+        moved_share: share of these whose steps may go to other nodes, where they end first; each
+            with a probability that is drawn for the child. Only where plans that complete earlier
+            are better in any case.
         elite_share: share of children of the island's best.
         critical_share: share of mutations on the chain that decides the completion time.
         greedy_share, backfill_share: shares of children decoded by list scheduling and by
@@ -64,6 +68,7 @@ class GeneticParams:
     ordered_crossover_rate: float = 0.4
     window_share: float = 0.5
     serial_share: float = 0.5
+    moved_share: float = 0.5
     elite_share: float = 0.4
     critical_share: float = 0.6
     greedy_share: float = 0.1
@@ -104,13 +109,17 @@ class GeneticParams:
         """Those that the kernel takes for a problem.
 
         Justification makes the latest end earlier, but not each run's: with several runs it moves
-        the steps of the first ones back. So these are searched as under `ready`.
+        the steps of the first ones back. So these are searched as under `ready`. Serial decoding
+        knows no limits of loops: where there are some, what it decodes is played quite differently.
         """
-        is_justified = problem.dispatch == "ordered" and problem.arrays.run_weight.size == 1
+        arrays = problem.arrays
+        is_one_in_order = problem.dispatch == "ordered" and arrays.run_weight.size == 1
+        is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
         return native.SearchParameters(
-            crossover_rate=self.ordered_crossover_rate if is_justified else self.crossover_rate,
-            window_share=self.window_share if is_justified else 0.0,
-            serial_share=self.serial_share if is_justified else 0.0,
+            crossover_rate=self.ordered_crossover_rate if is_one_in_order else self.crossover_rate,
+            window_share=self.window_share if is_one_in_order else 0.0,
+            serial_share=self.serial_share if is_serial else 0.0,
+            moved_share=self.moved_share if problem.is_completion_first else 0.0,
             elite_share=self.elite_share,
             critical_share=self.critical_share,
             greedy_share=self.greedy_share,

@@ -101,6 +101,12 @@ def simulate_list(problem: PlacementProblem, priority: Floats) -> Schedule:
     return _played(problem, native.GREEDY, genes, np.ascontiguousarray(priority))
 
 
+def simulate_fullest(problem: PlacementProblem, priority: Floats) -> Schedule:
+    """Play packing: each node takes the set of ready steps that fills it most; then by priority."""
+    genes = np.zeros(problem.genes, np.int64)
+    return _played(problem, native.FULLEST, genes, np.ascontiguousarray(priority))
+
+
 def simulate_planned(problem: PlacementProblem, gene_nodes: Integers, priority: Floats) -> Schedule:
     """Play backfilling: on its planned node each step that is ready and fits, by priority."""
     nodes, order = np.ascontiguousarray(gene_nodes), np.ascontiguousarray(priority)

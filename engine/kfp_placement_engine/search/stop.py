@@ -123,25 +123,34 @@ class NoImprovement:
 class BoundReached:
     """Stop when no plan can complete earlier: at the bound, every step placed, no rule missed.
 
-    For the objective `completion`. Plans that complete as early and keep nodes less busy are then
-    not looked for any further; the plans that every search starts from are still compared.
+    For the objective `completion`. Plans that complete as early and keep nodes less busy are looked
+    for until some generations in a row have found none.
     A plan that misses a latency rule does not stop the search: to keep it may take longer.
 
     Attributes:
         completion_seconds: no plan completes earlier (weighted, with several runs).
+        generations: without an improvement, after which the search stops there.
     """
 
     completion_seconds: float
+    generations: int = 4
 
-    def __call__(self, progress: SearchProgress) -> bool:
-        """Whether the best plan is at the bound, as closely as plans are compared."""
-        if progress.terms is None:
-            return False
-        unplaced, latency_excess, completion = progress.terms[:3].tolist()
+    def is_reached(self, terms: Floats) -> bool:
+        """Whether a plan is at the bound, as closely as plans are compared.
+
+        Args:
+            terms: [5] what it is worth.
+        """
+        unplaced, latency_excess, completion = terms[:3].tolist()
         margin = RELATIVE_MARGIN * max(1.0, self.completion_seconds)
         return (
             not unplaced and not latency_excess and completion <= self.completion_seconds + margin
         )
+
+    def __call__(self, progress: SearchProgress) -> bool:
+        """Whether the best plan is at the bound, and has not improved for long enough."""
+        is_settled = progress.since_improvement >= self.generations
+        return is_settled and progress.terms is not None and self.is_reached(progress.terms)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules
-from kfp_placement_engine.search.simulation import simulate_list, simulate_planned
+from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
 from kfp_placement_engine.search.solve import solve
 from kfp_placement_engine.search.stop import MaxGenerations
 from tests.engine.planner.invariants import Checker
@@ -38,7 +38,7 @@ from tests.support.builders import (
 )
 from tests.support.reference_simulation import Reference
 
-OURS = ("memetic", "paper", "heft", "random", "brute-force", "list", "backfill")
+OURS = ("memetic", "paper", "heft", "random", "brute-force", "list", "backfill", "fullest")
 THEIRS = ("kube-default", "fifo")
 # Two sums of the same few numbers, added in different orders.
 ROUNDING = 1e-14
@@ -96,6 +96,8 @@ def decided(problem, way):
         return solve(problem, MaxGenerations(2), 1, params, threads=1).schedule
     if way == "list":
         return simulate_list(problem, priority_rules(problem)["longest-path"])
+    if way == "fullest":
+        return simulate_fullest(problem, priority_rules(problem)["longest-path"])
     if way == "backfill":
         nodes = problem.arrays.allowed.argmax(axis=1).astype(np.int64)
         return simulate_planned(problem, nodes, priority_rules(problem)["largest-area"])

@@ -23,7 +23,7 @@ from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
 from tests.engine.planner.pinned_cases import all_cases
 
-POLICIES = ("KUBE_DEFAULT", "STRICT_FIFO", "READY", "ORDERED", "BACKFILL", "GREEDY")
+POLICIES = ("KUBE_DEFAULT", "STRICT_FIFO", "READY", "ORDERED", "BACKFILL", "GREEDY", "FULLEST")
 PARAMS = GeneticParams(islands=2, migration_interval=2)
 FEW_PLANS = 2_000
 SCHEDULE = ("start", "begin", "end", "node", "pull_seconds", "cause", "terms")
