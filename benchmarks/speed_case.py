@@ -35,7 +35,7 @@ SEED = 0
 _PLAIN: dict[str, Any] = {
     "serial_share": 0.0,
     "window_share": 0.0,
-    "ordered_crossover_rate": GeneticParams().crossover_rate,
+    "crossover_rate": 0.15,
 }
 """Every child played once, as it is: the search that older versions have, too."""
 

@@ -17,7 +17,7 @@ _LEAST = {
 }
 _SHARES = (
     "crossover_rate",
-    "ordered_crossover_rate",
+    "joint_crossover_rate",
     "window_share",
     "serial_share",
     "moved_share",
@@ -39,10 +39,9 @@ class GeneticParams:
         islands: populations that search separately and exchange their best plans; their number, not
             that of the threads, is part of the plan's identity.
         migration_interval: generations between exchanges.
-        crossover_rate: share of children that mix two parents, under `ready` dispatch and for
-            several runs.
-        ordered_crossover_rate: the same for one run under `ordered`.
-        window_share: share of these that take all of a stretch of time from the second parent
+        crossover_rate: share of children that mix two parents.
+        joint_crossover_rate: the same for several runs that are planned together.
+        window_share: share of the former that take all of a stretch of time from the second parent
             (one run under `ordered` only).
         serial_share: share of children decoded serially, with insertion into gaps of the past, and
             justified (likewise, where no loop is limited); they count as three schedules.
@@ -64,8 +63,8 @@ class GeneticParams:
     population_size: int = 16
     islands: int = 2
     migration_interval: int = 8
-    crossover_rate: float = 0.15
-    ordered_crossover_rate: float = 0.4
+    crossover_rate: float = 0.5
+    joint_crossover_rate: float = 0.15
     window_share: float = 0.5
     serial_share: float = 0.5
     moved_share: float = 0.5
@@ -109,14 +108,15 @@ class GeneticParams:
         """Those that the kernel takes for a problem.
 
         Justification makes the latest end earlier, but not each run's: with several runs it moves
-        the steps of the first ones back. So these are searched as under `ready`. Serial decoding
+        the steps of the first ones back. So for these it is left out. Serial decoding
         knows no limits of loops: where there are some, what it decodes is played quite differently.
         """
         arrays = problem.arrays
-        is_one_in_order = problem.dispatch == "ordered" and arrays.run_weight.size == 1
+        is_one = arrays.run_weight.size == 1
+        is_one_in_order = is_one and problem.dispatch == "ordered"
         is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
         return native.SearchParameters(
-            crossover_rate=self.ordered_crossover_rate if is_one_in_order else self.crossover_rate,
+            crossover_rate=self.crossover_rate if is_one else self.joint_crossover_rate,
             window_share=self.window_share if is_one_in_order else 0.0,
             serial_share=self.serial_share if is_serial else 0.0,
             moved_share=self.moved_share if problem.is_completion_first else 0.0,
