@@ -19,6 +19,8 @@ from kfp_placement_engine.model.objective import MakespanWithin, parse_makespan_
 Echo = Callable[[str], None]
 """Prints a line."""
 
+_MOST_DIGITS = 18
+
 
 class BenchmarkError(Exception):
     """A benchmark cannot be run here; the message says what is missing and how to get it."""
@@ -64,6 +66,20 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the tables to FILE, as Markdown",
     )
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """A type for argparse: a number from `least`, at least 0, to `most`."""
+
+    def number(text: str) -> int:
+        is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+        if not (is_number and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(
+                f"{text!r:.40}: give a number from {least:,} to {most:,}"
+            )
+        return int(text)
+
+    return number
 
 
 def seconds(text: str) -> float:

@@ -17,7 +17,7 @@ from benchmarks.beside import BaseProcess, base_parts, base_process
 from benchmarks.budget import Budget, budget, timed_budget
 from benchmarks.cases import Case, chosen
 from benchmarks.checkouts import Checkout, add_base
-from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show
+from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show, whole_number
 from benchmarks.outcomes import Outcome
 from benchmarks.peers import add_peers, peer_names
 from benchmarks.peers.report import peer_parts
@@ -211,13 +211,13 @@ def add_search_options(
     )
     parser.add_argument(
         "--limit",
-        type=limit_of,
+        type=whole_number(1, MOST_CASES),
         metavar="COUNT",
         help="take no more cases than these, evenly spread over all [default: all]",
     )
     parser.add_argument(
         "--seeds",
-        type=_seeds,
+        type=seed_range,
         default=seeds,
         metavar="FIRST-LAST",
         help=f"seeds of the searches, or one seed [default: {seeds[0]}-{seeds[-1]}]",
@@ -240,7 +240,12 @@ def add_search_options(
     )
 
 
-def _seeds(text: str) -> range:
+def seed_range(text: str) -> range:
+    """Seeds as in `0-2`, or one seed, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: they are not, or are too many.
+    """
     match = _SEEDS.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r:.40}: write the first and last seed, as in 0-2")
@@ -250,17 +255,6 @@ def _seeds(text: str) -> range:
             f"{text!r:.40}: the last seed must not be below the first, nor {MOST_SEEDS:,} above it"
         )
     return range(first, last + 1)
-
-
-def limit_of(text: str) -> int:
-    """A number from 1 on, for argparse.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not one, or is too large.
-    """
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_CASES):
-        raise argparse.ArgumentTypeError(f"{text!r:.40}: give a number from 1 to {MOST_CASES:,}")
-    return int(text)
 
 
 def make_folder(folder: Path | None) -> None:

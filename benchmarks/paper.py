@@ -20,6 +20,7 @@ from benchmarks.command import (
     parser_of,
     seconds,
     show,
+    whole_number,
 )
 from benchmarks.paper_report import Outcome, Rooms, figures_of, parts_of
 from benchmarks.seed_experiment import DRAWS, DURATIONS, MIXES, Draw, draw_problem
@@ -220,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seeds",
-        type=_seeds,
+        type=whole_number(1, MAX_SEEDS),
         default=3,
         metavar="COUNT",
         help="draws of each mix and kind of durations; the committed table has 20 [default: 3]",
@@ -234,12 +235,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_output(parser)
     return parser
-
-
-def _seeds(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_SEEDS):
-        raise argparse.ArgumentTypeError(f"{text!r:.40}: give a number from 1 to {MAX_SEEDS:,}")
-    return int(text)
 
 
 def command(arguments: Sequence[str] | None = None) -> int:

@@ -22,8 +22,9 @@ from benchmarks.command import (
     exit_code_of,
     parser_of,
     show,
+    whole_number,
 )
-from benchmarks.measuring import add_search_options, limit_of, make_folder
+from benchmarks.measuring import MOST_CASES, add_search_options, make_folder
 from benchmarks.processes import on_one_thread
 from benchmarks.rolling_report import Row, page_of
 from benchmarks.rolling_runs.arms import ORACLE, Arm, all_arms
@@ -218,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--drift-seeds",
-        type=limit_of,
+        type=whole_number(1, MOST_CASES),
         default=DRIFT_SEEDS,
         metavar="COUNT",
         help="of the seeds as many are replanned on drift as well, which takes ten times as long"

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.checkouts import Checkout, add_base
-from benchmarks.command import BenchmarkError, Echo, add_output, exit_code_of, parser_of, show
+from benchmarks.command import (
+    BenchmarkError,
+    Echo,
+    add_output,
+    exit_code_of,
+    parser_of,
+    show,
+    whole_number,
+)
 from benchmarks.made_up_runs import Shape
 from benchmarks.processes import ROOT, run_apart
 from benchmarks.speed_case import CHILDREN, FIRST_PLAN, SpeedCase
@@ -117,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     add_base(parser)
     parser.add_argument(
         "--pairs",
-        type=_pairs,
+        type=whole_number(1, MOST_PAIRS),
         default=PAIRS,
         metavar="COUNT",
         help=f"how often both checkouts are measured, in turn, with --base [default: {PAIRS}]",
@@ -132,12 +140,6 @@ def _cases(glob: str) -> tuple[SpeedCase, ...]:
         names = ", ".join(case.name for case in CASES)
         raise argparse.ArgumentTypeError(f"{glob!r:.40}: no such case; there are {names}")
     return chosen
-
-
-def _pairs(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_PAIRS):
-        raise argparse.ArgumentTypeError(f"{text!r:.40}: give a number from 1 to {MOST_PAIRS}")
-    return int(text)
 
 
 def command(arguments: Sequence[str] | None = None) -> int:
