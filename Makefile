@@ -28,7 +28,7 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
 	bench-scale bench-demand bench-exact bench-j30 bench-queue bench-rolling bench-scheduler bench-speed bench-suite \
-	bench-wfinstances bench-what-if lock build clean
+	bench-tune bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -140,6 +140,11 @@ bench-j30: setup ## 480 projects of PSPLIB beside their proven optima, 1,000 to 
 	@$(BIN)/python -m benchmarks.j30 --budget $(or $(BUDGET),1000schedules 5000schedules 50000schedules) \
 		--seeds $(or $(SEEDS),0-2) --output benchmarks/results/j30.md
 
+# Searches are kept in .tune.jsonl: interrupted, it goes on where it was.
+bench-tune: setup ## how the constants of the search are chosen, on generated instances alone (20 minutes)
+	@$(BIN)/python -m benchmarks.tune --workers $(WORKERS) --log .tune.jsonl \
+		$(if $(BUDGET),--budget $(BUDGET)) $(if $(SEEDS),--seeds $(SEEDS)) --output benchmarks/results/tune.md
+
 bench-what-if: setup ## what-if: how long the best single changes take, beside a search of every change (25 minutes)
 	@$(BIN)/python -m benchmarks.what_if --budget $(or $(BUDGET),2s) --output benchmarks/results/what_if.md
 
@@ -175,5 +180,5 @@ build: ## build the four distributions into dist/
 	@scripts/bootstrap.sh uv build --all-packages --out-dir dist
 
 clean: ## remove what the other targets made
-	@rm -rf .venv .uv-venv dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .uv-venv dist .coverage .tune.jsonl .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
