@@ -59,11 +59,17 @@ static void begin(const Problem *p, State *s, int64_t activity, double now) {
     push_event(s, of->end, activity, ENDS);
 }
 
-/* A pod gets room on a node (times 1) or gives it back (times -1). */
-static inline void reserve(const Problem *p, State *s, int64_t activity, int64_t node, int64_t times) {
-    const int64_t shape = s->t->of[activity].shape, *request = s->t->requests + shape * p->resources;
+/* What is free of a node with a pod of the shape more (times 1) or less (times -1). */
+static inline void change_free(const Problem *p, State *s, int64_t shape, int64_t node, int64_t times) {
+    const int64_t *request = s->t->requests + shape * p->resources;
     for (int64_t resource = 0; resource < p->resources; resource++)
         s->free[node * p->resources + resource] -= times * request[resource];
+}
+
+/* A pod gets room on a node (times 1) or gives it back (times -1). */
+static inline void reserve(const Problem *p, State *s, int64_t activity, int64_t node, int64_t times) {
+    const int64_t shape = s->t->of[activity].shape;
+    change_free(p, s, shape, node, times);
     s->scored[node * 2] += times * s->t->scored_requests[shape * 2];
     s->scored[node * 2 + 1] += times * s->t->scored_requests[shape * 2 + 1];
     note_change(s, node);

@@ -26,12 +26,6 @@ typedef struct {
     int64_t sets;
 } Filling;
 
-static inline void change_room(const Filling *f, int64_t shape, int64_t times) {
-    const int64_t resources = f->p->resources;
-    for (int64_t resource = 0; resource < resources; resource++)
-        f->s->free[f->node * resources + resource] -= times * f->s->t->requests[shape * resources + resource];
-}
-
 /* Add pods of the shapes from `first` on, which are worth less and less, to the set in every way. */
 static void add_pods(Filling *f, int64_t first, double value) {
     State *s = f->s;
@@ -45,11 +39,11 @@ static void add_pods(Filling *f, int64_t first, double value) {
         if (value + left * f->worth[i] <= f->best_value * (1 + 1e-12) || f->sets <= 0) return;
         if (s->cursor[i] >= f->waiting[i] || !admits(f->p, s, shape, f->node)) continue;
         f->sets -= 1;
-        change_room(f, shape, 1);
+        change_free(f->p, s, shape, f->node, 1);
         s->cursor[i] += 1;
         add_pods(f, i, value + f->worth[i] * (double)s->t->requests[shape * f->p->resources + f->resource]);
         s->cursor[i] -= 1;
-        change_room(f, shape, -1);
+        change_free(f->p, s, shape, f->node, -1);
     }
 }
 
@@ -96,7 +90,7 @@ static int may_take(const Problem *p, const State *s, int64_t activity, int64_t 
 
 static void bind_waiting(const Problem *p, State *s, int64_t activity, int64_t node, double now) {
     const int64_t gene = s->t->of[activity].gene;
-    if (s->of[activity].queue_of >= 0) dequeue(s, activity);
+    dequeue(s, activity);
     if (gene >= 0 && p->sticky[gene]) s->gene_node[gene] = node;
     s->work_left[s->t->of[activity].shape] -= s->t->of[activity].least_seconds;
     s->work_left[s->t->shapes] -= s->t->of[activity].least_seconds;
