@@ -1,6 +1,5 @@
 /* Binding a pod to a node: room, volumes, image pull, transfers, and from there its end. */
-#ifndef KFP_PLACEMENT_BINDING_H
-#define KFP_PLACEMENT_BINDING_H
+#pragma once
 
 #include "choice.h"
 #include "cutoff.h"
@@ -110,5 +109,3 @@ static void leave(const Problem *p, State *s, int64_t activity, double now) {
     for (int64_t other = 0; other < p->activities; other++)
         if (s->of[other].node >= 0 && isinf(s->of[other].begin) && volumes_free(p, s, other)) begin(p, s, other, now);
 }
-
-#endif

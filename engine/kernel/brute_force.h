@@ -1,6 +1,5 @@
 /* All assignments and, for ordered dispatch, all orders that respect the precedences. */
-#ifndef KFP_PLACEMENT_BRUTE_FORCE_H
-#define KFP_PLACEMENT_BRUTE_FORCE_H
+#pragma once
 
 #include "fitness.h"
 #include "loop.h"
@@ -95,5 +94,3 @@ int64_t brute_force(const Problem *p, int64_t ordered, int64_t *best_genes, doub
     give_back(&memory);
     return is_possible ? x.played : -1;
 }
-
-#endif

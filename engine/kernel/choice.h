@@ -1,6 +1,5 @@
 /* Which node a planned pod gets at one moment. */
-#ifndef KFP_PLACEMENT_CHOICE_H
-#define KFP_PLACEMENT_CHOICE_H
+#pragma once
 
 #include "room.h"
 
@@ -102,5 +101,3 @@ static int64_t choose_by_finish_among(const Problem *p, State *s, int64_t activi
         if (fits(p, s, activity, candidates[i])) s->sample[found++] = candidates[i];
     return choose_by_finish(p, s, activity, s->sample, found, now);
 }
-
-#endif

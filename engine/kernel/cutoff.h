@@ -3,8 +3,7 @@
  * Two things bound what the rest will cost, whatever is decided yet. A run ends no earlier than the end
  * of each activity plus the least time of all that follows it. And room that was idle until now is lost:
  * what is free of the scarcest resource must hold the work of all activities before the latest end. */
-#ifndef KFP_PLACEMENT_CUTOFF_H
-#define KFP_PLACEMENT_CUTOFF_H
+#pragma once
 
 #include "state.h"
 
@@ -55,5 +54,3 @@ static inline void count_idle(State *s, double now) {
 }
 
 static inline int is_lost(const State *s) { return s->least_cost > s->cost_limit || s->idle > s->idle_limit; }
-
-#endif

@@ -1,7 +1,6 @@
 /* Events: earlier first, ties by code, so that the order never depends on history. Those of the instant
  * that is being played, to which most are added, have a heap of their own. */
-#ifndef KFP_PLACEMENT_EVENTS_H
-#define KFP_PLACEMENT_EVENTS_H
+#pragma once
 
 #include "state.h"
 
@@ -66,5 +65,3 @@ static int64_t pop_event(State *s) {
     if (s->now_size == 0) return is_due ? pop_later(s) : -1;
     return is_due && s->later[0].code < s->now_code[0] ? pop_later(s) : pop_now(s);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a schedule is worth: terms compared one after another; see fitness.py for their meaning. */
-#ifndef KFP_PLACEMENT_FITNESS_H
-#define KFP_PLACEMENT_FITNESS_H
+#pragma once
 
 #include "choice.h"
 
@@ -104,5 +103,3 @@ static int compare_terms(const double *first, const double *second) {
     }
     return 0;
 }
-
-#endif

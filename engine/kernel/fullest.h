@@ -3,8 +3,7 @@
  * Of sets that fill a node equally, it takes those of shapes with much work left: if small steps were used
  * up first, the last large ones would leave gaps that nothing fills (the same idea as in cutting stock,
  * where patterns are used in proportion to what is still to be cut: Gilmore and Gomory 1961). */
-#ifndef KFP_PLACEMENT_FULLEST_H
-#define KFP_PLACEMENT_FULLEST_H
+#pragma once
 
 #include "choice.h"
 #include "queue.h"
@@ -141,5 +140,3 @@ static void count_work(const Problem *p, State *s) {
         s->work_left[s->t->shapes] += of->least_seconds;
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Ranks take mean run times and, for direct transfers, mean transfer times x (1 - 1/N). Nodes hold many
  * tasks at once, so a gap is a stretch of time in which all requested resources are free. */
-#ifndef KFP_PLACEMENT_HEFT_H
-#define KFP_PLACEMENT_HEFT_H
+#pragma once
 
 #include "profile.h"
 #include "sorting.h"
@@ -132,5 +131,3 @@ int64_t heft(const Problem *p, double *start, int64_t *placed) {
     give_back(&memory);
     return is_done;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Which node kube-scheduler gives a pod at one moment. */
-#ifndef KFP_PLACEMENT_KUBE_CHOICE_H
-#define KFP_PLACEMENT_KUBE_CHOICE_H
+#pragma once
 
 #include "choice.h"
 #include "random.h"
@@ -203,5 +202,3 @@ static int64_t choose_by_kube_among(const Problem *p, State *s, int64_t activity
     for (int64_t i = 0; i < found; i++) s->total[i] = room_score(p, s, s->t->of[activity].shape, s->sample[i]);
     return best_of_sample(p, s, activity, found, now);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The event loop: plays one schedule from submission to the end of the last activity. */
-#ifndef KFP_PLACEMENT_LOOP_H
-#define KFP_PLACEMENT_LOOP_H
+#pragma once
 
 #include "fullest.h"
 #include "kube_choice.h"
@@ -249,5 +248,3 @@ static int play(const Problem *p, State *s, const Decision *d) {
     }
     return 1;
 }
-
-#endif

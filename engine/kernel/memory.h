@@ -1,6 +1,5 @@
 /* Memory of one object: arrays side by side in few blocks, which are given back together. */
-#ifndef KFP_PLACEMENT_MEMORY_H
-#define KFP_PLACEMENT_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,5 +49,3 @@ static void give_back(Memory *memory) {
         free(block);
     }
 }
-
-#endif

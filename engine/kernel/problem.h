@@ -2,8 +2,7 @@
  *
  * A = activities, N = nodes, R = resources, K = classes, G = genes, E = edges, I = images,
  * V = claims, L = limited iterations, M = loops with a limit. Matrices are row-major. */
-#ifndef KFP_PLACEMENT_PROBLEM_H
-#define KFP_PLACEMENT_PROBLEM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -86,5 +85,3 @@ enum {
     GREEDY = 5,       /* list scheduling: most urgent first, on the node where it ends first */
     FULLEST = 6       /* each node takes the set of ready steps that fills it most; of a shape, most urgent first */
 };
-
-#endif

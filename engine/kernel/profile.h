@@ -1,6 +1,5 @@
 /* Room on nodes over time: for schedulers that put steps into gaps of the past. */
-#ifndef KFP_PLACEMENT_PROFILE_H
-#define KFP_PLACEMENT_PROFILE_H
+#pragma once
 
 #include <math.h>
 #include <stdlib.h>
@@ -104,5 +103,3 @@ static int profiles_clear(const Problem *p, Profile *profiles) {
     }
     return 1;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A new pod is offered every node. One that found none waits with the pods that need the same: those of
  * its shape, or of the one node that it may take. It cannot fit where nothing has ended, so that in each
  * round a queue is gone through only if a node that got room has enough for its pods. */
-#ifndef KFP_PLACEMENT_QUEUE_H
-#define KFP_PLACEMENT_QUEUE_H
+#pragma once
 
 #include "binding.h"
 #include "sorting.h"
@@ -89,5 +88,3 @@ static int64_t drop_hopeless(const Problem *p, State *s, int64_t live) {
         if (!is_hopeful(p, s, s->live[i])) live = drop_live(s, i, live);
     return live;
 }
-
-#endif

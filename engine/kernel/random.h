@@ -1,6 +1,5 @@
 /* xoshiro256** (Blackman and Vigna, 2018, public domain); the state is the caller's. */
-#ifndef KFP_PLACEMENT_RANDOM_H
-#define KFP_PLACEMENT_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ static inline double random_unit(uint64_t *state) { return (double)(random_bits(
 static inline int64_t random_index(uint64_t *state, int64_t count) {
     return (int64_t)(random_unit(state) * (double)count);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Both change on one node at a time, with every pod that comes or goes. Each shape knows how many of
  * the changes it has taken in, and catches up when somebody asks. Nodes are in the order in which
  * kube-scheduler lists them: by place. */
-#ifndef KFP_PLACEMENT_ROOM_H
-#define KFP_PLACEMENT_ROOM_H
+#pragma once
 
 #include "scores.h"
 #include "state.h"
@@ -122,5 +121,3 @@ static int64_t list_between(const State *s, const uint64_t *set, int64_t from, i
     }
     return count;
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Source: kube-scheduler v1.36.3, pkg/scheduler/framework/plugins. The scheduler model in Python calls
  * these same functions, so checking the one against recordings checks the other. */
-#ifndef KFP_PLACEMENT_SCORES_H
-#define KFP_PLACEMENT_SCORES_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ int64_t image_locality(int64_t sum_scores, int64_t containers) {
     int64_t clamped = sum_scores < least ? least : sum_scores > most ? most : sum_scores;
     return 100 * (clamped - least) / (most - least);
 }
-
-#endif

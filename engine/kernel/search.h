@@ -3,8 +3,7 @@
  * Slot 0 of the population is the best plan so far. Each other slot may be a little worse than the best,
  * the later ones more (record-to-record travel, Dueck 1993), which keeps the population diverse. A
  * child is always rewritten as the plan that its simulated schedule shows: nodes, and starts as order. */
-#ifndef KFP_PLACEMENT_SEARCH_H
-#define KFP_PLACEMENT_SEARCH_H
+#pragma once
 
 #include "fitness.h"
 #include "loop.h"
@@ -349,5 +348,3 @@ int64_t improve(Search *search, Population *population, const SearchParameters *
     }
     return improved;
 }
-
-#endif

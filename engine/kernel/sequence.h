@@ -2,8 +2,7 @@
  *
  * Starting the steps of an optimal schedule in the order of its starts, each as early as room allows,
  * starts none later than the schedule does; so orders can express the optimum, idle time included. */
-#ifndef KFP_PLACEMENT_SEQUENCE_H
-#define KFP_PLACEMENT_SEQUENCE_H
+#pragma once
 
 #include "binding.h"
 #include "sorting.h"
@@ -45,5 +44,3 @@ static int64_t first_stalled(const Problem *p, const State *s, const int64_t *pl
     }
     return best;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * comes out is an order of starts, and in the last pass some steps may go to other nodes: where they end
  * first, as in HEFT (Topcuoglu, Hariri, Wu 2002). Images, claims, loops and drivers are left out: a child is played
  * before it counts. */
-#ifndef KFP_PLACEMENT_SERIAL_H
-#define KFP_PLACEMENT_SERIAL_H
+#pragma once
 
 #include "profile.h"
 #include "random.h"
@@ -152,5 +151,3 @@ static int64_t serial_decode(const Problem *p, Serial *x, int64_t *genes, double
     memcpy(keys, x->start, sizeof(double) * (size_t)p->activities);
     return 3;
 }
-
-#endif

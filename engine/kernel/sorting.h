@@ -1,6 +1,5 @@
 /* Sorting activities by keys. */
-#ifndef KFP_PLACEMENT_SORTING_H
-#define KFP_PLACEMENT_SORTING_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -50,5 +49,3 @@ static void sort_by_key(const double *key, const int32_t *place, int32_t *activi
     sort_ranked(scratch, count);
     for (int64_t i = 0; i < count; i++) activities[i] = scratch[i].activity;
 }
-
-#endif

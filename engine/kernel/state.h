@@ -1,6 +1,5 @@
 /* What changes while a schedule is simulated; one State serves any number of simulations. */
-#ifndef KFP_PLACEMENT_STATE_H
-#define KFP_PLACEMENT_STATE_H
+#pragma once
 
 #include "sorting.h"
 #include "tables.h"
@@ -181,5 +180,3 @@ static void state_reset(State *s, const Problem *p) {
     s->due = 0;
     s->unfinished = a;
 }
-
-#endif

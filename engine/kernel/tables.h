@@ -1,6 +1,5 @@
 /* What follows from a problem alone, worked out once for any number of simulations. */
-#ifndef KFP_PLACEMENT_TABLES_H
-#define KFP_PLACEMENT_TABLES_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -250,5 +249,3 @@ Tables *tables_new(const Problem *p) {
     find_scarcest(p, t);
     return t;
 }
-
-#endif
