@@ -43,6 +43,11 @@ static void *allocate(Memory *memory, int64_t count, size_t size) {
 
 #define ARRAY(memory, type, count) ((type *)allocate(memory, count, sizeof(type)))
 
+/* For lists of a struct's arrays, which say their types, names and sizes in one place: fields of the struct,
+ * and their memory, for a struct `own` that keeps it in its field `memory`. */
+#define DECLARE(type, name, count) type *name;
+#define ALLOCATE(type, name, count) own->name = ARRAY(&own->memory, type, count);
+
 static void give_back(Memory *memory) {
     for (Block *block = memory->blocks, *next; block; block = next) {
         next = block->next;

@@ -23,43 +23,57 @@ typedef struct {
     int64_t code;                 /* of the activity and the kind of event */
 } Event;
 
+/* The arrays of a State, with how many elements each has. */
+#define STATE_ARRAYS(FIELD)                                                                                              \
+    FIELD(Progress, of, p->activities)                                                                                   \
+    FIELD(double, order, p->activities)                  /* the smaller, the earlier it is offered a node */             \
+    FIELD(int32_t, created, p->activities)               /* how many pods were created before it; decides equal ones */  \
+    FIELD(int32_t, fresh, p->activities)                 /* pods that are still to be offered to every node */           \
+    FIELD(int64_t, first, t->shapes + p->nodes + 1)      /* of each queue, -1 = empty */                                 \
+    FIELD(int64_t, last, t->shapes + p->nodes + 1)                                                                       \
+    FIELD(int64_t, filled, t->shapes)                    /* of shapes those that are not empty */                        \
+    FIELD(int64_t, filled_at, t->shapes)                 /* the index of each in this list */                            \
+    FIELD(int64_t, live, t->shapes + p->nodes + 1)       /* queues that this round goes through */                       \
+    FIELD(int64_t, cursor, t->shapes + p->nodes + 1)     /* how far it is in each */                                     \
+    FIELD(int64_t, free, p->nodes * p->resources)                                                                        \
+    FIELD(int64_t, scored, p->nodes * 2)                                                                                 \
+    FIELD(double, image_ready_at, p->images * p->nodes)  /* infinite = not there */                                      \
+    FIELD(int64_t, gene_node, p->genes)                  /* node of a group of volume sharers, -1 = not chosen yet */    \
+    FIELD(int64_t, claim_node, p->claim_count)                                                                           \
+    FIELD(int64_t, claim_users, p->claim_count)                                                                          \
+    FIELD(int64_t, claim_holders, p->claim_count)        /* bound pods that mount it */                                  \
+    FIELD(int64_t, iteration_left, p->iterations)                                                                        \
+    FIELD(int64_t, iteration_blocked, p->iterations)                                                                     \
+    FIELD(uint8_t, iteration_active, p->iterations)                                                                      \
+    FIELD(int64_t, loop_running, p->loops)                                                                               \
+    FIELD(int32_t, in_order, p->activities)              /* steps with a gene, in the order of the last plan played */   \
+    FIELD(int32_t, sequence, p->activities)              /* the plan's order by node (ORDERED) */                        \
+    FIELD(int64_t, sequence_start, p->nodes + 1)                                                                         \
+    FIELD(int64_t, head, p->nodes)                                                                                       \
+    FIELD(uint8_t, touched, p->nodes)                    /* got room, or its next step became ready, in this instant */  \
+    FIELD(int64_t, touched_nodes, p->nodes)                                                                              \
+    FIELD(int64_t, last_end, p->nodes)                                                                                   \
+    FIELD(int64_t, everywhere, p->nodes)                 /* all nodes, as kube-scheduler lists them */                   \
+    FIELD(int64_t, place_in_list, p->nodes)              /* where it lists each node */                                  \
+    FIELD(int64_t, sample, p->nodes)                     /* nodes that are looked at for one pod */                      \
+    FIELD(int64_t, total, p->nodes)                      /* their scores */                                              \
+    FIELD(int64_t, marked, p->nodes)                     /* the last mark that a node got */                             \
+    FIELD(int64_t, changed, 2 * p->activities + 2)       /* nodes in the order in which their room changed */            \
+    FIELD(uint64_t, fit, t->shapes * t->words)           /* places of nodes with room for the shape */                   \
+    FIELD(int64_t, fit_count, t->shapes)                 /* how many these are */                                        \
+    FIELD(int16_t, score, t->shapes * p->nodes)          /* kube-scheduler's for the room, by place */                   \
+    FIELD(int64_t, fit_changes, t->shapes)               /* changes that these know of, -1 = not filled */               \
+    FIELD(int64_t, score_changes, t->shapes)                                                                             \
+    FIELD(Event, later, 2 * p->activities + 2)           /* heap of events after this instant */                         \
+    FIELD(int64_t, now_code, 2 * p->activities + 2)      /* heap of events of this instant */                            \
+    FIELD(Ranked, scratch, 2 * p->activities)            /* for sorting */                                               \
+    FIELD(double, work_left, t->shapes + 1)              /* of pods that wait or come, by shape, and of all (FULLEST) */ \
+    FIELD(double, least_completion, p->runs)             /* end of each run, at least, by what is known now */           \
+    FIELD(double, sums, p->nodes + p->runs)              /* for adding up the terms of the objective */
+
 typedef struct {
     const Tables *t;              /* of the problem */
-    Progress *of;                 /* [A] */
-    double *order;                /* [A] the smaller, the earlier it is offered a node */
-    int32_t *created;             /* [A] how many pods were created before it; decides equal ones */
-    int32_t *fresh;               /* [A] pods that are still to be offered to every node */
-    int64_t *first, *last;        /* [S + N + 1] of each queue, -1 = empty */
-    int64_t *filled, *filled_at;  /* [S] of shapes those that are not empty, and the index of each in this list */
-    int64_t *live, *cursor;       /* [S + N + 1] queues that this round goes through, and how far it is */
-    int64_t *free;                /* [N, R] */
-    int64_t *scored;              /* [N, 2] */
-    double *image_ready_at;       /* [I, N], infinite = not there */
-    int64_t *gene_node;           /* [G] node of a group of volume sharers, -1 = not chosen yet */
-    int64_t *claim_node, *claim_users; /* [V] */
-    int64_t *claim_holders;       /* [V] bound pods that mount it */
-    int64_t *iteration_left, *iteration_blocked; /* [L] */
-    uint8_t *iteration_active;    /* [L] */
-    int64_t *loop_running;        /* [M] */
-    int32_t *in_order;            /* [A] steps with a gene, as the last plan that was played orders them */
-    int32_t *sequence;
-    int64_t *sequence_start, *head; /* the plan's order by node (ORDERED) */
-    uint8_t *touched;             /* [N] got room, or its next step became ready, in this instant */
-    int64_t *touched_nodes, *last_end; /* [N] */
-    int64_t *everywhere;          /* [N] all nodes, as kube-scheduler lists them */
-    int64_t *place_in_list;       /* [N] where it lists each node */
-    int64_t *sample, *total;      /* [N] nodes that are looked at for one pod, and their scores */
-    int64_t *marked;              /* [N] the last mark that a node got */
-    int64_t *changed;             /* [2A + 2] nodes in the order in which their room changed */
-    uint64_t *fit;                /* [S, words] places of nodes with room for the shape */
-    int64_t *fit_count;           /* [S] how many these are */
-    int16_t *score;               /* [S, N] kube-scheduler's for the room, by place */
-    int64_t *fit_changes, *score_changes; /* [S] changes that they know of, -1 = not filled */
-    Event *later;                 /* [2A + 2] heap of events after this instant */
-    int64_t *now_code;            /* [2A + 2] heap of events of this instant */
-    Ranked *scratch;              /* [2A] for sorting */
-    double *work_left;            /* [S + 1] of pods that wait or come, by shape, and of all (FULLEST) */
-    double *least_completion;     /* [runs] end of each run, at least, by what is known now */
+    STATE_ARRAYS(DECLARE)
     double least_cost, cost_limit; /* weighted sum of these, and the most that it may be */
     double idle, idle_limit;      /* of the scarcest resource: room times seconds that nobody took, and the most */
     double idle_room, counted_until; /* what is free of it now, and since when */
@@ -70,7 +84,6 @@ typedef struct {
     int64_t draw;                 /* seed of random ties */
     int64_t mark;                 /* of nodes that hold inputs of the pod that is being placed */
     int64_t steps;                /* how many have a gene */
-    double *sums;                 /* [max(N, runs)] for adding up the terms of the objective */
     Memory memory;
 } State;
 
@@ -82,63 +95,18 @@ static void state_free(State *state) {
 
 /* NULL when there is no memory left. */
 static State *state_new(const Problem *p) {
-    State *state = calloc(1, sizeof(State));
-    if (!state) return NULL;
-    Memory *memory = &state->memory;
-    const Tables *t = state->t = p->tables;
-    const int64_t a = p->activities, n = p->nodes, shapes = t->shapes, queues = shapes + n + 1;
-    state->of = ARRAY(memory, Progress, a);
-    state->order = ARRAY(memory, double, a);
-    state->created = ARRAY(memory, int32_t, a);
-    state->fresh = ARRAY(memory, int32_t, a);
-    state->first = ARRAY(memory, int64_t, queues);
-    state->last = ARRAY(memory, int64_t, queues);
-    state->filled = ARRAY(memory, int64_t, shapes);
-    state->filled_at = ARRAY(memory, int64_t, shapes);
-    state->live = ARRAY(memory, int64_t, queues);
-    state->cursor = ARRAY(memory, int64_t, queues);
-    state->free = ARRAY(memory, int64_t, n * p->resources);
-    state->scored = ARRAY(memory, int64_t, n * 2);
-    state->image_ready_at = ARRAY(memory, double, p->images * n);
-    state->gene_node = ARRAY(memory, int64_t, p->genes);
-    state->claim_node = ARRAY(memory, int64_t, p->claim_count);
-    state->claim_users = ARRAY(memory, int64_t, p->claim_count);
-    state->claim_holders = ARRAY(memory, int64_t, p->claim_count);
-    state->iteration_left = ARRAY(memory, int64_t, p->iterations);
-    state->iteration_blocked = ARRAY(memory, int64_t, p->iterations);
-    state->iteration_active = ARRAY(memory, uint8_t, p->iterations);
-    state->loop_running = ARRAY(memory, int64_t, p->loops);
-    state->in_order = ARRAY(memory, int32_t, a);
-    state->sequence = ARRAY(memory, int32_t, a);
-    state->sequence_start = ARRAY(memory, int64_t, n + 1);
-    state->head = ARRAY(memory, int64_t, n);
-    state->touched = ARRAY(memory, uint8_t, n);
-    state->touched_nodes = ARRAY(memory, int64_t, n);
-    state->last_end = ARRAY(memory, int64_t, n);
-    state->everywhere = ARRAY(memory, int64_t, n);
-    state->place_in_list = ARRAY(memory, int64_t, n);
-    state->sample = ARRAY(memory, int64_t, n);
-    state->total = ARRAY(memory, int64_t, n);
-    state->marked = ARRAY(memory, int64_t, n);
-    state->changed = ARRAY(memory, int64_t, 2 * a + 2);
-    state->fit = ARRAY(memory, uint64_t, shapes * t->words);
-    state->fit_count = ARRAY(memory, int64_t, shapes);
-    state->score = ARRAY(memory, int16_t, shapes * n);
-    state->fit_changes = ARRAY(memory, int64_t, shapes);
-    state->score_changes = ARRAY(memory, int64_t, shapes);
-    state->later = ARRAY(memory, Event, 2 * a + 2);
-    state->now_code = ARRAY(memory, int64_t, 2 * a + 2);
-    state->scratch = ARRAY(memory, Ranked, 2 * a);
-    state->work_left = ARRAY(memory, double, t->shapes + 1);
-    state->least_completion = ARRAY(memory, double, p->runs);
-    state->sums = ARRAY(memory, double, n > p->runs ? n : p->runs);
-    if (memory->is_short) {
-        state_free(state);
+    const Tables *t = p->tables;
+    State *own = calloc(1, sizeof(State));
+    if (!own) return NULL;
+    STATE_ARRAYS(ALLOCATE)
+    if (own->memory.is_short) {
+        state_free(own);
         return NULL;
     }
-    for (int64_t i = 0; i < a; i++)
-        if (p->gene[p->topological[i]] >= 0) state->in_order[state->steps++] = (int32_t)p->topological[i];
-    return state;
+    own->t = t;
+    for (int64_t i = 0; i < p->activities; i++)
+        if (p->gene[p->topological[i]] >= 0) own->in_order[own->steps++] = (int32_t)p->topological[i];
+    return own;
 }
 
 /* Ask for the lines of an activity before they are read: in a large run they are far from the processor. */
