@@ -78,7 +78,7 @@ typedef struct {
 
 /* From where the last look ended until enough nodes have room, or all were looked at. */
 static Look next_look(const Problem *p, State *s, int64_t shape, const uint64_t *fit) {
-    const int64_t n = p->nodes, wanted = nodes_to_score(n), from = s->next_start;
+    const int64_t n = p->nodes, wanted = s->t->nodes_scored, from = s->next_start;
     Look look = {from, n, from};
     if (s->fit_count[shape] < wanted) return look;
     const int is_everywhere = s->fit_count[shape] == n;

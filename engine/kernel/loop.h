@@ -58,7 +58,7 @@ static void become_ready(const Problem *p, State *s, const Decision *d, int64_t 
         return;
     }
     s->of[activity].waiting = READY_NOW;
-    if (s->t->occupied) __builtin_prefetch(s->t->occupied + activity * s->t->kinds);
+    if (s->t->kinds) __builtin_prefetch(s->t->occupied + activity * s->t->kinds);
     if (in_sequence(s, d, activity))
         touch(s, d->planned[s->t->of[activity].gene]);
     else

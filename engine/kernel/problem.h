@@ -57,7 +57,6 @@ typedef struct {
     const uint8_t *image_scored;        /* [K, N] held there, it has the name the pod asks for */
     const double *run_weight;           /* [runs] */
     const int64_t *topological;         /* [A] activities, predecessors first */
-    const int64_t *shape_of;            /* [K] which classes need the same room, on the same nodes, scored alike */
     const struct Tables *tables;        /* what follows from the rest, see tables.h */
     double link_rate;
     double end_limit;                   /* COMPLETION: a latest end beyond it counts first; INFINITY = none */

@@ -24,51 +24,51 @@ typedef struct {
 } Event;
 
 /* The arrays of a State, with how many elements each has. */
-#define STATE_ARRAYS(FIELD)                                                                                              \
-    FIELD(Progress, of, p->activities)                                                                                   \
-    FIELD(double, order, p->activities)                  /* the smaller, the earlier it is offered a node */             \
-    FIELD(int32_t, created, p->activities)               /* how many pods were created before it; decides equal ones */  \
-    FIELD(int32_t, fresh, p->activities)                 /* pods that are still to be offered to every node */           \
-    FIELD(int64_t, first, t->shapes + p->nodes + 1)      /* of each queue, -1 = empty */                                 \
-    FIELD(int64_t, last, t->shapes + p->nodes + 1)                                                                       \
-    FIELD(int64_t, filled, t->shapes)                    /* of shapes those that are not empty */                        \
-    FIELD(int64_t, filled_at, t->shapes)                 /* the index of each in this list */                            \
-    FIELD(int64_t, live, t->shapes + p->nodes + 1)       /* queues that this round goes through */                       \
-    FIELD(int64_t, cursor, t->shapes + p->nodes + 1)     /* how far it is in each */                                     \
-    FIELD(int64_t, free, p->nodes * p->resources)                                                                        \
-    FIELD(int64_t, scored, p->nodes * 2)                                                                                 \
-    FIELD(double, image_ready_at, p->images * p->nodes)  /* infinite = not there */                                      \
-    FIELD(int64_t, gene_node, p->genes)                  /* node of a group of volume sharers, -1 = not chosen yet */    \
-    FIELD(int64_t, claim_node, p->claim_count)                                                                           \
-    FIELD(int64_t, claim_users, p->claim_count)                                                                          \
-    FIELD(int64_t, claim_holders, p->claim_count)        /* bound pods that mount it */                                  \
-    FIELD(int64_t, iteration_left, p->iterations)                                                                        \
-    FIELD(int64_t, iteration_blocked, p->iterations)                                                                     \
-    FIELD(uint8_t, iteration_active, p->iterations)                                                                      \
-    FIELD(int64_t, loop_running, p->loops)                                                                               \
-    FIELD(int32_t, in_order, p->activities)              /* steps with a gene, in the order of the last plan played */   \
-    FIELD(int32_t, sequence, p->activities)              /* the plan's order by node (ORDERED) */                        \
-    FIELD(int64_t, sequence_start, p->nodes + 1)                                                                         \
-    FIELD(int64_t, head, p->nodes)                                                                                       \
-    FIELD(uint8_t, touched, p->nodes)                    /* got room, or its next step became ready, in this instant */  \
-    FIELD(int64_t, touched_nodes, p->nodes)                                                                              \
-    FIELD(int64_t, last_end, p->nodes)                                                                                   \
-    FIELD(int64_t, everywhere, p->nodes)                 /* all nodes, as kube-scheduler lists them */                   \
-    FIELD(int64_t, place_in_list, p->nodes)              /* where it lists each node */                                  \
-    FIELD(int64_t, sample, p->nodes)                     /* nodes that are looked at for one pod */                      \
-    FIELD(int64_t, total, p->nodes)                      /* their scores */                                              \
-    FIELD(int64_t, marked, p->nodes)                     /* the last mark that a node got */                             \
-    FIELD(int64_t, changed, 2 * p->activities + 2)       /* nodes in the order in which their room changed */            \
-    FIELD(uint64_t, fit, t->shapes * t->words)           /* places of nodes with room for the shape */                   \
-    FIELD(int64_t, fit_count, t->shapes)                 /* how many these are */                                        \
-    FIELD(int16_t, score, t->shapes * p->nodes)          /* kube-scheduler's for the room, by place */                   \
-    FIELD(int64_t, fit_changes, t->shapes)               /* changes that these know of, -1 = not filled */               \
-    FIELD(int64_t, score_changes, t->shapes)                                                                             \
-    FIELD(Event, later, 2 * p->activities + 2)           /* heap of events after this instant */                         \
-    FIELD(int64_t, now_code, 2 * p->activities + 2)      /* heap of events of this instant */                            \
-    FIELD(Ranked, scratch, 2 * p->activities)            /* for sorting */                                               \
-    FIELD(double, work_left, t->shapes + 1)              /* of pods that wait or come, by shape, and of all (FULLEST) */ \
-    FIELD(double, least_completion, p->runs)             /* end of each run, at least, by what is known now */           \
+#define STATE_ARRAYS(FIELD)                                                                                        \
+    FIELD(Progress, of, p->activities)                                                                             \
+    FIELD(double, order, p->activities)                  /* the smaller, the earlier it is offered a node */       \
+    FIELD(int32_t, created, p->activities)               /* pods created before it, which decides equal ones */    \
+    FIELD(int32_t, fresh, p->activities)                 /* pods that are still to be offered to every node */     \
+    FIELD(int64_t, first, t->shapes + p->nodes + 1)      /* of each queue, -1 = empty */                           \
+    FIELD(int64_t, last, t->shapes + p->nodes + 1)                                                                 \
+    FIELD(int64_t, filled, t->shapes)                    /* of shapes those that are not empty */                  \
+    FIELD(int64_t, filled_at, t->shapes)                 /* the index of each in this list */                      \
+    FIELD(int64_t, live, t->shapes + p->nodes + 1)       /* queues that this round goes through */                 \
+    FIELD(int64_t, cursor, t->shapes + p->nodes + 1)     /* how far it is in each */                               \
+    FIELD(int64_t, free, p->nodes * p->resources)                                                                  \
+    FIELD(int64_t, scored, p->nodes * 2)                                                                           \
+    FIELD(double, image_ready_at, p->images * p->nodes)  /* infinite = not there */                                \
+    FIELD(int64_t, gene_node, p->genes)                  /* node of a group of volume sharers, -1 = none yet */    \
+    FIELD(int64_t, claim_node, p->claim_count)                                                                     \
+    FIELD(int64_t, claim_users, p->claim_count)                                                                    \
+    FIELD(int64_t, claim_holders, p->claim_count)        /* bound pods that mount it */                            \
+    FIELD(int64_t, iteration_left, p->iterations)                                                                  \
+    FIELD(int64_t, iteration_blocked, p->iterations)                                                               \
+    FIELD(uint8_t, iteration_active, p->iterations)                                                                \
+    FIELD(int64_t, loop_running, p->loops)                                                                         \
+    FIELD(int32_t, in_order, p->activities)              /* steps with a gene, as the last plan played has them */ \
+    FIELD(int32_t, sequence, p->activities)              /* the plan's order by node (ORDERED) */                  \
+    FIELD(int64_t, sequence_start, p->nodes + 1)                                                                   \
+    FIELD(int64_t, head, p->nodes)                                                                                 \
+    FIELD(uint8_t, touched, p->nodes)                    /* got room, or its next step became ready, just now */   \
+    FIELD(int64_t, touched_nodes, p->nodes)                                                                        \
+    FIELD(int64_t, last_end, p->nodes)                                                                             \
+    FIELD(int64_t, everywhere, p->nodes)                 /* all nodes, as kube-scheduler lists them */             \
+    FIELD(int64_t, place_in_list, p->nodes)              /* where it lists each node */                            \
+    FIELD(int64_t, sample, p->nodes)                     /* nodes that are looked at for one pod */                \
+    FIELD(int64_t, total, p->nodes)                      /* their scores */                                        \
+    FIELD(int64_t, marked, p->nodes)                     /* the last mark that a node got */                       \
+    FIELD(int64_t, changed, 2 * p->activities + 2)       /* nodes in the order in which their room changed */      \
+    FIELD(uint64_t, fit, t->shapes * t->words)           /* places of nodes with room for the shape */             \
+    FIELD(int64_t, fit_count, t->shapes)                 /* how many these are */                                  \
+    FIELD(int16_t, score, t->shapes * p->nodes)          /* kube-scheduler's for the room, by place */             \
+    FIELD(int64_t, fit_changes, t->shapes)               /* changes that these know of, -1 = not filled */         \
+    FIELD(int64_t, score_changes, t->shapes)                                                                       \
+    FIELD(Event, later, 2 * p->activities + 2)           /* heap of events after this instant */                   \
+    FIELD(int64_t, now_code, 2 * p->activities + 2)      /* heap of events of this instant */                      \
+    FIELD(Ranked, scratch, 2 * p->activities)            /* for sorting */                                         \
+    FIELD(double, work_left, t->shapes + 1)              /* of pods to be bound, by shape, and of all (FULLEST) */ \
+    FIELD(double, least_completion, p->runs)             /* end of each run, at least, by what is known now */     \
     FIELD(double, sums, p->nodes + p->runs)              /* for adding up the terms of the objective */
 
 typedef struct {

@@ -1,8 +1,8 @@
 """The C kernel (`engine/kernel`), loaded once and called through ctypes.
 
 Calls free the GIL, so searches run in threads. Arrays are passed as they are: every field of
-`ProblemArrays` has its twin, in the same order, in `problem.h`; the size of the two is compared
-when the library is loaded.
+`ProblemArrays` has its twin, in the same order, in `problem.h`, and of `ProblemTables` in
+`tables.h`; the sizes of both sides are compared when the library is loaded.
 """
 
 import ctypes
@@ -23,6 +23,7 @@ from kfp_placement_engine.problem.problem import (
     ProblemArrays,
     check_arrays,
 )
+from kfp_placement_engine.problem.tables import ACTIVITY, ProblemTables, tables_of
 
 KUBE_DEFAULT = 0
 STRICT_FIFO = 1
@@ -62,10 +63,29 @@ _SCALARS = (
 _COUNTS = ("images", "claim_count", "iterations", "loops", "runs")
 
 
+def _element(hint: object) -> Any:
+    """The type of a field of a C struct: a number, or a pointer to an array."""
+    numbers: dict[object, Any] = {float: ctypes.c_double, int: ctypes.c_int64}
+    return numbers.get(hint, ctypes.c_void_p)
+
+
+class _Tables(ctypes.Structure):
+    """The tables' C struct, which keeps the arrays that it points to."""
+
+    _fields_ = [(name, _element(hint)) for name, hint in ProblemTables.__annotations__.items()]
+
+    def __init__(self, tables: ProblemTables) -> None:
+        super().__init__(
+            *(_address(each) if isinstance(each, np.ndarray) else each for each in tables)
+        )
+        self.tables = tables
+
+
 class _Problem(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ProblemArrays._fields),
-        *((name, ctypes.c_void_p) for name in ("topological", "shape_of", "tables")),
+        ("topological", ctypes.c_void_p),
+        ("tables", ctypes.POINTER(_Tables)),
         ("link_rate", ctypes.c_double),
         ("end_limit", ctypes.c_double),
         *((name, ctypes.c_int64) for name in (*_SCALARS, *_COUNTS)),
@@ -117,10 +137,11 @@ def _load() -> ctypes.CDLL:
             f"the compiled kernel {path.name} is missing; build it with `make kernel`"
         )
     library = ctypes.CDLL(str(path))
-    for name in ("problem_size", "simulate", "improve", "heft", "brute_force"):
+    for name in ("sizes", "simulate", "improve", "heft", "brute_force"):
         getattr(library, name).restype = ctypes.c_int64
-    library.tables_new.restype = library.search_open.restype = ctypes.c_void_p
-    if library.problem_size() != ctypes.sizeof(_Problem):
+    library.search_open.restype = ctypes.c_void_p
+    structs = ctypes.sizeof(_Problem) + ctypes.sizeof(_Tables)
+    if library.sizes() != structs + ACTIVITY.itemsize:
         raise ImportError(
             "the compiled kernel does not match this version; rebuild it with `make kernel`"
         )
@@ -187,37 +208,10 @@ def _native(problem: PlacementProblem) -> _Problem:
     native.iterations = arrays.iteration_size.shape[0]
     native.loops = arrays.loop_parallelism.shape[0]
     native.runs = arrays.run_weight.shape[0]
-    shapes = _shapes(arrays)
-    native.shape_of = _address(shapes)
-    tables = KERNEL.tables_new(ctypes.byref(native))
-    if not tables:
-        raise MemoryError(_NO_MEMORY)
-    native.tables = tables
-    weakref.finalize(native, _free_tables, ctypes.c_void_p(tables), shapes)
+    native.tables = ctypes.pointer(_Tables(tables_of(problem)))
+    KERNEL.find_least_times(ctypes.byref(native))
     _prepared[problem] = native
     return native
-
-
-def _shapes(arrays: ProblemArrays) -> Integers:
-    """[K] a number for each class, the same where pods need the same room and are scored alike.
-
-    That is: they request the same, on the same nodes, and their balance counts or does not.
-    """
-    pods = np.flatnonzero(~arrays.virtual.astype(bool))
-    classes, first = np.unique(arrays.class_of[pods], return_index=True)
-    requests = np.hstack([arrays.requests, arrays.scored_requests])[pods[first]]
-    others = np.column_stack([arrays.feasible, arrays.scores_balance])[classes]
-    rows = np.hstack([requests.view(np.uint8), others])
-    shape_of = np.zeros(arrays.feasible.shape[0], np.int64)
-    if classes.size:
-        whole_rows = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
-        shape_of[classes] = np.unique(whole_rows, return_inverse=True)[1]
-    return shape_of
-
-
-def _free_tables(tables: ctypes.c_void_p, _shapes: Integers) -> None:
-    """Give tables back."""
-    KERNEL.tables_free(tables)
 
 
 def _checked(result: int) -> int:

@@ -9,11 +9,18 @@ import pytest
 
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.problem import AXES, ELEMENTS, ProblemArrays, check_arrays
+from kfp_placement_engine.problem.tables import ACTIVITY, tables_of
 from kfp_placement_engine.search.simulation import simulate_policy
 from tests.support.builders import a_cluster, a_problem, a_run, a_step, nodes
 
 KERNEL = Path(__file__).parents[3] / "engine" / "kernel"
-C_TYPES = {"int64": "int64_t", "float64": "double", "bool": "uint8_t"}
+C_TYPES = {
+    "int64": "int64_t",
+    "int32": "int32_t",
+    "float64": "double",
+    "bool": "uint8_t",
+    "uint8": "uint8_t",
+}
 
 
 @pytest.fixture
@@ -24,8 +31,19 @@ def problem():
 def struct(name: str, file: str) -> str:
     """The fields of a struct as the header declares them."""
     text = (KERNEL / file).read_text()
-    structs = re.findall(r"typedef struct {(.*?)} (\w+);", text, re.S)
+    structs = re.findall(r"typedef struct \w* ?{(.*?)} (\w+);", text, re.S)
     return next(fields for fields, named in structs if named == name)
+
+
+def names_apart(fields: str) -> str:
+    """`double one, other;` as `double one; double other;`, without comments."""
+    kept = re.sub(r"/\*.*?\*/|\bconst ", "", fields, flags=re.S)
+    declarations = [each.strip() for each in kept.split(";") if each.strip()]
+    return "".join(
+        f"{declaration.split()[0]} {name.strip()};"
+        for declaration in declarations
+        for name in declaration.split(" ", 1)[1].split(",")
+    )
 
 
 def test_the_arrays_of_a_problem_are_those_of_the_kernel():
@@ -36,8 +54,24 @@ def test_the_arrays_of_a_problem_are_those_of_the_kernel():
         (C_TYPES[ELEMENTS[name].name], named.get(name, name), ", ".join(AXES[name]))
         for name in ProblemArrays._fields
     ]
-    derived = [("int64_t", "topological", "A"), ("int64_t", "shape_of", "K")]
-    assert [*mirrored, *derived] == declared
+    assert [*mirrored, ("int64_t", "topological", "A")] == declared
+
+
+def test_the_tables_of_a_problem_are_those_of_the_kernel(problem):
+    """In its order, of its types."""
+    declared = re.findall(r"(\w+) (\*?)(\w+);", names_apart(struct("Tables", "tables.h")))
+    tables = tables_of(problem)
+    mirrored = [
+        (C_TYPES.get(each.dtype.name, "Activity"), "*", name)
+        if isinstance(each, np.ndarray)
+        else (C_TYPES[np.dtype(type(each)).name], "", name)
+        for name, each in tables._asdict().items()
+    ]
+    assert mirrored == declared
+    fields = names_apart(struct("Activity", "tables.h"))
+    assert [(C_TYPES[ACTIVITY[name].name], name) for name in ACTIVITY.names or ()] == re.findall(
+        r"(\w+) (\w+);", fields
+    )
 
 
 def test_the_parameters_of_the_search_are_those_of_the_kernel():

@@ -1,0 +1,255 @@
+"""What follows from a problem alone, worked out once for any number of simulations.
+
+The kernel reads it: every field of `ProblemTables` has its twin, in the same order, in `tables.h`.
+In the shapes below S = shapes of pods: those of one shape need the same room, on the same nodes,
+and get the same scores for it. Kinds: nodes of one kind run, pull and store equally fast.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kfp_placement_engine.problem.problem import (
+    Booleans,
+    Floats,
+    Integers,
+    PlacementProblem,
+    ProblemArrays,
+)
+
+Array = np.ndarray[Any, Any]
+
+ACTIVITY = np.dtype(
+    [
+        *(
+            (name, np.int32)
+            for name in (
+                "class",
+                "shape",
+                "gene",
+                "image",
+                "run",
+                "fixed_node",
+                "iteration",
+                "entry_iteration",
+            )
+        ),
+        *((name, np.uint8) for name in ("is_virtual", "is_running", "mounts_volumes")),
+        *((name, np.float64) for name in ("release_seconds", "least_seconds", "least_after")),
+    ],
+    align=True,
+)
+"""What the kernel reads together of an activity."""
+
+_CACHE_LINE = 64
+_MOST_KINDS = 16
+"""With more kinds of nodes, the table of times on them would be larger than what it saves."""
+_NOTHING = np.iinfo(np.int64).min
+
+
+class ProblemTables(NamedTuple):
+    """Tables of a problem.
+
+    Attributes:
+        of: [A] `ACTIVITY`: its class, its shape (-1 = virtual) and more, and the least seconds from
+            its start to its end; the kernel adds those from its end to the end of its run.
+        requests: [S, R]; scored_requests: [S, 2].
+        needed: [S, R] the requests, and the least number there is where a pod requests nothing: it
+            fits beside any lack.
+        class_of_shape: [S] a class of the shape.
+        tells_apart: [K] taints or affinity that kube-scheduler prefers differ between nodes.
+        kind_of: [N].
+        occupied: [A, kinds] download, run, upload; empty if kinds are many.
+        predecessors_start, predecessors, successors_start, successors: [A + 1], [E] as the problem
+            has them, in half the memory; one more number is read behind the successors.
+        place: [A] in the topological order.
+        transfer_seconds: [E] between two nodes.
+        preorder: [N] when a walk of a heap (node, left, right) comes to the slot.
+        slot_at: the slots in this order, of a heap of all nodes that are scored for a pod.
+        loop_first, loop_last: [M] iterations of the loop are between them.
+        least_completion: [runs] end of the run, at least; the kernel works it out.
+        room: what is free of the scarcest resource.
+        least_work: what all activities take of it times seconds, at least.
+        scarcest: this resource; -1 = room that is taken may be more than there is.
+        shapes: how many there are.
+        kinds: how many there are; 0 = many.
+        nodes_scored: how many feasible nodes kube-scheduler scores.
+        words: how many words of 64 bits a set of nodes has.
+    """
+
+    of: Array
+    requests: Integers
+    needed: Integers
+    scored_requests: Integers
+    class_of_shape: Integers
+    tells_apart: Booleans
+    kind_of: Integers
+    predecessors_start: Array
+    predecessors: Array
+    successors_start: Array
+    successors: Array
+    place: Array
+    occupied: Floats
+    transfer_seconds: Floats
+    preorder: Array
+    slot_at: Array
+    loop_first: Integers
+    loop_last: Integers
+    least_completion: Floats
+    room: float
+    least_work: float
+    scarcest: int
+    shapes: int
+    kinds: int
+    nodes_scored: int
+    words: int
+
+
+def tables_of(problem: PlacementProblem) -> ProblemTables:
+    """The tables of a problem."""
+    arrays, nodes = problem.arrays, problem.nodes
+    shape_of, pods = _shapes(arrays)
+    requests = arrays.requests[pods]
+    kind_of, node_of_kind = _kinds(arrays)
+    seconds = _seconds_on(arrays, node_of_kind)
+    least = seconds.min(axis=0) if node_of_kind.size else 0.0
+    least_seconds = np.where(arrays.virtual, arrays.duration_seconds, least)
+    scarcest, room, least_work = _scarcest(arrays, least_seconds)
+    loop_first = np.full(arrays.loop_parallelism.size, arrays.iteration_loop.size, np.int64)
+    loop_last = np.full(arrays.loop_parallelism.size, -1, np.int64)
+    np.minimum.at(loop_first, arrays.iteration_loop, np.arange(arrays.iteration_loop.size))
+    np.maximum.at(loop_last, arrays.iteration_loop, np.arange(arrays.iteration_loop.size))
+    place = np.empty(problem.activities, np.int32)
+    place[problem.topological] = np.arange(problem.activities)
+    preorder = np.empty(nodes, np.int32)
+    preorder[_heap_walk(nodes)] = np.arange(nodes)
+    return ProblemTables(
+        of=_activities(arrays, shape_of, least_seconds),
+        requests=requests,
+        needed=np.where(requests > 0, requests, _NOTHING),
+        scored_requests=arrays.scored_requests[pods],
+        class_of_shape=arrays.class_of[pods],
+        tells_apart=np.asarray(
+            arrays.preferred_taints.any(axis=1) | arrays.preferred_weight.any(axis=1)
+        ),
+        kind_of=kind_of,
+        predecessors_start=arrays.predecessors_start.astype(np.int32),
+        predecessors=arrays.predecessors.astype(np.int32),
+        successors_start=arrays.successors_start.astype(np.int32),
+        successors=np.append(arrays.successors, 0).astype(np.int32),
+        place=place,
+        occupied=np.ascontiguousarray(seconds.T),
+        transfer_seconds=arrays.transfer_bytes / problem.link_bytes_per_second,
+        preorder=preorder,
+        slot_at=_heap_walk(nodes_scored(nodes)),
+        loop_first=loop_first,
+        loop_last=loop_last,
+        least_completion=np.zeros(arrays.run_weight.size),
+        room=room,
+        least_work=least_work,
+        scarcest=scarcest,
+        shapes=pods.size,
+        kinds=node_of_kind.size,
+        nodes_scored=nodes_scored(nodes),
+        words=-(-nodes // 64),
+    )
+
+
+def _shapes(arrays: ProblemArrays) -> tuple[Integers, Integers]:
+    """[K] the shape of each class, and [S] a pod of each shape.
+
+    Pods of a shape request the same, on the same nodes, and their balance counts or does not.
+    """
+    pods = np.flatnonzero(~arrays.virtual.astype(bool))
+    classes, first = np.unique(arrays.class_of[pods], return_index=True)
+    requests = np.hstack([arrays.requests, arrays.scored_requests])[pods[first]]
+    others = np.column_stack([arrays.feasible, arrays.scores_balance])[classes]
+    rows = np.hstack([requests.view(np.uint8), others])
+    shape_of = np.zeros(arrays.feasible.shape[0], np.int64)
+    if not classes.size:
+        return shape_of, pods
+    whole_rows = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel()
+    _, pod_of_shape, shape_of[classes] = np.unique(
+        whole_rows, return_index=True, return_inverse=True
+    )
+    return shape_of, pods[first[pod_of_shape]]
+
+
+def _kinds(arrays: ProblemArrays) -> tuple[Integers, Integers]:
+    """[N] the kind of each node, and a node of each kind; none if kinds are many."""
+    rates = (arrays.speed.tolist(), arrays.store_rate.tolist(), arrays.pull_rate.tolist())
+    node_of_kind: dict[tuple[float, ...], int] = {}
+    for node, kind in enumerate(zip(*rates, strict=True)):
+        node_of_kind.setdefault(kind, node)
+    if len(node_of_kind) > _MOST_KINDS:
+        return np.zeros(arrays.speed.size, np.int64), np.empty(0, np.int64)
+    number_of = {kind: number for number, kind in enumerate(node_of_kind)}
+    kind_of = [number_of[kind] for kind in zip(*rates, strict=True)]
+    return np.array(kind_of, np.int64), np.array([*node_of_kind.values()], np.int64)
+
+
+def _seconds_on(arrays: ProblemArrays, nodes: Integers) -> Floats:
+    """[nodes, A] download, run and upload there: what `seconds_on` of `tables.h` works out."""
+    moved = arrays.download_bytes + arrays.upload_bytes
+    speed = np.where(arrays.scales, arrays.speed[nodes, None], 1.0)
+    return np.asarray(arrays.duration_seconds / speed + moved / arrays.store_rate[nodes, None])
+
+
+def _activities(arrays: ProblemArrays, shape_of: Integers, least_seconds: Floats) -> Array:
+    """[A] `ACTIVITY`, each on one line of the cache."""
+    count = arrays.class_of.size
+    memory = np.zeros(count * ACTIVITY.itemsize + _CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % _CACHE_LINE
+    of = memory[start : start + count * ACTIVITY.itemsize].view(ACTIVITY)
+    for name in ("gene", "image", "run", "fixed_node", "iteration", "entry_iteration"):
+        of[name] = getattr(arrays, name)
+    of["class"] = arrays.class_of
+    of["shape"] = np.where(arrays.virtual, -1, shape_of[arrays.class_of])
+    of["is_virtual"], of["is_running"] = arrays.virtual, arrays.is_running
+    of["mounts_volumes"] = np.diff(arrays.claims_start) > 0
+    of["release_seconds"], of["least_seconds"] = arrays.release_seconds, least_seconds
+    return of
+
+
+def _scarcest(arrays: ProblemArrays, least_seconds: Floats) -> tuple[int, float, float]:
+    """The resource whose work would take longest on all nodes, what is free of it, and the work."""
+    scarcest, most_room, most_work = -1, 0.0, 0.0
+    if arrays.is_running.any():
+        return scarcest, most_room, most_work
+    pods = ~arrays.virtual.astype(bool)
+    for resource in range(arrays.requests.shape[1]):
+        room = _sum(np.maximum(0.0, arrays.free[:, resource]))
+        work = _sum(arrays.requests[pods, resource] * least_seconds[pods])
+        if room > 0.0 and (scarcest < 0 or work * most_room > most_work * room):
+            scarcest, most_room, most_work = resource, room, work
+    return scarcest, most_room, most_work
+
+
+def _sum(numbers: Floats) -> float:
+    """Added one after another, the same on every machine; how numpy adds depends on it."""
+    return float(np.cumsum(numbers)[-1]) if numbers.size else 0.0
+
+
+def nodes_scored(nodes: int) -> int:
+    """How many feasible nodes kube-scheduler scores.
+
+    All of fewer than 100, else a share that shrinks with the cluster (numFeasibleNodesToFind with
+    percentageOfNodesToScore unset, `schedule_one.go`).
+    """
+    if nodes < 100:
+        return nodes
+    return max(100, nodes * max(5, 50 - nodes // 125) // 100)
+
+
+@cache
+def _heap_walk(size: int) -> Array:
+    """The slots of a heap in preorder. In a smaller heap they come in the same order."""
+    slots: list[int] = []
+    ahead = [0]
+    while ahead:
+        slot = ahead.pop()
+        if slot < size:
+            slots.append(slot)
+            ahead += (2 * slot + 2, 2 * slot + 1)
+    return np.array(slots, np.int32)
