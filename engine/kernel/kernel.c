@@ -4,9 +4,8 @@
  *
  * One translation unit, so that the compiler sees through everything:
  * memory, problem -> tables -> state, events -> scores, room, cutoff -> choice, kube_choice, binding -> sorting,
- * queue, sequence -> loop, fitness -> heft, search, brute_force.
+ * queue, sequence -> loop, fitness -> heft, search.
  */
-#include "brute_force.h"
 #include "heft.h"
 #include "search.h"
 
@@ -37,4 +36,25 @@ int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const
     }
     state_free(state);
     return 1;
+}
+
+/* Play plans in orders, order after order; returns the number of the last one that is better than all before
+ * it and than `terms`, which become its own; -1 = none is, -2 = there is no memory left. */
+int64_t best_of(const Problem *p, int64_t policy, const int64_t *genes, int64_t plans, const double *keys,
+                int64_t orders, double *terms) {
+    State *state = state_new(p);
+    int64_t best = -1;
+    if (!state) return -2;
+    for (int64_t number = 0; number < orders * plans; number++) {
+        const Decision decision = {.policy = (int)policy, .planned = genes + number % plans * p->genes,
+                                   .priority = keys + number / plans * p->activities, .limit = INFINITY};
+        double found[TERMS];
+        play(p, state, &decision);
+        cost_terms(p, state, found);
+        if (!isinf(terms[0]) && compare_terms(found, terms) >= 0) continue;
+        memcpy(terms, found, sizeof(found));
+        best = number;
+    }
+    state_free(state);
+    return best;
 }

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem.problem import (
     FLOAT,
     INTEGER,
@@ -137,7 +136,7 @@ def _load() -> ctypes.CDLL:
             f"the compiled kernel {path.name} is missing; build it with `make kernel`"
         )
     library = ctypes.CDLL(str(path))
-    for name in ("sizes", "simulate", "improve", "heft", "brute_force"):
+    for name in ("sizes", "simulate", "improve", "heft", "best_of"):
         getattr(library, name).restype = ctypes.c_int64
     library.search_open.restype = ctypes.c_void_p
     structs = ctypes.sizeof(_Problem) + ctypes.sizeof(_Tables)
@@ -278,26 +277,31 @@ def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:
     return start, node
 
 
-def brute_force(problem: PlacementProblem) -> tuple[Integers, Floats, Floats, int]:
-    """Best [G] nodes, [A] order and [5] terms over all plans, and the number of plans.
+def best_of(
+    problem: PlacementProblem, policy: int, plans: Integers, orders: Floats, terms: Floats
+) -> int:
+    """Play many plans, order after order.
 
-    Raises:
-        PlanningError: more than 62 activities must be ordered.
+    Args:
+        problem: the problem.
+        policy: one of the policies above.
+        plans: [P, G] planned nodes.
+        orders: [O, A] priorities.
+        terms: [5] to be beaten, infinite = none; they become those of the best.
+
+    Returns:
+        The number of the first best, an order's times P and a plan's; -1 = none is better.
     """
-    genes, keys = np.zeros(problem.genes, np.int64), np.zeros(problem.activities)
-    terms = np.full(TERMS, np.inf)
-    played = KERNEL.brute_force(
+    found = KERNEL.best_of(
         ctypes.byref(_native(problem)),
-        ctypes.c_int64(int(problem.dispatch == "ordered")),
-        ctypes.c_void_p(_address(genes)),
-        ctypes.c_void_p(_address(keys)),
-        ctypes.c_void_p(_address(terms)),
+        ctypes.c_int64(policy),
+        _given(plans.ravel(), INTEGER, len(plans) * problem.genes),
+        ctypes.c_int64(len(plans)),
+        _given(orders.ravel(), FLOAT, len(orders) * problem.activities),
+        ctypes.c_int64(len(orders)),
+        _given(terms, FLOAT, TERMS),
     )
-    if played < 0:
-        raise PlanningError(
-            "brute force is for tiny runs; this one has more than 62 steps to order"
-        )
-    return genes, keys, terms, int(played)
+    return _checked(found + 1) - 1
 
 
 def _open_search(owner: object, problem: PlacementProblem) -> ctypes.c_void_p:

@@ -82,8 +82,7 @@ def is_tiny(problem: PlacementProblem, exact_below: int) -> bool:
     """
     plans = count_plans(problem)
     quick = plans * problem.simulation_work <= EXACT_WORK
-    orderable = problem.dispatch != "ordered" or int((problem.arrays.gene >= 0).sum()) <= 62
-    return plans <= exact_below and quick and orderable
+    return plans <= exact_below and quick
 
 
 def _exact(problem: PlacementProblem, seed: int, warm_start: Placement | None) -> Candidate:

@@ -15,9 +15,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from kfp_placement_engine.exceptions import PlanningError
 from kfp_placement_engine.problem import native
-from kfp_placement_engine.search.baselines.brute_force import count_plans
+from kfp_placement_engine.search.baselines.brute_force import count_plans, try_all
 from kfp_placement_engine.search.genetic import GeneticSearch, seeds_of
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
@@ -126,10 +125,7 @@ def all_plans_line(problem) -> str:
     """The best of all plans, where there are few."""
     if problem.genes == 0 or count_plans(problem) > FEW_PLANS:
         return "all plans: too many"
-    try:
-        nodes, keys, terms, count = native.brute_force(problem)
-    except PlanningError:
-        return "all plans: too many steps"
+    nodes, keys, terms, count = try_all(problem)
     return f"all plans: {count}, the best {fingerprint(nodes, keys, terms)}"
 
 
