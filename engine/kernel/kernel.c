@@ -10,30 +10,17 @@
 #include "search.h"
 
 /* Sizes of what native.py mirrors; it checks that its structs have the same. */
-int64_t sizes(void) { return (int64_t)(sizeof(Problem) + sizeof(Tables) + sizeof(Activity)); }
-
-typedef struct {
-    double *start, *begin, *end, *pull_seconds, *terms;
-    int64_t *node, *cause;
-} ScheduleArrays;
+int64_t sizes(void) { return (int64_t)(sizeof(Problem) + sizeof(Tables) + sizeof(Activity) + sizeof(Progress)); }
 
 /* Play one policy; returns 1, or 0 when there is no memory left. */
 int64_t simulate(const Problem *p, int64_t policy, const int64_t *planned, const double *priority,
-                 const double *not_before, const int64_t *listed, int64_t draw, ScheduleArrays *out) {
+                 const double *not_before, const int64_t *listed, int64_t draw, Progress *progress, double *terms) {
     State *state = state_new(p);
     if (!state) return 0;
-    Decision decision = {(int)policy, planned, priority, not_before, NULL, listed, draw, INFINITY};
+    const Decision decision = {(int)policy, planned, priority, not_before, NULL, listed, draw, INFINITY};
     play(p, state, &decision);
-    cost_terms(p, state, out->terms);
-    for (int64_t i = 0; i < p->activities; i++) {
-        const Progress *of = state->of + i;
-        out->start[i] = of->start;
-        out->begin[i] = of->begin;
-        out->end[i] = of->end;
-        out->pull_seconds[i] = of->pull_seconds;
-        out->node[i] = of->node;
-        out->cause[i] = of->cause;
-    }
+    cost_terms(p, state, terms);
+    memcpy(progress, state->of, sizeof(Progress) * (size_t)p->activities);
     state_free(state);
     return 1;
 }

@@ -20,43 +20,33 @@ static inline int64_t percent(int64_t part, int64_t whole) {
     return (int64_t)((uint64_t)part * 100u) / whole;
 }
 
+/* What is left of a resource, and what is taken; nothing where the node has none of it. */
 static inline int64_t least_requested(int64_t requested, int64_t allocatable) {
-    return requested > allocatable ? 0 : percent(allocatable - requested, allocatable);
-}
-
-/* NodeResourcesFit, strategy LeastAllocated (noderesources/least_allocated.go). A resource the node
- * has nothing of is left out. */
-int64_t least_allocated(int64_t requested_cpu, int64_t requested_memory, int64_t allocatable_cpu,
-                        int64_t allocatable_memory) {
-    int64_t total = 0, weights = 0;
-    if (allocatable_cpu != 0) {
-        total += least_requested(requested_cpu, allocatable_cpu);
-        weights += 1;
-    }
-    if (allocatable_memory != 0) {
-        total += least_requested(requested_memory, allocatable_memory);
-        weights += 1;
-    }
-    return weights == 0 ? 0 : total / weights;
+    return allocatable == 0 || requested > allocatable ? 0 : percent(allocatable - requested, allocatable);
 }
 
 static inline int64_t most_requested(int64_t requested, int64_t allocatable) {
-    return percent(requested < allocatable ? requested : allocatable, allocatable);
+    return allocatable == 0 ? 0 : percent(requested < allocatable ? requested : allocatable, allocatable);
+}
+
+/* A resource the node has nothing of is left out. */
+static inline int64_t mean_score(int64_t sum, int64_t allocatable_cpu, int64_t allocatable_memory) {
+    const int64_t weights = (allocatable_cpu != 0) + (allocatable_memory != 0);
+    return weights == 0 ? 0 : sum / weights;
+}
+
+/* NodeResourcesFit, strategy LeastAllocated (noderesources/least_allocated.go). */
+int64_t least_allocated(int64_t requested_cpu, int64_t requested_memory, int64_t allocatable_cpu,
+                        int64_t allocatable_memory) {
+    const int64_t cpu = least_requested(requested_cpu, allocatable_cpu);
+    return mean_score(cpu + least_requested(requested_memory, allocatable_memory), allocatable_cpu, allocatable_memory);
 }
 
 /* NodeResourcesFit, strategy MostAllocated (noderesources/most_allocated.go). */
 int64_t most_allocated(int64_t requested_cpu, int64_t requested_memory, int64_t allocatable_cpu,
                        int64_t allocatable_memory) {
-    int64_t total = 0, weights = 0;
-    if (allocatable_cpu != 0) {
-        total += most_requested(requested_cpu, allocatable_cpu);
-        weights += 1;
-    }
-    if (allocatable_memory != 0) {
-        total += most_requested(requested_memory, allocatable_memory);
-        weights += 1;
-    }
-    return weights == 0 ? 0 : total / weights;
+    const int64_t cpu = most_requested(requested_cpu, allocatable_cpu);
+    return mean_score(cpu + most_requested(requested_memory, allocatable_memory), allocatable_cpu, allocatable_memory);
 }
 
 /* How alike the used shares of CPU and memory are, 50 to 100 (balancedResourceScore). */

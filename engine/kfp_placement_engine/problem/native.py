@@ -91,11 +91,14 @@ class _Problem(ctypes.Structure):
     ]
 
 
-_SCHEDULE_FIELDS = ("start", "begin", "end", "pull_seconds", "terms", "node", "cause")
-
-
-class _Schedule(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in _SCHEDULE_FIELDS]
+_PROGRESS = np.dtype(
+    [
+        *((name, FLOAT) for name in ("start", "begin", "end", "pull_seconds", "arrival")),
+        *((name, np.int32) for name in ("node", "cause", "queue_of", "sooner", "later", "waiting")),
+    ],
+    align=True,
+)
+"""How the kernel keeps how far an activity is; `Progress` of `state.h`."""
 
 
 class _Population(ctypes.Structure):
@@ -140,7 +143,7 @@ def _load() -> ctypes.CDLL:
         getattr(library, name).restype = ctypes.c_int64
     library.search_open.restype = ctypes.c_void_p
     structs = ctypes.sizeof(_Problem) + ctypes.sizeof(_Tables)
-    if library.sizes() != structs + ACTIVITY.itemsize:
+    if library.sizes() != structs + ACTIVITY.itemsize + _PROGRESS.itemsize:
         raise ImportError(
             "the compiled kernel does not match this version; rebuild it with `make kernel`"
         )
@@ -245,12 +248,7 @@ def play(
         Arrays by the names of `simulation.Schedule`.
     """
     activities = problem.activities
-    out: dict[str, Any] = {
-        name: np.empty(activities) for name in ("start", "begin", "end", "pull_seconds")
-    }
-    out["terms"] = np.empty(TERMS)
-    out["node"], out["cause"] = np.empty(activities, np.int64), np.empty(activities, np.int64)
-    schedule = _Schedule(*(_address(out[name]) for name in _SCHEDULE_FIELDS))
+    progress, terms = np.empty(activities, _PROGRESS), np.empty(TERMS)
     done = KERNEL.simulate(
         ctypes.byref(_native(problem)),
         ctypes.c_int64(policy),
@@ -259,10 +257,16 @@ def play(
         _optional(not_before, FLOAT, activities),
         _optional(listed, INTEGER, problem.nodes),
         ctypes.c_int64(draw),
-        ctypes.byref(schedule),
+        ctypes.c_void_p(_address(progress)),
+        ctypes.c_void_p(_address(terms)),
     )
     _checked(done - 1)
-    return out
+    times = ("start", "begin", "end", "pull_seconds")
+    return {
+        **{name: np.ascontiguousarray(progress[name]) for name in times},
+        **{name: progress[name].astype(np.int64) for name in ("node", "cause")},
+        "terms": terms,
+    }
 
 
 def heft(problem: PlacementProblem) -> tuple[Floats, Integers]:

@@ -68,10 +68,15 @@ def test_the_tables_of_a_problem_are_those_of_the_kernel(problem):
         for name, each in tables._asdict().items()
     ]
     assert mirrored == declared
-    fields = names_apart(struct("Activity", "tables.h"))
-    assert [(C_TYPES[ACTIVITY[name].name], name) for name in ACTIVITY.names or ()] == re.findall(
-        r"(\w+) (\w+);", fields
-    )
+
+
+@pytest.mark.parametrize(
+    ("mirrored", "name", "file"),
+    [(ACTIVITY, "Activity", "tables.h"), (native._PROGRESS, "Progress", "state.h")],
+)
+def test_rows_of_activities_are_those_of_the_kernel(mirrored, name, file):
+    declared = re.findall(r"(\w+) (\w+);", names_apart(struct(name, file)))
+    assert [(C_TYPES[mirrored[each].name], each) for each in mirrored.names] == declared
 
 
 def test_the_parameters_of_the_search_are_those_of_the_kernel():
