@@ -56,16 +56,28 @@ static inline double finish_seconds(const Problem *p, const State *s, int64_t ac
     return begin + occupied_seconds(p, s->t, activity, node);
 }
 
+/* List the nodes with room, as the sample; returns how many. A new pod is offered all nodes, others those that
+ * got room just now: a pod that no node could take before cannot fit where nothing has ended. */
+static int64_t list_fitting(const Problem *p, State *s, int64_t activity, int is_new) {
+    const int64_t shape = s->t->of[activity].shape;
+    int64_t count = 0;
+    if (is_kept_back(p, s, activity)) return 0;
+    if (is_new) return list_between(s, fitting(p, s, shape), 0, p->nodes, s->sample);
+    for (int64_t i = 0; i < s->touched_count; i++)
+        if (admits(p, s, shape, s->touched_nodes[i])) s->sample[count++] = s->touched_nodes[i];
+    return count;
+}
+
 /* The allowed one of nodes with room that has least latency excess, then earliest finish, then is the
  * fullest, then has the lowest number; -1 = none. */
-static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, const int64_t *nodes, int64_t count,
-                                double now) {
+static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, int is_new, double now) {
     const int64_t row = s->t->of[activity].class * p->nodes, gene_row = s->t->of[activity].gene * p->nodes;
+    const int64_t count = list_fitting(p, s, activity, is_new);
     int64_t best = -1;
     double best_excess = INFINITY, best_finish = INFINITY, best_left = INFINITY;
     const double remote = p->direct ? remote_arrival_seconds(s, activity) : 0.0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t node = nodes[i];
+        const int64_t node = s->sample[i];
         double excess = p->latency_excess_ms[row + node];
         if (!p->allowed[gene_row + node] || excess > best_excess) continue;
         double finish = finish_seconds(p, s, activity, node, now, remote);
@@ -84,20 +96,4 @@ static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, co
         best_left = left;
     }
     return best;
-}
-
-/* The same choice of all nodes. */
-static int64_t choose_by_finish_everywhere(const Problem *p, State *s, int64_t activity, double now) {
-    if (is_kept_back(p, s, activity)) return -1;
-    const uint64_t *fit = fitting(p, s, s->t->of[activity].shape);
-    return choose_by_finish(p, s, activity, s->sample, list_between(s, fit, 0, p->nodes, s->sample), now);
-}
-
-/* The same choice of nodes that got room just now. */
-static int64_t choose_by_finish_among(const Problem *p, State *s, int64_t activity, const int64_t *candidates,
-                                      int64_t count, double now) {
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (fits(p, s, activity, candidates[i])) s->sample[found++] = candidates[i];
-    return choose_by_finish(p, s, activity, s->sample, found, now);
 }

@@ -16,27 +16,23 @@ static int heft_allows(const Problem *p, int64_t activity, int64_t node) {
     return p->feasible[p->class_of[activity] * p->nodes + node];
 }
 
-/* Upward ranks: mean time of the longest path from the activity's start to the end of the run. */
+/* Upward ranks, which are 0 yet: mean time of the longest path from the activity's start to the end of the run. */
 static void upward_ranks(const Problem *p, double *rank) {
     double inverse_speed = 0.0, inverse_store = 0.0;
     for (int64_t node = 0; node < p->nodes; node++) {
         inverse_speed += 1.0 / p->speed[node] / (double)p->nodes;
         inverse_store += 1.0 / p->store_rate[node] / (double)p->nodes;
     }
+    const double apart = p->direct ? 1.0 - 1.0 / (double)p->nodes : 0.0;
     for (int64_t i = p->activities - 1; i >= 0; i--) {
-        int64_t activity = p->topological[i];
-        double longest = 0.0;
-        for (int64_t e = p->successors_start[activity]; e < p->successors_start[activity + 1]; e++) {
-            int64_t successor = p->successors[e];
-            double moved = 0.0;
-            for (int64_t b = p->predecessors_start[successor]; b < p->predecessors_start[successor + 1]; b++)
-                if (p->predecessors[b] == activity) moved = p->transfer_bytes[b];
-            double apart = p->direct ? moved / p->link_rate * (1.0 - 1.0 / (double)p->nodes) : 0.0;
-            longest = fmax(longest, apart + rank[successor]);
-        }
+        const int64_t activity = p->topological[i];
         double seconds = p->duration_seconds[activity] * (p->scales[activity] ? inverse_speed : 1.0);
         seconds += (p->download_bytes[activity] + p->upload_bytes[activity]) * inverse_store;
-        rank[activity] = seconds + longest;
+        rank[activity] += seconds;
+        for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
+            double *before = rank + p->predecessors[edge];
+            *before = later_of(*before, p->tables->transfer_seconds[edge] * apart + rank[activity]);
+        }
     }
 }
 
@@ -55,7 +51,7 @@ static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed,
     for (int64_t edge = p->predecessors_start[activity]; edge < p->predecessors_start[activity + 1]; edge++) {
         int64_t before = p->predecessors[edge];
         double arrival = h->end[before];
-        if (p->direct && placed[before] != node) arrival += p->transfer_bytes[edge] / p->link_rate;
+        if (p->direct && placed[before] != node) arrival += p->tables->transfer_seconds[edge];
         ready = fmax(ready, arrival);
     }
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
@@ -63,33 +59,33 @@ static double heft_ready(const Problem *p, const Heft *h, const int64_t *placed,
     return ready;
 }
 
+/* Where and when the activity ends first; 0 when there is no memory left. */
 static int heft_place(const Problem *p, Heft *h, int64_t activity, double *start, int64_t *placed) {
-    int64_t best = -1, gene = p->gene[activity], image = p->image[activity];
-    double best_start = INFINITY, best_end = INFINITY;
-    const int64_t *request = p->requests + activity * p->resources, fixed = p->fixed_node[activity];
-    const int64_t first = fixed >= 0 ? fixed : 0, end = fixed >= 0 ? fixed + 1 : p->nodes;
-    for (int64_t node = first; node < end; node++) {
+    const int64_t gene = p->gene[activity], image = p->image[activity], fixed = p->fixed_node[activity];
+    const int64_t *request = p->requests + activity * p->resources;
+    const int64_t first = fixed >= 0 ? fixed : 0, last = fixed >= 0 ? fixed : p->nodes - 1;
+    placed[activity] = -1;
+    start[activity] = h->end[activity] = INFINITY;
+    for (int64_t node = first; node <= last; node++) {
         if (!heft_allows(p, activity, node)) continue;
         if (gene >= 0 && p->sticky[gene] && h->gene_node[gene] >= 0 && h->gene_node[gene] != node) continue;
-        double seconds = seconds_on(p, activity, node);
+        double seconds = occupied_seconds(p, p->tables, activity, node);
         if (image >= 0 && !h->pulled[image * p->nodes + node]) seconds += p->image_bytes[image] / p->pull_rate[node];
         double from = heft_ready(p, h, placed, activity, node);
+        if (from + seconds >= h->end[activity]) continue;
         if (!p->is_running[activity]) from = earliest_gap(h->profiles + node, request, p->resources, from, seconds);
-        if (from + seconds < best_end) {
-            best = node;
-            best_start = from;
-            best_end = from + seconds;
-        }
+        if (from + seconds >= h->end[activity]) continue;
+        placed[activity] = node;
+        start[activity] = from;
+        h->end[activity] = from + seconds;
     }
-    placed[activity] = best;
-    start[activity] = best_start;
-    h->end[activity] = best_end;
+    const int64_t best = placed[activity];
     if (best < 0) return 1;
     if (gene >= 0) h->gene_node[gene] = best;
     if (image >= 0) h->pulled[image * p->nodes + best] = 1;
     for (int64_t i = p->claims_start[activity]; i < p->claims_start[activity + 1]; i++)
-        if (p->exclusive[p->claims[i]]) h->claim_end[p->claims[i]] = best_end;
-    return take_room(h->profiles + best, request, p->resources, best_start, best_end);
+        if (p->exclusive[p->claims[i]]) h->claim_end[p->claims[i]] = h->end[activity];
+    return take_room(h->profiles + best, request, p->resources, start[activity], h->end[activity]);
 }
 
 static int heft_run(const Problem *p, Heft *h, double *start, int64_t *placed) {

@@ -188,17 +188,15 @@ static int64_t choose_by_kube(const Problem *p, State *s, int64_t activity, doub
     return best_of_sample(p, s, activity, count, now);
 }
 
-/* Its choice for a pod that fitted nowhere until room came on the candidates just now. */
-static int64_t choose_by_kube_among(const Problem *p, State *s, int64_t activity, const int64_t *candidates,
-                                    int64_t count, double now) {
-    int64_t found = 0;
+/* Its choice for a pod that fitted nowhere until room came on some nodes just now, in the order of its list. */
+static int64_t choose_by_kube_again(const Problem *p, State *s, int64_t activity, double now) {
+    const int64_t count = list_fitting(p, s, activity, 0);
     for (int64_t i = 0; i < count; i++) {
-        if (!fits(p, s, activity, candidates[i])) continue;
-        int64_t slot = found++;
-        const int64_t place = s->place_in_list[candidates[i]];
+        const int64_t node = s->sample[i], place = s->place_in_list[node];
+        int64_t slot = i;
         for (; slot > 0 && s->place_in_list[s->sample[slot - 1]] > place; slot--) s->sample[slot] = s->sample[slot - 1];
-        s->sample[slot] = candidates[i];
+        s->sample[slot] = node;
     }
-    for (int64_t i = 0; i < found; i++) s->total[i] = room_score(p, s, s->t->of[activity].shape, s->sample[i]);
-    return best_of_sample(p, s, activity, found, now);
+    for (int64_t i = 0; i < count; i++) s->total[i] = room_score(p, s, s->t->of[activity].shape, s->sample[i]);
+    return best_of_sample(p, s, activity, count, now);
 }

@@ -118,19 +118,16 @@ static void finish(const Problem *p, State *s, const Decision *d, int64_t activi
     }
 }
 
-/* The node for a pod, -1 = none: a new one is offered all nodes, the others those that got room just
- * now, since a pod that no node could take before cannot fit where nothing has ended. */
+/* The node for a pod, -1 = none. */
 static int64_t choose(const Problem *p, State *s, const Decision *d, int64_t activity, int is_new, double now) {
     int64_t gene = s->t->of[activity].gene, fixed = s->t->of[activity].fixed_node;
     if (fixed >= 0) return fits(p, s, activity, fixed) ? fixed : -1;
     if (gene < 0 || d->policy == KUBE_DEFAULT || d->policy == STRICT_FIFO)
-        return is_new ? choose_by_kube(p, s, activity, now)
-                      : choose_by_kube_among(p, s, activity, s->touched_nodes, s->touched_count, now);
+        return is_new ? choose_by_kube(p, s, activity, now) : choose_by_kube_again(p, s, activity, now);
     int64_t node = d->policy == GREEDY ? s->gene_node[gene] : d->planned[gene];
     if (node >= 0 && fits(p, s, activity, node)) return node;
     if (d->policy == BACKFILL || (p->sticky[gene] && node >= 0)) return -1;
-    node = is_new ? choose_by_finish_everywhere(p, s, activity, now)
-                  : choose_by_finish_among(p, s, activity, s->touched_nodes, s->touched_count, now);
+    node = choose_by_finish(p, s, activity, is_new, now);
     if (p->sticky[gene]) s->gene_node[gene] = node;
     return node;
 }
