@@ -74,6 +74,7 @@ static int64_t choose_by_finish(const Problem *p, State *s, int64_t activity, in
     const int64_t row = s->t->of[activity].class * p->nodes, gene_row = s->t->of[activity].gene * p->nodes;
     const int64_t count = list_fitting(p, s, activity, is_new);
     int64_t best = -1;
+    if (count == 0) return -1;
     double best_excess = INFINITY, best_finish = INFINITY, best_left = INFINITY;
     const double remote = p->direct ? remote_arrival_seconds(s, activity) : 0.0;
     for (int64_t i = 0; i < count; i++) {

@@ -13,13 +13,18 @@
 #include "sorting.h"
 #include "state.h"
 
+#define SERIAL_ARRAYS(FIELD)                                                                              \
+    FIELD(double, key, p->activities)                                                                     \
+    FIELD(double, start, p->activities)                                                                   \
+    FIELD(double, end, p->activities)                                                                     \
+    FIELD(double, ready, p->activities)      /* mirrored: all after it have ended, their data is there */ \
+    FIELD(int32_t, order, 2 * p->activities) /* as last sorted, and then mirrored */                      \
+    FIELD(Ranked, scratch, 2 * p->activities)                                                             \
+    FIELD(int32_t, place, p->activities)     /* in the mirrored topological order */
+
 typedef struct {
-    Profile *profiles;         /* [N] */
-    double *key, *start, *end; /* [A] */
-    double *ready;             /* [A] mirrored: when all after it have ended, and their data is there */
-    int32_t *order[2];         /* [A] as last sorted, and mirrored */
-    Ranked *scratch;           /* [2A] */
-    int32_t *place;            /* [A] in the mirrored topological order */
+    Profile *profiles; /* [N] */
+    SERIAL_ARRAYS(DECLARE)
     Memory memory;
 } Serial;
 
@@ -29,22 +34,13 @@ static void serial_free(const Problem *p, Serial *x) {
 }
 
 /* 0 when there is no memory left; what there is must be freed anyway. */
-static int serial_open(const Problem *p, Serial *x) {
-    Memory *memory = &x->memory;
-    const int64_t a = p->activities;
-    x->profiles = profiles_new(p);
-    x->key = ARRAY(memory, double, a);
-    x->start = ARRAY(memory, double, a);
-    x->end = ARRAY(memory, double, a);
-    x->ready = ARRAY(memory, double, a);
-    x->order[0] = ARRAY(memory, int32_t, a);
-    x->order[1] = ARRAY(memory, int32_t, a);
-    x->scratch = ARRAY(memory, Ranked, 2 * a);
-    x->place = ARRAY(memory, int32_t, a);
-    if (!x->profiles || memory->is_short) return 0;
+static int serial_open(const Problem *p, Serial *own) {
+    own->profiles = profiles_new(p);
+    SERIAL_ARRAYS(ALLOCATE)
+    if (!own->profiles || own->memory.is_short) return 0;
     for (int64_t i = 0; i < p->activities; i++) {
-        x->order[0][i] = x->order[1][i] = (int32_t)p->topological[i];
-        x->place[i] = (int32_t)a - p->tables->place[i];
+        own->order[i] = own->order[p->activities + i] = (int32_t)p->topological[i];
+        own->place[i] = (int32_t)(p->activities - p->tables->place[i]);
     }
     return 1;
 }
@@ -113,7 +109,7 @@ static double serial_pass(const Problem *p, Serial *x, int64_t *genes, int mirro
     double length = 0.0;
     if (!profiles_clear(p, x->profiles)) return -1.0;
     memset(x->ready, 0, sizeof(double) * (size_t)p->activities);
-    int32_t *order = x->order[mirrored];
+    int32_t *order = x->order + mirrored * p->activities;
     sort_by_key(x->key, mirrored ? x->place : p->tables->place, order, x->scratch, p->activities);
     for (int64_t i = 0; i < p->activities; i++) {
         const int64_t activity = order[i];

@@ -65,7 +65,7 @@ typedef struct {
     FIELD(int64_t, fit_changes, t->shapes)               /* changes that these know of, -1 = not filled */         \
     FIELD(int64_t, score_changes, t->shapes)                                                                       \
     FIELD(Event, later, 2 * p->activities + 2)           /* heap of events after this instant */                   \
-    FIELD(int64_t, now_code, 2 * p->activities + 2)      /* heap of events of this instant */                      \
+    FIELD(Event, now, 2 * p->activities + 2)             /* heap of events of this instant */                      \
     FIELD(Ranked, scratch, 2 * p->activities)            /* for sorting */                                         \
     FIELD(double, work_left, t->shapes + 1)              /* of pods to be bound, by shape, and of all (FULLEST) */ \
     FIELD(double, least_completion, p->runs)             /* end of each run, at least, by what is known now */     \
