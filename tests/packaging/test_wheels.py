@@ -117,7 +117,7 @@ def test_an_installed_engine_loads_its_own_kernel(installed_engine):
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_one_kernel_serves_every_python(installed_engine, version):
     library = installed_engine / "kfp_placement_engine" / LIBRARY
-    program = f"import ctypes; print(ctypes.CDLL({str(library)!r}).problem_size())"
+    program = f"import ctypes; print(ctypes.CDLL({str(library)!r}).sizes())"
     try:
         command = [f"python{version}", "-c", program]
         loaded = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -56,7 +56,7 @@ class ProblemTables(NamedTuple):
             its start to its end; the kernel adds those from its end to the end of its run.
         requests: [S, R]; scored_requests: [S, 2].
         needed: [S, R] the requests, and the least number there is where a pod requests nothing: it
-            fits beside any lack.
+            fits whatever is left there.
         class_of_shape: [S] a class of the shape.
         tells_apart: [K] taints or affinity that kube-scheduler prefers differ between nodes.
         kind_of: [N].
