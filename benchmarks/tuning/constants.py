@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from benchmarks.command import BenchmarkError
-from benchmarks.tuning.instances import KFP_ORDERED, KINDS, WORKFLOWS
+from benchmarks.tuning.instances import KFP_ORDERED, KFP_READY, KINDS, WORKFLOWS
 from kfp_placement_engine import GeneticParams
 
 Value = int | float
@@ -76,7 +76,8 @@ CONSTANTS = (
     Constant("serial_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("moved_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("elite_share", (0.1, 0.2, 0.4, 0.6, 0.8)),
-    Constant("critical_share", (0.3, 0.45, 0.6, 0.75, 0.9)),
+    Constant("critical_share", (0.3, 0.45, 0.6, 0.75, 0.9), ORDERED_KINDS),
+    Constant("ready_critical_share", (0.15, 0.3, 0.45, 0.6), (KFP_READY,)),
     Constant("greedy_share", (0.05, 0.1, 0.2, 0.4), ORDERED_KINDS),
     Constant("backfill_share", (0.05, 0.15, 0.3, 0.5), ORDERED_KINDS),
     Constant("deviation_limit", (0.005, 0.01, 0.02, 0.04, 0.08)),
@@ -107,7 +108,7 @@ OPERATORS = (
     Operator("window-crossover", "window crossover", {"window_share": 0.0}, ORDERED_KINDS),
     Operator("greedy-decoding", "decoding by list", {"greedy_share": 0.0}, ORDERED_KINDS),
     Operator("backfilling", "decoding by backfilling", {"backfill_share": 0.0}, ORDERED_KINDS),
-    Operator("critical-mutation", "mutation of the critical chain", {"critical_share": 0.0}),
+    Operator("critical-mutation", "mutation of the critical chain", {"critical_share": 0.0, "ready_critical_share": 0.0}),
     Operator("elite-selection", "children of the best", {"elite_share": 0.0}),
     Operator("deviation-limit", "children that are a little worse", {"deviation_limit": 0.0}),
     Operator("migration", "exchange between islands", {"migration_interval": _NEVER}),

@@ -23,6 +23,7 @@ _SHARES = (
     "moved_share",
     "elite_share",
     "critical_share",
+    "ready_critical_share",
     "greedy_share",
     "backfill_share",
     "mutation_rate",
@@ -50,6 +51,7 @@ class GeneticParams:
             are better in any case.
         elite_share: share of children of the island's best.
         critical_share: share of mutations on the chain that decides the completion time.
+        ready_critical_share: the same under `ready` dispatch.
         greedy_share, backfill_share: shares of children decoded by list scheduling and by
             backfilling, of those that are not decoded serially; the others keep the plan's order
             strictly (`ordered` dispatch only).
@@ -65,11 +67,12 @@ class GeneticParams:
     migration_interval: int = 8
     crossover_rate: float = 0.5
     joint_crossover_rate: float = 0.15
-    window_share: float = 0.5
-    serial_share: float = 0.5
+    window_share: float = 1.0
+    serial_share: float = 0.75
     moved_share: float = 0.5
     elite_share: float = 0.4
     critical_share: float = 0.6
+    ready_critical_share: float = 0.3
     greedy_share: float = 0.1
     backfill_share: float = 0.15
     deviation_limit: float = 0.02
@@ -113,7 +116,8 @@ class GeneticParams:
         """
         arrays = problem.arrays
         is_one = arrays.run_weight.size == 1
-        is_one_in_order = is_one and problem.dispatch == "ordered"
+        is_ordered = problem.dispatch == "ordered"
+        is_one_in_order = is_one and is_ordered
         is_serial = is_one_in_order and arrays.loop_parallelism.size == 0
         return native.SearchParameters(
             crossover_rate=self.crossover_rate if is_one else self.joint_crossover_rate,
@@ -121,7 +125,7 @@ class GeneticParams:
             serial_share=self.serial_share if is_serial else 0.0,
             moved_share=self.moved_share if problem.is_completion_first else 0.0,
             elite_share=self.elite_share,
-            critical_share=self.critical_share,
+            critical_share=self.critical_share if is_ordered else self.ready_critical_share,
             greedy_share=self.greedy_share,
             backfill_share=self.backfill_share,
             deviation_limit=self.deviation_limit,
