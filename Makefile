@@ -27,8 +27,8 @@ COMPILE := ZIG_GLOBAL_CACHE_DIR=$(CURDIR)/.venv/zig-cache $(BIN)/python engine/h
 
 .PHONY: help setup kernel demo taxi format lint typecheck imports compare regenerate test fuzz test-cluster \
 	test-vscode screenshots controlplane demo-cluster demo-queue verify bench bench-cluster bench-paper \
-	bench-scale bench-demand bench-exact bench-j30 bench-queue bench-rolling bench-scheduler bench-speed bench-suite \
-	bench-tune bench-wfinstances bench-what-if lock build clean
+	bench-scale bench-demand bench-exact bench-j30 bench-many-runs bench-queue bench-rolling bench-scheduler \
+	bench-speed bench-suite bench-tune bench-wfinstances bench-what-if lock build clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -131,6 +131,10 @@ bench-scale: setup ## large runs: time, memory, distance to the bound (2 minutes
 bench-suite: setup ## the paper's runs on seven clusters, 5 s of CPU each (25 minutes)
 	@$(BIN)/python -m benchmarks.suite --budget $(or $(BUDGET),5cpu) --seeds $(or $(SEEDS),0-2) \
 		--output benchmarks/results/suite.md
+
+bench-many-runs: setup ## 100 runs planned together, the last one within limits, 2 s of CPU each (20 minutes)
+	@$(BIN)/python -m benchmarks.many_runs --budget $(or $(BUDGET),2cpu) --seeds $(or $(SEEDS),0) \
+		--output benchmarks/results/many_runs.md
 
 bench-exact: setup ## 200 small cases beside their proven optima, 2 s of CPU each (7 minutes)
 	@$(BIN)/python -m benchmarks.exact --budget $(or $(BUDGET),2cpu) --seeds $(or $(SEEDS),0) \

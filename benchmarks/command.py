@@ -94,14 +94,22 @@ def seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def add_makespan_within(parser: argparse.ArgumentParser) -> None:
-    """The option of benchmarks that plan several runs together; see `search.end_limit`."""
+def add_makespan_within(parser: argparse.ArgumentParser, limits: Sequence[MakespanWithin]) -> None:
+    """The option of benchmarks that plan several runs together; see `search.end_limit`.
+
+    Args:
+        parser: of a benchmark.
+        limits: unless others are asked for.
+    """
     parser.add_argument(
         "--makespan-within",
         type=_makespan_within,
+        nargs="+",
+        default=limits,
         metavar="LIMIT",
-        help="how late the last of several runs may end: 3%% beyond the shortest of the plans that"
-        " the search starts from, or a time such as 20m [default: no limit]",
+        help="how late the last of several runs may end: a percentage such as 3%%, or a time such"
+        " as 20m"
+        f" [default: {' '.join(each.text for each in limits)}]".replace("%", "%%"),
     )
 
 

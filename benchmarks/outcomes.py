@@ -96,8 +96,8 @@ class Outcome:
         return self.optimum is not None and self.makespan <= self.optimum * (1 + _MARGIN)
 
     @property
-    def fault(self) -> str:
-        """What cannot be, or nothing."""
+    def contradiction(self) -> str:
+        """What cannot be, whatever the objective, or nothing."""
         least = max(self.bound, self.optimum or 0.0)
         if self.unplaced:
             return f"{self.unplaced} steps are left out"
@@ -106,6 +106,13 @@ class Outcome:
         for name, seconds in {**self.references.baselines, **self.references.peers}.items():
             if seconds < least * (1 - _MARGIN):
                 return f"{name}'s {seconds:g} s is below the bound or optimum of {least:g} s"
+        return ""
+
+    @property
+    def fault(self) -> str:
+        """What cannot be where plans are better the shorter they are, or nothing."""
+        if self.contradiction:
+            return self.contradiction
         for name, seconds in self.references.baselines.items():
             is_start = self.spent.has_begun and name not in self.references.out_of_reach
             if is_start and self.makespan > seconds * (1 + _MARGIN):

@@ -108,7 +108,11 @@ OPERATORS = (
     Operator("window-crossover", "window crossover", {"window_share": 0.0}, ORDERED_KINDS),
     Operator("greedy-decoding", "decoding by list", {"greedy_share": 0.0}, ORDERED_KINDS),
     Operator("backfilling", "decoding by backfilling", {"backfill_share": 0.0}, ORDERED_KINDS),
-    Operator("critical-mutation", "mutation of the critical chain", {"critical_share": 0.0, "ready_critical_share": 0.0}),
+    Operator(
+        "critical-mutation",
+        "mutation of the critical chain",
+        {"critical_share": 0.0, "ready_critical_share": 0.0},
+    ),
     Operator("elite-selection", "children of the best", {"elite_share": 0.0}),
     Operator("deviation-limit", "children that are a little worse", {"deviation_limit": 0.0}),
     Operator("migration", "exchange between islands", {"migration_interval": _NEVER}),

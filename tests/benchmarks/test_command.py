@@ -118,10 +118,10 @@ def test_a_reader_that_goes_away_is_no_traceback():
 def test_a_limit_of_the_latest_end_is_read(capsys):
     """`-3%` alone looks like an option to argparse."""
     parser = argparse.ArgumentParser()
-    add_makespan_within(parser)
-    assert parser.parse_args([]).makespan_within is None
-    given = parser.parse_args(["--makespan-within", "3%"]).makespan_within
-    assert given == MakespanWithin(percent=3)
+    add_makespan_within(parser, [MakespanWithin(percent=5)])
+    assert parser.parse_args([]).makespan_within == [MakespanWithin(percent=5)]
+    given = parser.parse_args(["--makespan-within", "3%", "20m"]).makespan_within
+    assert given == [MakespanWithin(percent=3), MakespanWithin(seconds=1200)]
     with pytest.raises(SystemExit):
         parser.parse_args(["--makespan-within=-3%"])
     assert "'-3%' is negative; give 0% or more, or a time" in capsys.readouterr().err

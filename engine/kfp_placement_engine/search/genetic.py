@@ -22,7 +22,7 @@ from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.parameters import GeneticParams
-from kfp_placement_engine.search.priorities import priority_rules
+from kfp_placement_engine.search.priorities import priority_rules, run_orders
 from kfp_placement_engine.search.simulation import (
     Schedule,
     simulate,
@@ -72,7 +72,7 @@ def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidat
     ]
     for placement in (heft_placement(problem), random_nodes(problem, seed)):
         yield [Candidate(placement, simulate(problem, placement))]
-    for priority in rules:
+    for priority in (*rules, *run_orders(problem)):
         yield _replays(problem, simulate_list(problem, priority))
     if problem.dispatch == "ordered":
         yield _replays(problem, simulate_fullest(problem, first))
