@@ -8,8 +8,8 @@ limit (`makespanWithin`) keeps the last run from paying for the others.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from itertools import groupby, product
 from statistics import fmean
 from typing import Any
@@ -24,8 +24,8 @@ from benchmarks.processes import on_one_thread
 from benchmarks.seed_experiment import MIXES
 from benchmarks.suite import CLUSTERS, DURATIONS, SuiteCluster, suite_run
 from benchmarks.tables import Table, percent
-from kfp_placement_engine import BASELINES, LoweringOptions, RunGraph
-from kfp_placement_engine.lowering import Lowered, lower_runs
+from kfp_placement_engine import BASELINES, LoweringOptions
+from kfp_placement_engine.lowering import lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.model.objective import MakespanWithin
 from kfp_placement_engine.planning.alternatives import completions
@@ -40,32 +40,8 @@ _COMPARED = (KUBE_DEFAULT, "heft")
 _MARGIN = 1e-6
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Runs and a cluster.
-
-    Attributes:
-        cluster, mix, durations: as in `suite`.
-        seed: draws the runs.
-    """
-
-    cluster: SuiteCluster
-    mix: str
-    durations: str
-    seed: int
-
-
-@cache
-def _lowered(drawn: Drawn) -> tuple[RunGraph, Lowered]:
-    """All steps, and the runs as one problem. Cached: its cases differ in the limit alone."""
-    run = suite_run(drawn.mix, drawn.durations, drawn.seed)
-    tasks = groupby(run.steps, key=lambda step: step.name.split(".")[0])
-    runs = [ActiveRun(name, replace(run, name=name, steps=tuple(steps))) for name, steps in tasks]
-    return run, lower_runs(runs, drawn.cluster.cluster(), LoweringOptions(dispatch="ordered"))
-
-
 def load(
-    cluster: SuiteCluster,
+    suite_cluster: SuiteCluster,
     mix: str,
     durations: str,
     within: MakespanWithin,
@@ -73,9 +49,11 @@ def load(
     seed: int,
 ) -> Instance:
     """A case as a problem; the seed draws it."""
-    run, lowered = _lowered(Drawn(cluster, mix, durations, seed))
+    run, cluster = suite_run(mix, durations, seed), suite_cluster.cluster()
+    tasks = groupby(run.steps, key=lambda step: step.name.split(".")[0])
+    runs = [ActiveRun(name, replace(run, name=name, steps=tuple(steps))) for name, steps in tasks]
+    lowered = lower_runs(runs, cluster, LoweringOptions(dispatch="ordered"))
     problem = replace(lowered.problem, ties="first")
-    nodes = cluster.cluster().nodes
     schedules = (
         [BASELINES[KUBE_DEFAULT](problem, seed)]
         if percent_of == KUBE_DEFAULT
@@ -85,8 +63,8 @@ def load(
         run=run,
         problem=within_makespan(problem, within, schedules),
         activities={name: at for each in lowered.step_activities for name, at in each.items()},
-        nodes=tuple(node.name for node in nodes),
-        input_hash=hash_of(run, cluster.cluster()),
+        nodes=tuple(node.name for node in cluster.nodes),
+        input_hash=hash_of(run, cluster),
     )
 
 
