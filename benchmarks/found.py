@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from benchmarks.budget import Budget, Spent, search
 from benchmarks.cases import Instance
-from kfp_placement_engine import PlacementProblem
+from kfp_placement_engine.planning.alternatives import completions
 from kfp_placement_engine.search.simulation import Schedule
 
 Row = tuple[str, str, float, float]
@@ -67,7 +65,7 @@ def find(instance: Instance, budget: Budget, seed: int) -> Found:
     return Found(
         spent=spent,
         makespan=result.schedule.makespan_seconds,
-        completions=_completions(instance.problem, result.schedule),
+        completions=tuple(completions(instance.problem, result.schedule).tolist()),
         unplaced=int((~result.schedule.finished).sum()),
         rows=rows_of(instance, result.schedule),
     )
@@ -103,11 +101,3 @@ def schedule_text(rows: Iterable[Row]) -> str:
 
 def _node(instance: Instance, node: int) -> str:
     return instance.nodes[node] if node >= 0 else ""
-
-
-def _completions(problem: PlacementProblem, schedule: Schedule) -> tuple[float, ...]:
-    """Of each run the latest end of what ends."""
-    ends = np.where(schedule.finished, schedule.end, 0.0)
-    latest = np.zeros(problem.arrays.run_weight.size)
-    np.maximum.at(latest, problem.arrays.run, ends)
-    return tuple(latest.tolist())

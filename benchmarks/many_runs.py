@@ -19,7 +19,7 @@ from benchmarks.cases import Case, Instance, hash_of
 from benchmarks.command import add_makespan_within
 from benchmarks.found import Found, find
 from benchmarks.measuring import Benchmark, Parts, run_command, searched
-from benchmarks.outcomes import Outcome, by_budget
+from benchmarks.outcomes import MARGIN, Outcome, by_budget
 from benchmarks.processes import on_one_thread
 from benchmarks.seed_experiment import MIXES
 from benchmarks.suite import CLUSTERS, DURATIONS, SuiteCluster, suite_run
@@ -37,7 +37,6 @@ KUBE_DEFAULT, SHORTEST = "kube-default", "shortest"
 """What a percentage of a limit is of."""
 
 _COMPARED = (KUBE_DEFAULT, "heft")
-_MARGIN = 1e-6
 
 
 def load(
@@ -111,7 +110,7 @@ def fault(outcome: Outcome) -> str:
     """What cannot be, or nothing; a plan may end later than a baseline, but within the limit."""
     limit = outcome.measured["makespanLimitSeconds"]
     reachable = max(limit, min(outcome.references.baselines.values()))
-    if outcome.makespan > reachable * (1 + _MARGIN):
+    if outcome.makespan > reachable * (1 + MARGIN):
         return f"{outcome.makespan:g} s is beyond the limit of {limit:g} s"
     return outcome.contradiction
 

@@ -15,7 +15,9 @@ from kfp_placement_engine.bounds.lower_bound import lower_bounds
 from kfp_placement_engine.search.baselines import schedules_of
 from kfp_placement_engine.search.simulation import Schedule
 
-_MARGIN = 1e-6
+MARGIN = 1e-6
+"""Relative difference that rounding may make."""
+
 _NOT_COMPARED = ("brute-force",)
 """It takes all time there is on all but tiny runs."""
 
@@ -93,7 +95,7 @@ class Outcome:
     @property
     def is_optimal(self) -> bool:
         """Whether the makespan is the optimum."""
-        return self.optimum is not None and self.makespan <= self.optimum * (1 + _MARGIN)
+        return self.optimum is not None and self.makespan <= self.optimum * (1 + MARGIN)
 
     @property
     def contradiction(self) -> str:
@@ -101,10 +103,10 @@ class Outcome:
         least = max(self.bound, self.optimum or 0.0)
         if self.unplaced:
             return f"{self.unplaced} steps are left out"
-        if self.makespan < least * (1 - _MARGIN):
+        if self.makespan < least * (1 - MARGIN):
             return f"{self.makespan:g} s is below the bound or optimum of {least:g} s"
         for name, seconds in {**self.references.baselines, **self.references.peers}.items():
-            if seconds < least * (1 - _MARGIN):
+            if seconds < least * (1 - MARGIN):
                 return f"{name}'s {seconds:g} s is below the bound or optimum of {least:g} s"
         return ""
 
@@ -115,7 +117,7 @@ class Outcome:
             return self.contradiction
         for name, seconds in self.references.baselines.items():
             is_start = self.spent.has_begun and name not in self.references.out_of_reach
-            if is_start and self.makespan > seconds * (1 + _MARGIN):
+            if is_start and self.makespan > seconds * (1 + MARGIN):
                 return f"{self.makespan:g} s is worse than {name}'s {seconds:g} s"
         return ""
 

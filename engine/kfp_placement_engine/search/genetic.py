@@ -2,7 +2,7 @@
 
 Individuals are plans: the node of every gene and the order of starts. They are seeded with the
 baselines and with list schedules, improved by mutations that look first at the chain of steps that
-decides the completion time, and mixed by uniform crossover; every child is rewritten as the plan
+decides the completion time, and mixed by crossover; every child is rewritten as the plan
 its simulated schedule shows (Lamarckian), so all individuals stay feasible. The inner loop is the
 kernel's (`engine/kernel/search.h`); this module seeds it, runs the islands and keeps the best.
 """
@@ -61,18 +61,20 @@ def trials_per_generation(problem: PlacementProblem) -> int:
 def seeds_of(problem: PlacementProblem, seed: int = 0) -> Iterator[list[Candidate]]:
     """The plans the search starts from and never falls behind, in the order they are made.
 
-    They are the baselines (the random one with the same seed) and list schedules by simple rules.
-    The first two come together: kube-default knows no latency rules, the list schedule does. Each
-    has a twin that holds its starts where its order alone does not reproduce it.
+    They are the baselines (the random one with the same seed) and list schedules by simple rules,
+    for several runs also in orders of whole runs. The first two come together: kube-default knows
+    no latency rules, the list schedule does. Each has a twin that holds its starts where its order
+    alone does not reproduce it.
     """
-    first, *rules = priority_rules(problem).values()
+    rules = priority_rules(problem)
+    first, *others = rules.values()
     yield [
         *_replays(problem, simulate_policy(problem, native.KUBE_DEFAULT)),
         *_replays(problem, simulate_list(problem, first)),
     ]
     for placement in (heft_placement(problem), random_nodes(problem, seed)):
         yield [Candidate(placement, simulate(problem, placement))]
-    for priority in (*rules, *run_orders(problem)):
+    for priority in (*others, *run_orders(problem, rules["longest-path"])):
         yield _replays(problem, simulate_list(problem, priority))
     if problem.dispatch == "ordered":
         yield _replays(problem, simulate_fullest(problem, first))

@@ -56,12 +56,16 @@ def priority_rules(problem: PlacementProblem) -> dict[str, Floats]:
     }
 
 
-def run_orders(problem: PlacementProblem) -> list[Floats]:
+def run_orders(problem: PlacementProblem, longest_path: Floats) -> list[Floats]:
     """Rules for several runs, none for one: from nearly the longest path first to run after run.
 
     Runs with the least work for their weight come first, which completes them earliest on average
     (Smith 1956, for one machine); the longest path first ends the last one earliest. Each rule is
     a mean of the places that an activity has by the two, with another share of the first.
+
+    Args:
+        problem: the problem.
+        longest_path: [A] the rule `longest-path` of `priority_rules`.
     """
     arrays = problem.arrays
     runs = arrays.run_weight.size
@@ -73,7 +77,7 @@ def run_orders(problem: PlacementProblem) -> list[Floats]:
     work_of_run = np.bincount(arrays.run, work, runs)
     by_weight = np.divide(work_of_run, weight, out=np.full(runs, np.inf), where=weight > 0)
     by_work = _places(by_weight)[arrays.run]
-    by_path = _places(-upward_ranks(problem))
+    by_path = _places(longest_path)
     return [share * by_work + (1 - share) * by_path for share in _RUN_SHARES]
 
 

@@ -7,7 +7,7 @@ from kfp_placement_engine.lowering import LoweringOptions, lower, lower_runs
 from kfp_placement_engine.model.active_runs import ActiveRun
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.genetic import seeds_of
-from kfp_placement_engine.search.priorities import run_orders
+from kfp_placement_engine.search.priorities import priority_rules, run_orders
 from tests.support.builders import ROUND_NUMBERS, a_cluster, a_node, a_run, a_step
 
 OPTIONS = LoweringOptions(dispatch="ordered", assumptions=ROUND_NUMBERS)
@@ -23,13 +23,17 @@ def runs_of(seconds: list[float], weights: list[float]) -> PlacementProblem:
     return lower_runs(runs, ONE_AT_A_TIME, OPTIONS).problem
 
 
+def orders_of(problem: PlacementProblem):
+    return run_orders(problem, priority_rules(problem)["longest-path"])
+
+
 def order_of(priority) -> list[int]:
     return np.argsort(priority, kind="stable").tolist()
 
 
 def test_one_run_has_no_order_of_runs():
     problem = lower(a_run(a_step("only")), ONE_AT_A_TIME, OPTIONS).problem
-    assert run_orders(problem) == []
+    assert orders_of(problem) == []
 
 
 @pytest.mark.parametrize(
@@ -43,12 +47,12 @@ def test_one_run_has_no_order_of_runs():
     ids=["least work", "weight", "weight 0 comes last", "nothing to weigh"],
 )
 def test_the_last_rule_takes_run_after_run(seconds, weights, order):
-    assert order_of(run_orders(runs_of(seconds, weights))[-1]) == order
+    assert order_of(orders_of(runs_of(seconds, weights))[-1]) == order
 
 
 def test_rules_lead_from_half_and_half_to_run_after_run():
     """By path the longest run comes first, by work the shortest: halves of both leave no order."""
-    rules = run_orders(runs_of([30.0, 10.0, 20.0], [1.0, 1.0, 1.0]))
+    rules = orders_of(runs_of([30.0, 10.0, 20.0], [1.0, 1.0, 1.0]))
     assert rules[0].tolist() == [0.5, 0.5, 0.5]
     assert all(order_of(rule) == [1, 2, 0] for rule in rules[1:])
 
