@@ -36,6 +36,8 @@ _PLAIN: dict[str, Any] = {
     "serial_share": 0.0,
     "window_share": 0.0,
     "crossover_rate": 0.15,
+    "islands": 1,
+    "restart_after": 1_000_000,
 }
 """Every child played once, as it is: the search that older versions have, too."""
 
@@ -77,8 +79,9 @@ class CountedSearch(GeneticSearch):
 
     @property
     def populations(self) -> list[native.Population]:
-        """Of the islands."""
-        return self._islands
+        """Of the islands; in older versions they are the islands."""
+        islands: list[Any] = self._islands
+        return [getattr(island, "population", island) for island in islands]
 
 
 class Stopwatch:
@@ -126,9 +129,7 @@ def _children(case: SpeedCase) -> dict[str, Any]:
     with patch.object(genetic, "seeds_of", known_starts):
         search.run(stopwatch, None, lambda _generation, _share: None)
     populations = [
-        array
-        for each in search.populations
-        for array in (each.genes, each.keys, each.terms, each.cause, each.last)
+        array for each in search.populations for array in (each.genes, each.keys, each.terms)
     ]
     return {
         "children": trials_per_generation(problem) * params.islands * case.generations,

@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
         examples=[
             "",
             "--parameters elite_share --values 0.3 0.5 --kinds kfp-ready --limit 200",
-            "--operators migration crossover --budget 0.2cpu -o json",
+            "--operators elite-selection crossover --budget 0.2cpu -o json",
             "--workers 2 --log trials.jsonl",
         ],
         exit_codes="0 done, 1 input is wrong or a process ended, 2 usage.",

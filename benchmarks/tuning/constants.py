@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from benchmarks.command import BenchmarkError
-from benchmarks.tuning.instances import KFP_ORDERED, KFP_READY, KINDS, WORKFLOWS
+from benchmarks.tuning.instances import KFP_ORDERED, KINDS, WORKFLOWS
 from kfp_placement_engine import GeneticParams
 
 Value = int | float
@@ -70,17 +70,13 @@ class Setting:
 CONSTANTS = (
     Constant("population_size", (4, 8, 16, 32, 64)),
     Constant("islands", (1, 2, 4, 8)),
-    Constant("migration_interval", (2, 4, 8, 16, 32)),
+    Constant("restart_after", (60, 125, 250, 500, 1000)),
     Constant("crossover_rate", (0.15, 0.3, 0.5, 0.7, 0.85)),
     Constant("window_share", (0.25, 0.5, 0.75, 1.0), ORDERED_KINDS),
     Constant("serial_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("moved_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("elite_share", (0.1, 0.2, 0.4, 0.6, 0.8)),
-    Constant("critical_share", (0.3, 0.45, 0.6, 0.75, 0.9), ORDERED_KINDS),
-    Constant("ready_critical_share", (0.15, 0.3, 0.45, 0.6), (KFP_READY,)),
-    Constant("greedy_share", (0.05, 0.1, 0.2, 0.4), ORDERED_KINDS),
-    Constant("backfill_share", (0.05, 0.15, 0.3, 0.5), ORDERED_KINDS),
-    Constant("deviation_limit", (0.005, 0.01, 0.02, 0.04, 0.08)),
+    Constant("greedy_share", (0.05, 0.1, 0.2, 0.4, 0.8), ORDERED_KINDS),
     Constant("most_moves", (1, 2, 4, 6, 8)),
 )
 
@@ -93,8 +89,8 @@ NOT_TUNED = {
 }
 """Fields of `GeneticParams` that are not tuned, and why."""
 
-_NEVER = MOST_WHOLE = 1_000_000
-"""More generations than any search here has; larger amounts are mistakes."""
+MOST_WHOLE = 1_000_000
+"""Larger amounts are mistakes."""
 
 OPERATORS = (
     Operator(
@@ -107,15 +103,9 @@ OPERATORS = (
     Operator("crossover", "crossover", {"crossover_rate": 0.0}),
     Operator("window-crossover", "window crossover", {"window_share": 0.0}, ORDERED_KINDS),
     Operator("greedy-decoding", "decoding by list", {"greedy_share": 0.0}, ORDERED_KINDS),
-    Operator("backfilling", "decoding by backfilling", {"backfill_share": 0.0}, ORDERED_KINDS),
-    Operator(
-        "critical-mutation",
-        "mutation of the critical chain",
-        {"critical_share": 0.0, "ready_critical_share": 0.0},
-    ),
+    Operator("backfilling", "decoding by backfilling", {"greedy_share": 1.0}, ORDERED_KINDS),
     Operator("elite-selection", "children of the best", {"elite_share": 0.0}),
-    Operator("deviation-limit", "children that are a little worse", {"deviation_limit": 0.0}),
-    Operator("migration", "exchange between islands", {"migration_interval": _NEVER}),
+    Operator("restarts", "restarts", {"restart_after": MOST_WHOLE}),
 )
 
 

@@ -1,8 +1,7 @@
-/* The memetic search: walkers that improve by guided moves and exchange parts by crossover.
+/* The memetic search: plans that improve by moves and exchange parts by crossover.
  *
- * Slot 0 of the population is the best plan so far. Each other slot may be a little worse than the best,
- * the later ones more (record-to-record travel, Dueck 1993), which keeps the population diverse. A
- * child is always rewritten as the plan that its simulated schedule shows: nodes, and starts as order. */
+ * Slot 0 of the population is the best plan so far. A child replaces its parent unless it is worse. It is
+ * always rewritten as the plan that its simulated schedule shows: nodes, and starts as order. */
 #pragma once
 
 #include "fitness.h"
@@ -16,10 +15,7 @@ typedef struct {
     double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
     double moved_share;     /* share of these whose steps may go to other nodes, each with a probability that is drawn */
     double elite_share;     /* share of children of the best plan */
-    double critical_share;  /* share of moves on the chain that decides the completion time */
-    double greedy_share;    /* share of children decoded by list scheduling (ordered dispatch) */
-    double backfill_share;  /* share of children decoded by backfilling (ordered dispatch) */
-    double deviation_limit; /* how far from the best, relatively, the last slot may be */
+    double greedy_share;    /* share of the others decoded by list scheduling (ordered dispatch) */
     double most_moves;      /* moves per child, at most */
 } SearchParameters;
 
@@ -27,8 +23,6 @@ typedef struct {
     int64_t *genes;   /* [size, G] */
     double *keys;     /* [size, A] starts, which are the order of the plan */
     double *terms;    /* [size, TERMS] */
-    int64_t *cause;   /* [size, A] */
-    int64_t *last;    /* [size] the activity that ends last */
     uint64_t *random; /* [4] */
     int64_t *schedules; /* [1] how many were played, those that were given up included */
     int64_t size;
@@ -46,28 +40,14 @@ typedef struct {
     int64_t *genes;    /* [G] the child */
     double *keys;      /* [A] */
     int64_t *deciders; /* activities with a gene */
-    int64_t *chain;    /* [A] deciders on the chain that ends last in the parent's schedule */
     int32_t *orders;   /* [size, A] of each slot, as its last child had it */
     int32_t *order;    /* [A] of the child's parent */
-    int64_t decider_count, chain_length;
+    int64_t decider_count;
     Memory memory;
 } Search;
 
-static void find_chain(Search *search, int64_t parent) {
-    const int64_t activities = search->p->activities, *cause = search->population->cause + parent * activities;
-    int64_t activity = search->population->last[parent];
-    search->chain_length = 0;
-    for (int64_t steps = 0; activity >= 0 && steps < activities; steps++) {
-        if (search->p->gene[activity] >= 0) search->chain[search->chain_length++] = activity;
-        activity = cause[activity];
-    }
-}
-
 static int64_t random_decider(Search *search) {
-    uint64_t *random = search->population->random;
-    if (search->chain_length > 0 && random_unit(random) < search->parameters->critical_share)
-        return search->chain[random_index(random, search->chain_length)];
-    return search->deciders[random_index(random, search->decider_count)];
+    return search->deciders[random_index(search->population->random, search->decider_count)];
 }
 
 /* Another allowed node, uniformly; on large clusters a few draws may all be refused. */
@@ -117,11 +97,11 @@ static void mutate(Search *search) {
         if (kind < 0.35) {
             move_to_node(search, activity);
         } else if (kind < 0.5) {
-            swap_nodes(search, activity, search->deciders[random_index(random, search->decider_count)]);
+            swap_nodes(search, activity, random_decider(search));
         } else if (kind < 0.8) {
             move_earlier(search, activity);
         } else {
-            swap_order(search, activity, search->deciders[random_index(random, search->decider_count)]);
+            swap_order(search, activity, random_decider(search));
         }
         if (random_unit(random) < 0.5) return;
     }
@@ -204,52 +184,22 @@ static void store(Search *search, int64_t slot, const double *terms) {
     memcpy(population->genes + slot * p->genes, search->genes, sizeof(int64_t) * (size_t)p->genes);
     memcpy(population->keys + slot * p->activities, search->keys, sizeof(double) * (size_t)p->activities);
     memcpy(population->terms + slot * TERMS, terms, sizeof(double) * TERMS);
-    int64_t *cause = population->cause + slot * p->activities;
-    for (int64_t activity = 0; activity < p->activities; activity++) cause[activity] = search->state->of[activity].cause;
-    int64_t last = 0;
-    for (int64_t activity = 1; activity < p->activities; activity++) {
-        double end = search->state->of[activity].end;
-        if (isfinite(end) && (end > search->state->of[last].end || isinf(search->state->of[last].end))) last = activity;
-    }
-    population->last[slot] = last;
 }
 
 static int child_policy(Search *search) {
     if (!search->ordered) return READY;
     const double serial_share = search->parameters->serial_share;
     if (serial_share > 0.0 && random_unit(search->population->random) < serial_share) return SERIAL;
-    double draw = random_unit(search->population->random);
-    if (draw < search->parameters->greedy_share) return GREEDY;
-    return draw < search->parameters->greedy_share + search->parameters->backfill_share ? BACKFILL : ORDERED;
+    return random_unit(search->population->random) < search->parameters->greedy_share ? GREEDY : BACKFILL;
 }
 
-/* What a term of a child may be at most in a slot that takes it though it is worse. */
-static double deviation_limit(const Search *search, int64_t slot, int term) {
-    const double *best = search->population->terms, share = (double)slot / (double)search->population->size;
-    double size = fabs(best[term]);
-    /* Beyond a limit of the latest end counts the excess alone. */
-    if (term == 2 && is_end_limited(search->p)) size += search->p->end_limit;
-    return best[term] + search->parameters->deviation_limit * share * share * size;
-}
-
-/* Whether a slot takes a child that is not better than what it has. */
-static int is_within_limit(const Search *search, int64_t slot, const double *terms) {
-    const double *best = search->population->terms;
-    if (slot == 0 || terms[0] > best[0] || terms[1] > best[1] + 1e-9) return 0;
-    if (terms[2] > deviation_limit(search, slot, 2)) return 0;
-    return !is_end_limited(search->p) || terms[3] <= deviation_limit(search, slot, 3);
-}
-
-/* The weighted completion with which a child of the slot can still be taken, by the slot or as the best.
- * It decides only where the terms before it cannot get better: all is placed, with no latency excess, and
- * the latest end is within its limit. */
+/* The weighted completion beyond which the slot does not take a child. It decides only where the terms
+ * before it cannot get better: all is placed, with no latency excess, and the latest end is within its limit. */
 static double taken_limit(const Search *search, int64_t slot) {
-    const double *best = search->population->terms, *own = best + slot * TERMS;
-    if (search->p->objective != COMPLETION || own[0] > 0.0 || own[1] > 1e-9 || best[0] > 0.0 || best[1] > 1e-9)
-        return INFINITY;
+    const double *own = search->population->terms + slot * TERMS;
+    if (search->p->objective != COMPLETION || own[0] > 0.0 || own[1] > 1e-9) return INFINITY;
     const int term = completion_term(search->p);
-    if (term > 2 && (own[2] > 1e-9 || best[2] > 1e-9)) return INFINITY;
-    return slot == 0 ? own[term] : fmax(own[term], deviation_limit(search, slot, term));
+    return term > 2 && own[2] > 1e-9 ? INFINITY : own[term];
 }
 
 /* One child; returns 1 if it is the best so far, -1 if there is no memory left. */
@@ -261,7 +211,6 @@ static int try_child(Search *search) {
     memcpy(search->genes, population->genes + slot * p->genes, sizeof(int64_t) * (size_t)p->genes);
     memcpy(search->keys, population->keys + slot * p->activities, sizeof(double) * (size_t)p->activities);
     search->order = search->ordered ? search->orders + slot * p->activities : NULL;
-    find_chain(search, slot);
     if (random_unit(random) < search->parameters->crossover_rate) cross(search, random_index(random, population->size));
     mutate(search);
     if (search->ordered) respect_precedences(p, search->keys);
@@ -286,8 +235,7 @@ static int try_child(Search *search) {
         if (!play_child(search, ORDERED, limit, terms)) return 0;
         against_best = compare_terms(terms, population->terms);
     }
-    if (compare_terms(terms, population->terms + slot * TERMS) <= 0 || is_within_limit(search, slot, terms))
-        store(search, slot, terms);
+    if (compare_terms(terms, population->terms + slot * TERMS) <= 0) store(search, slot, terms);
     if (against_best < 0 && slot != 0) store(search, 0, terms);
     return against_best < 0;
 }
@@ -310,7 +258,6 @@ Search *search_open(const Problem *p) {
     search->genes = ARRAY(memory, int64_t, p->genes);
     search->keys = ARRAY(memory, double, p->activities);
     search->deciders = ARRAY(memory, int64_t, p->activities);
-    search->chain = ARRAY(memory, int64_t, p->activities);
     if (!search->state || memory->is_short) {
         search_close(search);
         return NULL;

@@ -67,8 +67,8 @@ class EngineSettings(ResourceModel):
     population_size: int = Field(default=16, ge=2, le=1000)
     """Plans on each island."""
 
-    islands: int = Field(default=2, ge=1, le=64)
-    """Populations that search separately and exchange their best plans."""
+    islands: int = Field(default=1, ge=1, le=64)
+    """Populations that search separately; the best plan wins."""
 
 
 class Weights(ResourceModel):

@@ -46,7 +46,7 @@ class SearchPolicy:
         budget_seconds: time for one improvement of the plans, at most.
         seed: of the random generator.
         population_size: plans on each island.
-        islands: populations that search separately and exchange their best plans.
+        islands: populations that search separately; the best plan wins.
     """
 
     search: Search | None = None

@@ -103,10 +103,7 @@ _PROGRESS = np.dtype(
 
 class _Population(ctypes.Structure):
     _fields_ = [
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("genes", "keys", "terms", "cause", "last", "random", "schedules")
-        ),
+        *((name, ctypes.c_void_p) for name in ("genes", "keys", "terms", "random", "schedules")),
         ("size", ctypes.c_int64),
     ]
 
@@ -122,10 +119,7 @@ class SearchParameters(ctypes.Structure):
             "serial_share",
             "moved_share",
             "elite_share",
-            "critical_share",
             "greedy_share",
-            "backfill_share",
-            "deviation_limit",
             "most_moves",
         )
     ]
@@ -328,7 +322,7 @@ class Population:
     """The plans that one island of the search works on; slot 0 is its best.
 
     Attributes:
-        genes: [P, G]; keys: [P, A] starts; terms: [P, 5]; cause: [P, A]; last: [P].
+        genes: [P, G]; keys: [P, A] starts; terms: [P, 5].
     """
 
     def __init__(self, problem: PlacementProblem, size: int, random_state: Array) -> None:
@@ -345,26 +339,13 @@ class Population:
         self.genes = np.zeros((size, problem.genes), np.int64)
         self.keys = np.zeros((size, problem.activities))
         self.terms = np.full((size, TERMS), np.inf)
-        self.cause = np.full((size, problem.activities), -1, np.int64)
-        self.last = np.zeros(size, np.int64)
         self._problem = problem
         self._search: ctypes.c_void_p | None = None
         self._random = np.ascontiguousarray(random_state)
         _given(self._random, _WORD, _RANDOM_STATE)
         self._schedules = np.zeros(1, np.int64)
         self._native = _Population(
-            *(
-                _address(array)
-                for array in (
-                    self.genes,
-                    self.keys,
-                    self.terms,
-                    self.cause,
-                    self.last,
-                    self._random,
-                    self._schedules,
-                )
-            ),
+            *map(_address, (self.genes, self.keys, self.terms, self._random, self._schedules)),
             size,
         )
 

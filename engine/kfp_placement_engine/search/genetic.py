@@ -1,14 +1,13 @@
 """The default search: a memetic genetic algorithm over nodes and order together.
 
 Individuals are plans: the node of every gene and the order of starts. They are seeded with the
-baselines and with list schedules, improved by mutations that look first at the chain of steps that
-decides the completion time, and mixed by crossover; every child is rewritten as the plan
-its simulated schedule shows (Lamarckian), so all individuals stay feasible. The inner loop is the
-kernel's (`engine/kernel/search.h`); this module seeds it, runs the islands and keeps the best.
+baselines and with list schedules, improved by mutations and mixed by crossover; every child is
+rewritten as the plan its simulated schedule shows (Lamarckian), so all individuals stay feasible.
+The inner loop is the kernel's (`engine/kernel/search.h`); this module seeds it and runs the
+islands (`search/island.py`).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,6 +20,7 @@ from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
 from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.island import Candidate, Individual, Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules, run_orders
 from kfp_placement_engine.search.simulation import (
@@ -37,17 +37,6 @@ from kfp_placement_engine.search.stop import (
     schedules_allowed,
     share_done,
 )
-
-_SCHEDULES_A_CHILD = 4
-"""More are not decoded for one child, as far as a budget of schedules is concerned."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A placement with its schedule."""
-
-    placement: Placement
-    schedule: Schedule
 
 
 def trials_per_generation(problem: PlacementProblem) -> int:
@@ -102,18 +91,6 @@ def candidates_of(problem: PlacementProblem, warm_start: Placement | None) -> li
     return [Candidate(placement, simulate(problem, placement)) for placement in placements]
 
 
-def store(island: native.Population, slot: int, candidate: Candidate) -> None:
-    """Put a plan into a slot of a population."""
-    schedule = candidate.schedule
-    island.genes[slot] = candidate.placement.gene_nodes
-    island.keys[slot] = np.where(
-        np.isfinite(schedule.start), schedule.start, candidate.placement.priority
-    )
-    island.terms[slot] = schedule.terms
-    island.cause[slot] = schedule.cause
-    island.last[slot] = int(np.where(schedule.finished, schedule.end, -1.0).argmax())
-
-
 class GeneticSearch:
     """One search of one problem."""
 
@@ -121,14 +98,13 @@ class GeneticSearch:
         self, problem: PlacementProblem, params: GeneticParams, seed: int, threads: int
     ) -> None:
         self._problem = problem
-        self._params = params
         self._seed_number = seed
         self._threads = max(1, min(threads, params.islands))
         states = np.random.SeedSequence(seed).generate_state(4 * params.islands, np.uint64)
         self._seed_schedules = 0
         self._islands = [
-            native.Population(problem, params.population_size, states[4 * index : 4 * index + 4])
-            for index in range(params.islands)
+            Island(problem, params, number, states[4 * number : 4 * number + 4])
+            for number in range(params.islands)
         ]
 
     def run(
@@ -144,7 +120,7 @@ class GeneticSearch:
         `report` is called after every generation.
         """
         best, held, generation = self._seed(stop, warm_start, report)
-        parameters = self._params.kernel_parameters(self._problem)
+        trials = trials_per_generation(self._problem)
         allowed = schedules_allowed(stop)
         since = 0
         # Small runs are planned without a search, and need not import it.
@@ -155,15 +131,13 @@ class GeneticSearch:
                 SearchProgress(generation, since, self._best_terms(held), self._schedules())
             ):
                 share = (allowed - self._schedules()) / len(self._islands)
-                improve = partial(self._improve, parameters=parameters, schedules=share)
+                improve = partial(Island.improve, trials=trials, schedules=share)
                 improved = list(pool.map(improve, self._islands))
                 generation += 1
                 since = 0 if any(improved) else since + 1
-                if generation % self._params.migration_interval == 0:
-                    self._migrate()
                 report(generation, share_done(stop))
-        best_of_islands = self._best_of_islands()
-        for candidate in (best_of_islands, held):
+        placement = self._best_of_islands().placement
+        for candidate in (Candidate(placement, simulate(self._problem, placement)), held):
             if candidate is not None and better(candidate.schedule.terms, best.schedule.terms):
                 best = candidate
         return best, generation
@@ -192,68 +166,24 @@ class GeneticSearch:
                 break
         for kind in (free, held):
             kind.sort(key=lambda candidate: tuple(candidate.schedule.terms))
-        for number, island in enumerate(self._islands):
-            for slot in range(self._params.population_size):
-                offset = 0 if slot == 0 else slot + number
-                store(island, slot, free[offset % len(free)])
+        for island in self._islands:
+            island.start(free)
         return free[0], held[0] if held else None, generation
 
     def _schedules(self) -> int:
         """How many were decoded, plans to start from included."""
         return self._seed_schedules + sum(island.schedules for island in self._islands)
 
-    def _improve(
-        self, island: native.Population, parameters: native.SearchParameters, schedules: float
-    ) -> int:
-        """Let an island try children, fewer than in other generations once schedules run out."""
-        trials, last = trials_per_generation(self._problem), island.schedules + schedules
-        improved = 0
-        while trials > 0 and island.schedules < last:
-            left = (last - island.schedules) / _SCHEDULES_A_CHILD
-            batch = int(min(trials, max(1, left)))
-            improved += island.improve(parameters, batch)
-            trials -= batch
-        return improved
-
-    def _migrate(self) -> None:
-        """Give each island's best to the next one's last slot, and to its first if better."""
-        bests = [
-            (
-                island.genes[0].copy(),
-                island.keys[0].copy(),
-                island.terms[0].copy(),
-                island.cause[0].copy(),
-                island.last[0],
-            )
-            for island in self._islands
-        ]
-        for number, best in enumerate(bests):
-            other = self._islands[(number + 1) % len(self._islands)]
-            slots = [len(other.last) - 1] + ([0] if better(best[2], other.terms[0]) else [])
-            for slot in slots:
-                (
-                    other.genes[slot],
-                    other.keys[slot],
-                    other.terms[slot],
-                    other.cause[slot],
-                    other.last[slot],
-                ) = best
-
     def _best_terms(self, held: Candidate | None) -> Floats:
         """Of the best plan so far, on the islands or with held starts."""
-        best: Floats = self._best_island().terms[0]
+        best = self._best_of_islands().terms
         if held is not None and better(held.schedule.terms, best):
             return held.schedule.terms
         return best
 
-    def _best_island(self) -> native.Population:
-        best = self._islands[0]
-        for island in self._islands[1:]:
-            if better(island.terms[0], best.terms[0]):
-                best = island
+    def _best_of_islands(self) -> Individual:
+        best, *others = (island.best for island in self._islands)
+        for other in others:
+            if better(other.terms, best.terms):
+                best = other
         return best
-
-    def _best_of_islands(self) -> Candidate:
-        best = self._best_island()
-        placement = Placement(best.genes[0].copy(), best.keys[0].copy(), np.empty(0))
-        return Candidate(placement, simulate(self._problem, placement))

@@ -9,9 +9,8 @@ from kfp_placement_engine.problem.problem import PlacementProblem
 _LEAST = {
     "population_size": 1,
     "islands": 1,
-    "migration_interval": 1,
+    "restart_after": 1,
     "most_moves": 1,
-    "deviation_limit": 0,
     "exact_below": 0,
     "generations": 0,
 }
@@ -22,10 +21,7 @@ _SHARES = (
     "serial_share",
     "moved_share",
     "elite_share",
-    "critical_share",
-    "ready_critical_share",
     "greedy_share",
-    "backfill_share",
     "mutation_rate",
 )
 
@@ -37,9 +33,10 @@ class GeneticParams:
     Attributes:
         variant: `memetic` (the default search) or `paper` (see `paper()`).
         population_size: individuals on each island.
-        islands: populations that search separately and exchange their best plans; their number, not
-            that of the threads, is part of the plan's identity.
-        migration_interval: generations between exchanges.
+        islands: populations that search separately, each on a core where there are enough; the best
+            plan wins. Their number, not that of the threads, is part of the plan's identity.
+        restart_after: schedules without an improvement, per step whose node the plan decides, after
+            which an island starts again; the best plan is kept.
         crossover_rate: share of children that mix two parents.
         joint_crossover_rate: the same for several runs that are planned together.
         window_share: share of the former that take all of a stretch of time from the second parent
@@ -50,12 +47,8 @@ class GeneticParams:
             with a probability that is drawn for the child. Only where plans that complete earlier
             are better in any case.
         elite_share: share of children of the island's best.
-        critical_share: share of mutations on the chain that decides the completion time.
-        ready_critical_share: the same under `ready` dispatch.
-        greedy_share, backfill_share: shares of children decoded by list scheduling and by
-            backfilling, of those that are not decoded serially; the others keep the plan's order
-            strictly (`ordered` dispatch only).
-        deviation_limit: how far from the best, relatively, the last individual may be.
+        greedy_share: share of children decoded by list scheduling, of those that are not decoded
+            serially; the others are decoded by backfilling (`ordered` dispatch only).
         most_moves: mutations per child, at most.
         exact_below: try all plans instead when there are at most this many; 0 = never.
         generations, mutation_rate: of the paper's algorithm only.
@@ -63,19 +56,15 @@ class GeneticParams:
 
     variant: str = "memetic"
     population_size: int = 16
-    islands: int = 2
-    migration_interval: int = 8
+    islands: int = 1
+    restart_after: int = 250
     crossover_rate: float = 0.5
     joint_crossover_rate: float = 0.15
     window_share: float = 1.0
     serial_share: float = 0.75
     moved_share: float = 0.5
     elite_share: float = 0.4
-    critical_share: float = 0.6
-    ready_critical_share: float = 0.3
     greedy_share: float = 0.1
-    backfill_share: float = 0.15
-    deviation_limit: float = 0.02
     most_moves: int = 4
     exact_below: int = 20_000
     generations: int = 1_000
@@ -93,8 +82,6 @@ class GeneticParams:
                 raise PlanningError(
                     f"{name} = {getattr(self, name)!r}; it must lie between 0 and 1"
                 )
-        if self.greedy_share + self.backfill_share > 1:
-            raise PlanningError("greedy_share and backfill_share together must be 1 or less")
 
     @classmethod
     def paper(cls) -> "GeneticParams":
@@ -125,9 +112,6 @@ class GeneticParams:
             serial_share=self.serial_share if is_serial else 0.0,
             moved_share=self.moved_share if problem.is_completion_first else 0.0,
             elite_share=self.elite_share,
-            critical_share=self.critical_share if is_ordered else self.ready_critical_share,
             greedy_share=self.greedy_share,
-            backfill_share=self.backfill_share,
-            deviation_limit=self.deviation_limit,
             most_moves=self.most_moves,
         )

@@ -9,7 +9,8 @@ from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import Candidate, candidates_of, seeds_of, store
+from kfp_placement_engine.search.genetic import candidates_of, seeds_of
+from kfp_placement_engine.search.island import Candidate, first_of, store
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate
@@ -86,5 +87,5 @@ def _bred(
     for slot in range(POPULATION):
         store(island, slot, free[slot % len(free)])
     island.improve(params.kernel_parameters(problem), trials)
-    placement = Placement(island.genes[0].copy(), island.keys[0].copy(), np.empty(0))
+    placement = first_of(island).placement
     return Candidate(placement, simulate(problem, placement))

@@ -11,7 +11,8 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.baselines.brute_force import best_of_all, count_plans
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.genetic import Candidate, GeneticSearch, candidates_of, seeds_of
+from kfp_placement_engine.search.genetic import GeneticSearch, candidates_of, seeds_of
+from kfp_placement_engine.search.island import Candidate
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate

@@ -34,7 +34,7 @@ from tests.engine.planner.random_runs import Case, cases
 from tests.support.builders import a_cluster, a_node, a_problem, a_run, a_step, lowered, nodes
 
 EXABYTE_GIB = 2.0**30
-PARAMS = GeneticParams(exact_below=0, population_size=3, islands=1, migration_interval=1)
+PARAMS = GeneticParams(exact_below=0, population_size=3, islands=1)
 
 
 def play_everything(problem: PlacementProblem) -> None:

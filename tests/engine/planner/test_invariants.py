@@ -42,7 +42,7 @@ OURS = ("memetic", "paper", "heft", "random", "brute-force", "list", "backfill",
 THEIRS = ("kube-default", "fifo")
 # Two sums of the same few numbers, added in different orders.
 ROUNDING = 1e-14
-QUICK = GeneticParams(exact_below=0, population_size=4, migration_interval=1)
+QUICK = GeneticParams(exact_below=0, population_size=4)
 
 uneven_assumptions = st.builds(
     Assumptions,

@@ -23,7 +23,7 @@ from kfp_placement_engine.search.simulation import AS_LISTED, TieBreak
 from tests.engine.planner.pinned_cases import all_cases
 
 POLICIES = ("KUBE_DEFAULT", "STRICT_FIFO", "READY", "ORDERED", "BACKFILL", "GREEDY", "FULLEST")
-PARAMS = GeneticParams(islands=2, migration_interval=2)
+PARAMS = GeneticParams(islands=2)
 FEW_PLANS = 2_000
 SCHEDULE = ("start", "begin", "end", "node", "pull_seconds", "cause", "terms")
 CASES = {case.name: case for case in all_cases()}
@@ -146,8 +146,9 @@ def search_lines(problem, generations: int) -> list[str]:
         f"generations {fingerprint(*stop.told)}",
     ]
     for number, island in enumerate(search._islands):
-        plans = fingerprint(island.genes, island.keys, island.terms, island.cause, island.last)
-        lines.append(f"  island {number}: {plans}, random {fingerprint(island._random)}")
+        population = island.population
+        plans = fingerprint(population.genes, population.keys, population.terms)
+        lines.append(f"  island {number}: {plans}, random {fingerprint(population._random)}")
     return lines
 
 

@@ -1,0 +1,134 @@
+"""One population of the search; it starts again once it has found nothing better for long."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kfp_placement_engine.problem import native
+from kfp_placement_engine.problem.placement import Placement
+from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
+from kfp_placement_engine.search.fitness import better
+from kfp_placement_engine.search.parameters import GeneticParams
+from kfp_placement_engine.search.simulation import Schedule
+
+_SCHEDULES_A_CHILD = 4
+"""More are not decoded for one child, as far as a budget of schedules is concerned."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A placement with its schedule."""
+
+    placement: Placement
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class Individual:
+    """A plan as the kernel has it.
+
+    Attributes:
+        genes: [G] nodes.
+        keys: [A] starts, which are the order.
+        terms: [5] of the objective.
+    """
+
+    genes: Integers
+    keys: Floats
+    terms: Floats
+
+    @property
+    def placement(self) -> Placement:
+        """The plan without held starts."""
+        return Placement(self.genes, self.keys, np.empty(0))
+
+
+def store(population: native.Population, slot: int, candidate: Candidate) -> None:
+    """Put a plan into a slot of a population."""
+    schedule = candidate.schedule
+    population.genes[slot] = candidate.placement.gene_nodes
+    population.keys[slot] = np.where(
+        np.isfinite(schedule.start), schedule.start, candidate.placement.priority
+    )
+    population.terms[slot] = schedule.terms
+
+
+def first_of(population: native.Population) -> Individual:
+    """A copy of what is in the first slot, the best."""
+    return Individual(
+        population.genes[0].copy(), population.keys[0].copy(), population.terms[0].copy()
+    )
+
+
+class Island:
+    """A population, the plans that it starts from, and the best plan from before it started again.
+
+    Restarts are decided by counts of schedules, so that generations mean the same everywhere.
+
+    Attributes:
+        population: what the kernel works on.
+    """
+
+    def __init__(
+        self,
+        problem: PlacementProblem,
+        params: GeneticParams,
+        number: int,
+        random_state: native.Array,
+    ) -> None:
+        """Begin with no plan.
+
+        Args:
+            problem: to be solved.
+            params: of the search.
+            number: of the island; each has other plans to start from next to the best.
+            random_state: [4] where its random generator begins.
+        """
+        self._number = number
+        self._size = params.population_size
+        self._parameters = params.kernel_parameters(problem)
+        self._patience = params.restart_after * problem.genes
+        self.population = native.Population(problem, self._size, random_state)
+        self._starts: Sequence[Candidate] = ()
+        self._earlier: Individual | None = None
+        self._improved_at = 0
+
+    def start(self, candidates: Sequence[Candidate]) -> None:
+        """Fill the population with plans, best first, as often as needed."""
+        self._starts = candidates
+        for slot in range(self._size):
+            offset = 0 if slot == 0 else slot + self._number
+            store(self.population, slot, candidates[offset % len(candidates)])
+        self._improved_at = self.schedules
+
+    @property
+    def schedules(self) -> int:
+        """How many were decoded, those that were given up included."""
+        return self.population.schedules
+
+    @property
+    def best(self) -> Individual:
+        """The best plan that was ever here."""
+        found = first_of(self.population)
+        earlier = self._earlier
+        return found if earlier is None or better(found.terms, earlier.terms) else earlier
+
+    def improve(self, trials: int, schedules: float) -> bool:
+        """Try this many children, or fewer: no more than this many schedules are decoded.
+
+        Returns whether the best plan got better.
+        """
+        before = self.best.terms
+        last = self.schedules + schedules
+        while trials > 0 and self.schedules < last:
+            left = (last - self.schedules) / _SCHEDULES_A_CHILD
+            batch = int(min(trials, max(1, left)))
+            if self.population.improve(self._parameters, batch):
+                self._improved_at = self.schedules
+            trials -= batch
+        is_better = better(self.best.terms, before)
+        if self.schedules - self._improved_at > self._patience:
+            self._earlier = self.best
+            self.start(self._starts)
+        return is_better
