@@ -3,7 +3,7 @@
 A budget counts schedules, the same on every machine, or CPU seconds of one thread. A search is
 given one thread then; with BLAS on one thread as well, the CPU time of the process is that of one
 thread, see `processes.on_one_thread`. Some benchmarks also have budgets of time, as people wait for
-a plan, with all cores.
+a plan; a search then has a thread for each island, by default one.
 """
 
 import argparse
@@ -31,7 +31,7 @@ class Budget:
     Attributes:
         schedules: decodings; plans to start from count.
         cpu_seconds: CPU time of one thread; what is under way when it ends is finished.
-        wall_seconds: time, on all cores.
+        wall_seconds: time.
     """
 
     schedules: int | None = None

@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import pairwise
+from random import Random
 from typing import Protocol, TypeVar
 
 from benchmarks.command import BenchmarkError
@@ -62,7 +64,9 @@ NamedT = TypeVar("NamedT", bound=Named)
 
 
 def chosen(cases: Sequence[NamedT], glob: str = "*", limit: int | None = None) -> list[NamedT]:
-    """The cases whose names match; of more than the limit as many, evenly spread over all.
+    """The cases whose names match; of more than the limit one of each of so many equal parts.
+
+    It is drawn, always the same: names are often in a pattern that equal steps would follow.
 
     Raises:
         BenchmarkError: none does.
@@ -74,7 +78,8 @@ def chosen(cases: Sequence[NamedT], glob: str = "*", limit: int | None = None) -
         )
     if limit is None or limit >= len(found):
         return found
-    return [found[number * len(found) // limit] for number in range(limit)]
+    drawn, starts = Random(0), [number * len(found) // limit for number in range(limit + 1)]
+    return [found[drawn.randrange(first, end)] for first, end in pairwise(starts)]
 
 
 def ordered_instance(

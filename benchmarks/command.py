@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,6 +49,8 @@ def parser_of(
         epilog="\n".join([*lines, "", f"Exit codes: {exit_codes}"]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    # `-3%` is a value, which its option refuses in words, and not an option that is not known.
+    parser._negative_number_matcher = re.compile(r"-\.?[0-9]")
     parser.add_argument(
         "-o",
         dest="form",
@@ -107,7 +110,7 @@ def add_makespan_within(parser: argparse.ArgumentParser, limits: Sequence[Makesp
         nargs="+",
         default=limits,
         metavar="LIMIT",
-        help="how late the last of several runs may end: a percentage such as 3%%, or a time such"
+        help="how late the last of several runs may end: a percentage such as 3%, or a time such"
         " as 20m"
         f" [default: {' '.join(each.text for each in limits)}]".replace("%", "%%"),
     )

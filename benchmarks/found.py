@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from benchmarks.budget import Budget, Spent, search
 from benchmarks.cases import Instance
+from kfp_placement_engine import PlacementProblem
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.planning.alternatives import completions
 from kfp_placement_engine.search.simulation import Schedule
 
@@ -25,6 +29,7 @@ class Found:
         completions: of each run.
         unplaced: steps that never end.
         rows: the schedule, by start.
+        use: mean use of each resource until the latest end, by name.
         measured: further figures by the names that they have in JSON.
     """
 
@@ -33,6 +38,7 @@ class Found:
     completions: tuple[float, ...]
     unplaced: int
     rows: tuple[Row, ...] = ()
+    use: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -43,6 +49,7 @@ class Found:
             "makespanSeconds": self.makespan,
             "completionSeconds": list(self.completions),
             "unplaced": self.unplaced,
+            **use_figures(self.use),
             **self.measured,
         }
 
@@ -55,6 +62,7 @@ class Found:
             completions=tuple(fields["completions"]),
             unplaced=fields["unplaced"],
             rows=tuple((name, node, start, end) for name, node, start, end in fields["rows"]),
+            use=fields["use"],
             measured=fields["measured"],
         )
 
@@ -68,7 +76,30 @@ def find(instance: Instance, budget: Budget, seed: int) -> Found:
         completions=tuple(completions(instance.problem, result.schedule).tolist()),
         unplaced=int((~result.schedule.finished).sum()),
         rows=rows_of(instance, result.schedule),
+        use=use_of(instance.problem, result.schedule),
     )
+
+
+def use_of(problem: PlacementProblem, schedule: Schedule) -> dict[str, float]:
+    """Requests x seconds over room x makespan, by resource; of those of which there is room.
+
+    All pods count, drivers too. It is computed here, as an older engine may not know it.
+    """
+    arrays = problem.arrays
+    placed = schedule.finished & (schedule.node >= 0)
+    seconds = (schedule.end - schedule.start)[placed]
+    used = seconds @ arrays.requests[placed].astype(np.float64)
+    room = np.maximum(arrays.free, 0).sum(axis=0) * float(schedule.end[placed].max(initial=0.0))
+    return {
+        name: float(each / most)
+        for name, each, most in zip(problem.resource_names, used, room, strict=True)
+        if most > 0
+    }
+
+
+def use_figures(use: Mapping[str, float]) -> dict[str, Any]:
+    """For JSON: the use of each resource, and of CPU and memory as one figure, if known."""
+    return {"use": dict(use), "weightedUse": ResourceWeights().mean_of(use)}
 
 
 def rows_of(instance: Instance, schedule: Schedule) -> tuple[Row, ...]:

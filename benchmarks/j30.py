@@ -20,13 +20,19 @@ from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.command import DATA_HELP
 from benchmarks.data import data_folder
-from benchmarks.measuring import Benchmark, Parts, run_command, searched
+from benchmarks.measuring import Benchmark, Parts, readable, run_command, searched
 from benchmarks.outcomes import Outcome, baseline_gaps, by_budget
 from benchmarks.processes import on_one_thread
-from benchmarks.psplib import Project, read_optima, read_project, without_instants
+from benchmarks.psplib import (
+    Project,
+    problem_name,
+    read_optima,
+    read_project,
+    without_instants,
+)
 from benchmarks.tables import Table, percent
 from kfp_placement_engine import Cluster, Node, RunGraph, Step
-from kfp_placement_engine.exceptions import InputNotFoundError
+from kfp_placement_engine.exceptions import InputError, InputNotFoundError
 
 FOLDER = "psplib-j30"
 OPTIMA = "optimum.csv"
@@ -117,13 +123,19 @@ def cases(asked: argparse.Namespace) -> list[Case]:
     """A case for each file.
 
     Raises:
-        EngineError: no project is there, or its optima cannot be read.
+        EngineError: no project is there, or its optima cannot be read or are of other projects.
     """
     files = project_files(asked.data)
     beside = files[0].parent / OPTIMA
     given = asked.optima or (beside if beside.is_file() else None)
     optima = {} if given is None else read_optima(given)
-    return [Case(path.stem, partial(load, path, optima.get(path.stem))) for path in files]
+    if optima and not any(problem_name(path.name) in optima for path in files):
+        raise InputError(
+            f"{given}: names none of the projects; there are {len(files):,}, such as {files[0].stem}"
+        )
+    return [
+        Case(path.stem, partial(load, path, optima.get(problem_name(path.name)))) for path in files
+    ]
 
 
 def totals(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -251,6 +263,7 @@ BENCHMARK = Benchmark(
     seeds=range(3),
     budgets=(Budget(schedules=5000),),
     add_options=_add_options,
+    prepare=readable,
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.budget import Budget, Spent
 from benchmarks.cases import Instance
-from benchmarks.found import Found
+from benchmarks.found import Found, use_figures
 from benchmarks.peers import peer_schedules
 from kfp_placement_engine import BASELINES, PlacementProblem
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
@@ -57,6 +57,7 @@ class Outcome:
         unplaced: steps that never end.
         references: baselines, peers and bounds.
         optimum: the least makespan, if known.
+        use: mean use of each resource until the latest end, by name.
         measured: further figures by the names that they have in JSON.
         base: what the search of another checkout found, if one was asked for.
     """
@@ -72,6 +73,7 @@ class Outcome:
     unplaced: int
     references: References
     optimum: float | None = None
+    use: Mapping[str, float] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
     base: Found | None = None
 
@@ -101,6 +103,11 @@ class Outcome:
     def contradiction(self) -> str:
         """What cannot be, whatever the objective, or nothing."""
         least = max(self.bound, self.optimum or 0.0)
+        if self.optimum is not None and self.bound > self.optimum * (1 + MARGIN):
+            return (
+                f"the bound {self.bound_kind} of {self.bound:g} s is above the optimum of "
+                f"{self.optimum:g} s"
+            )
         if self.unplaced:
             return f"{self.unplaced} steps are left out"
         if self.makespan < least * (1 - MARGIN):
@@ -137,6 +144,7 @@ class Outcome:
             "baselineSeconds": {**self.references.baselines, **self.references.peers},
             "boundSeconds": dict(self.references.bounds),
             "optimumSeconds": self.optimum,
+            **use_figures(self.use),
             **self.measured,
             **({} if self.base is None else {"base": self.base.figures}),
         }
@@ -163,6 +171,7 @@ def outcome_of(
         unplaced=found.unplaced,
         references=references,
         optimum=instance.optimum_seconds,
+        use=found.use,
         measured=found.measured,
     )
 

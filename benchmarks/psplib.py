@@ -84,8 +84,10 @@ class _Reader:
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name
+        text = text.rstrip("\x1a")  # the end of a file of DOS
         self._lines = [line.strip() for line in text.splitlines()]
-        self._is_whole = text.endswith(("\n", "*"))
+        # A number that is cut off has nothing behind it.
+        self._is_whole = text.endswith("*") or text[-1:].isspace()
 
     def project(self) -> Project:
         count = self._count("jobs")
@@ -257,11 +259,11 @@ def without_instants(project: Project) -> dict[int, tuple[int, ...]]:
 
 
 def read_optima(path: Path) -> Mapping[str, float]:
-    """Known optima by problem, without the ending `.sm`; a blank one is not known.
+    """Known optima by problem, see `problem_name`; a blank one is not known.
 
     Raises:
         InputNotFoundError: the file is not there.
-        InputError: it is not a CSV with the columns `problem,optimum`.
+        InputError: it is not a CSV with the columns `problem,optimum`, or names a problem twice.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -272,15 +274,25 @@ def read_optima(path: Path) -> Mapping[str, float]:
         raise InputError(f"{path}: cannot be read as CSV: {error}") from error
     if not rows or [cell.strip() for cell in rows[0]] != ["problem", "optimum"]:
         raise InputError(f"{path}: the first line must be `problem,optimum`")
-    optima = {}
+    optima: dict[str, float] = {}
+    lines: dict[str, int] = {}
     for line, row in enumerate(rows[1:], start=2):
         cells = [cell.strip() for cell in row]
         if not any(cells):
             continue
         if len(cells) != 2 or not re.fullmatch(r"([1-9][0-9]{0,11}(\.0*)?)?", cells[1], re.ASCII):
             raise InputError(
-                f"{path}, line {line}: write a problem and its makespan, or no makespan"
+                f"{path}, line {line}: {','.join(cells)!r:.60} is not a problem and its makespan; "
+                "write a whole number of 1 or more, or nothing, behind the comma"
             )
+        name = problem_name(cells[0])
+        if lines.setdefault(name, line) != line:
+            raise InputError(f"{path}, line {line}: {cells[0]!r:.60} is in line {lines[name]} too")
         if cells[1]:
-            optima[cells[0].removesuffix(".sm")] = float(cells[1])
+            optima[name] = float(cells[1])
     return optima
+
+
+def problem_name(text: str) -> str:
+    """What a file or a row is known by: without the ending `.sm`, in lower case."""
+    return text.lower().removesuffix(".sm")

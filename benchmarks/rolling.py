@@ -29,7 +29,7 @@ from benchmarks.processes import on_one_thread
 from benchmarks.rolling_report import Row, page_of
 from benchmarks.rolling_runs.arms import ORACLE, Arm, all_arms
 from benchmarks.rolling_runs.draws import LARGEST, Kind, draw, hash_of_series
-from benchmarks.rolling_runs.outcomes import schedule_text
+from benchmarks.rolling_runs.outcomes import Outcome, schedule_text
 from benchmarks.rolling_runs.simulation import GENERATIONS, play, twenty_generations
 from benchmarks.wfinstances import instance_files
 from kfp_placement._files import write_whole
@@ -131,12 +131,12 @@ def _measured(
     series, stop = draw(case.kind, case.noise, seed), _stop(budget)
     oracle, input_hash = play(series, ORACLE, seed, stop), hash_of_series(series)
     rows = []
+    prefix = f"{case.name}.seed-{seed}.{_word(budget)}"
+    _write(folder, f"{prefix}.oracle", oracle)
     for arm in arms:
         started = time.process_time()
         outcome = play(series, arm, seed, stop)
-        if folder is not None:
-            file = f"{case.name}.seed-{seed}.{arm.name}.csv".replace(", ", "-").replace(" ", "-")
-            write_whole(folder.resolve() / file, schedule_text(outcome))
+        _write(folder, f"{prefix}.{arm.name}", outcome)
         rows.append(
             Row(
                 case=case.name,
@@ -144,6 +144,7 @@ def _measured(
                 input_hash=input_hash,
                 budget=budget,
                 arm=arm,
+                arrivals=series.arrivals,
                 outcome=outcome,
                 oracle=oracle,
                 large_cores=case.kind.most_cores // 2,
@@ -151,6 +152,16 @@ def _measured(
             )
         )
     return rows
+
+
+def _word(budget: Budget | None) -> str:
+    return f"{GENERATIONS}generations" if budget is None else budget.word
+
+
+def _write(folder: Path | None, name: str, outcome: Outcome) -> None:
+    if folder is not None:
+        file = f"{name}.csv".replace(", ", "-").replace(" ", "-")
+        write_whole(folder.resolve() / file, schedule_text(outcome))
 
 
 def _stop(budget: Budget | None) -> Callable[[], StoppingCriterion]:
@@ -219,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--drift-seeds",
-        type=whole_number(1, MOST_CASES),
+        type=whole_number(0, MOST_CASES),
         default=DRIFT_SEEDS,
         metavar="COUNT",
         help="of the seeds as many are replanned on drift as well, which takes ten times as long"

@@ -26,6 +26,7 @@ class Row:
         input_hash: of the runs, their arrivals and true times.
         budget: of each plan; None = 20 generations.
         arm: how the series was run.
+        arrivals: of its runs, since the first.
         outcome: what happened.
         oracle: what happened where plans knew the true run times.
         large_cores: steps of more cores are large; 0 = all steps are alike.
@@ -37,6 +38,7 @@ class Row:
     input_hash: str
     budget: Budget | None
     arm: Arm
+    arrivals: tuple[float, ...]
     outcome: Outcome
     oracle: Outcome
     large_cores: int
@@ -54,6 +56,7 @@ class Row:
             "rule": self.arm.rule_name or self.arm.name,
             "replans": self.arm.replans,
             "hasDeadline": self.arm.has_deadline,
+            "arrivalSeconds": list(self.arrivals),
             "makespanSeconds": self.outcome.makespan_seconds,
             "completionSeconds": list(self.outcome.completion_seconds),
             "oracleCompletionSeconds": list(self.oracle.completion_seconds),

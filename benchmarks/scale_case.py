@@ -87,6 +87,7 @@ def _planned(
         completions=(plan.figures.makespan_seconds,),
         unplaced=plan.figures.unplaced,
         rows=_rows(plan),
+        use=plan.figures.use,
         measured={PLANS_A_SECOND: tried / plan.planning_seconds},
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.budget import Budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.measuring import Benchmark, Parts, run_command, searched
-from benchmarks.outcomes import Outcome, by_budget
+from benchmarks.outcomes import MARGIN, Outcome, by_budget
 from benchmarks.processes import on_one_thread
 from benchmarks.seed_experiment import MIXES, Draw, draw_run
 from benchmarks.tables import Table, percent
@@ -138,7 +138,7 @@ def _means(group: Sequence[Outcome]) -> dict[str, Any]:
         "heftGain": heft,
         "gain": gained,
         "limit": most,
-        "share": gained / most if most > 0 else 1.0,
+        "share": gained / most if most > MARGIN else 1.0,
         "aboveBound": fmean(each.makespan / each.bound - 1 for each in group),
         "good": sum(map(is_good, group)),
     }

@@ -17,7 +17,7 @@ from benchmarks.budget import Budget, timed_budget
 from benchmarks.cases import Case, Instance, ordered_instance
 from benchmarks.command import DATA_HELP
 from benchmarks.data import data_folder
-from benchmarks.measuring import Benchmark, run_command
+from benchmarks.measuring import Benchmark, readable, run_command
 from benchmarks.processes import on_one_thread
 from benchmarks.wfinstances_report import parts_of, totals
 from kfp_placement_engine import Cluster, Node, PlacementProblem, RunGraph, read_run_file
@@ -37,22 +37,26 @@ class SlotCluster:
     """
 
     name: str
-    slots: int
+    slots: tuple[int, ...]
     speeds: tuple[float, ...]
 
     def cluster(self) -> Cluster:
-        """The nodes in the order of their speeds."""
+        """The nodes in this order."""
         # A slot is a CPU; where a node has no memory, kube-scheduler scores CPU alone.
-        room = {"cpu": 1000 * self.slots, "pods": 110}
+        nodes = enumerate(zip(self.slots, self.speeds, strict=True), start=1)
         return Cluster(
             tuple(
-                Node(f"node-{number}", room, speed=speed)
-                for number, speed in enumerate(self.speeds, start=1)
+                Node(f"node-{number}", {"cpu": 1000 * slots, "pods": 110}, speed=speed)
+                for number, (slots, speed) in nodes
             )
         )
 
 
-CLUSTERS = (SlotCluster("3x2", 2, (1.0, 1.0, 1.0)), SlotCluster("het 4x4", 4, (0.5, 1.0, 1.0, 2.0)))
+CLUSTERS = (
+    SlotCluster("3x2", (2, 2, 2), (1.0, 1.0, 1.0)),
+    SlotCluster("het 4x4", (4, 4, 4, 4), (0.5, 1.0, 1.0, 2.0)),
+    SlotCluster("6 nodes", (1, 2, 4, 8, 4, 2), (0.8, 1.0, 1.2, 1.0, 0.6, 1.5)),
+)
 
 
 def instance_files(data: Path | None = None) -> list[Path]:
@@ -135,6 +139,7 @@ BENCHMARK = Benchmark(
     seeds=range(1),
     budgets=(Budget(wall_seconds=2.0), Budget(wall_seconds=6.0)),
     add_options=_add_options,
+    prepare=readable,
     budget_of=timed_budget,
 )
 

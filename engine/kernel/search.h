@@ -1,6 +1,6 @@
 /* The memetic search: plans that improve by moves and exchange parts by crossover.
  *
- * Slot 0 of the population is the best plan so far. A child replaces its parent unless it is worse. It is
+ * Slot 0 of the population is the best of it. A child replaces its parent unless it is worse. It is
  * always rewritten as the plan that its simulated schedule shows: nodes, and starts as order. */
 #pragma once
 

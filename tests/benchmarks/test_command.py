@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import demand, exact, j30, paper, scale, scheduler, speed, suite, wfinstances
-from benchmarks.command import add_makespan_within
+from benchmarks.command import add_makespan_within, parser_of
 from kfp_placement_engine.model.objective import MakespanWithin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,11 +117,15 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
 def test_a_limit_of_the_latest_end_is_read(capsys):
     """`-3%` alone looks like an option to argparse."""
-    parser = argparse.ArgumentParser()
+    parser = parser_of("many_runs", "Runs.", examples=[""], exit_codes="0 done.")
     add_makespan_within(parser, [MakespanWithin(percent=5)])
     assert parser.parse_args([]).makespan_within == [MakespanWithin(percent=5)]
     given = parser.parse_args(["--makespan-within", "3%", "20m"]).makespan_within
     assert given == [MakespanWithin(percent=3), MakespanWithin(seconds=1200)]
+    for words in (["--makespan-within=-3%"], ["--makespan-within", "-3%"]):
+        with pytest.raises(SystemExit):
+            parser.parse_args(words)
+        assert "'-3%' is negative; give 0% or more, or a time" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        parser.parse_args(["--makespan-within=-3%"])
-    assert "'-3%' is negative; give 0% or more, or a time" in capsys.readouterr().err
+        parser.parse_args(["--help"])
+    assert "such as 3%, or a time" in " ".join(capsys.readouterr().out.split())

@@ -62,6 +62,27 @@ def test_an_optimum_that_is_beaten_is_an_error(folder, capsys):
     assert "error: p1, seed 0, 300 schedules: 12 s is below" in capsys.readouterr().out
 
 
+def test_names_of_projects_are_the_same_in_small_and_capital_letters(folder, capsys):
+    (folder / "p1.sm").rename(folder / "P1.SM")
+    assert command(["--data", str(folder), *BUDGET, "-o", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["case"]: row["optimumSeconds"] for row in rows} == {"P1": 12, "p2": None, "p10": None}
+
+
+def test_optima_of_other_projects_are_refused(folder, capsys):
+    (folder / "optimum.csv").write_text("problem,optimum\nq1,13\n", "utf-8")
+    assert command(["--data", str(folder), *BUDGET]) == 1
+    assert "names none of the projects; there are 3, such as" in capsys.readouterr().err
+
+
+def test_files_are_read_before_anything_is_searched(folder, capsys):
+    (folder / "p99.sm").write_text(project_text(SMALL)[:900], "latin-1")
+    assert command(["--data", str(folder), *BUDGET]) == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith("Error: p99.sm: cut off")
+    assert not printed.out
+
+
 def test_a_schedule_holds_jobs_of_no_duration(folder, tmp_path):
     cases = chosen(BENCHMARK.cases(_asked(folder)), "p1")
     run(cases, range(1), BENCHMARK.budgets, tmp_path)

@@ -82,6 +82,14 @@ def test_files_that_are_cut_off_are_refused(written):
             read_project(path)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "  ", "\n\x1a", " \x1a"])
+def test_files_may_end_as_under_dos(tmp_path, end):
+    path = tmp_path / "small.sm"
+    text = project_text(SMALL)
+    path.write_text(text.rstrip("*\n") + end, "latin-1", newline="")
+    assert read_project(path).capacities
+
+
 def test_files_that_are_too_large_are_not_read(tmp_path):
     path = tmp_path / "large.sm"
     with path.open("wb") as stream:
@@ -111,7 +119,7 @@ def test_the_most_jobs_are_read(tmp_path):
 
 def test_optima_may_be_blank(tmp_path):
     path = tmp_path / "optimum.csv"
-    path.write_text("problem,optimum\na.sm,12\nb,\n\nc , 7 \n", "utf-8")
+    path.write_text("problem,optimum\nA.SM,12\nb,\n\nc , 7 \n", "utf-8")
     assert read_optima(path) == {"a": 12.0, "c": 7.0}
 
 
@@ -120,7 +128,9 @@ def test_optima_may_be_blank(tmp_path):
     [
         ("", "the first line must be"),
         ("name,best\na,1\n", "the first line must be"),
-        ("problem,optimum\na,many\n", "line 2"),
+        ("problem,optimum\na,many\n", "line 2: 'a,many' is not a problem and its makespan"),
+        ("problem,optimum\na,12.5\n", "line 2: 'a,12.5' is not .* write a whole number"),
+        ("problem,optimum\na,3\nA.sm,4\n", "line 3: 'A.sm' is in line 2 too"),
         ("problem,optimum\na,3\nb,0\n", "line 3"),
         ("problem,optimum\na,-3\n", "line 2"),
         ("problem,optimum\na,3,4\n", "line 2"),

@@ -189,10 +189,20 @@ def test_the_command_prints_a_row_and_writes_its_schedule(capsys, tmp_path):
     (row,) = found["rows"]
     assert (row["rule"], row["replans"], row["hasDeadline"]) == ("slack", False, True)
     assert len(row["completionSeconds"]) == len(row["oracleCompletionSeconds"]) == 8
-    (file,) = tmp_path.iterdir()
-    steps = list(csv.DictReader(file.read_text().splitlines()))
-    assert len({step["run"] for step in steps}) == 8
-    assert max(float(step["end"]) for step in steps) == row["makespanSeconds"]
+    prefix = "made-up-noise-0.6.seed-1000.5schedules"
+    files = {file.name: file for file in tmp_path.iterdir()}
+    assert sorted(files) == [f"{prefix}.oracle.csv", f"{prefix}.slack-deadline.csv"]
+    for name, completions in (
+        ("oracle", row["oracleCompletionSeconds"]),
+        ("slack-deadline", row["completionSeconds"]),
+    ):
+        ends = [0.0] * 8
+        for step in csv.DictReader(files[f"{prefix}.{name}.csv"].read_text().splitlines()):
+            ends[int(step["run"])] = max(ends[int(step["run"])], float(step["end"]))
+        arrivals = row["arrivalSeconds"]
+        found = [end - arrival for end, arrival in zip(ends, arrivals, strict=True)]
+        assert found == pytest.approx(completions)
+    assert max(ends) == row["makespanSeconds"]
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,11 @@ def test_no_data(tmp_path):
 
 
 def test_clusters():
-    """Equal slots, and mixed speeds."""
+    """Equal slots, mixed speeds, and both mixed."""
     speeds = [[node.speed for node in each.cluster().nodes] for each in CLUSTERS]
-    assert speeds == [[1.0, 1.0, 1.0], [0.5, 1.0, 1.0, 2.0]]
+    assert speeds == [[1.0, 1.0, 1.0], [0.5, 1.0, 1.0, 2.0], [0.8, 1.0, 1.2, 1.0, 0.6, 1.5]]
+    cpus = [[node.allocatable["cpu"] for node in each.cluster().nodes] for each in CLUSTERS]
+    assert cpus == [[2000] * 3, [4000] * 4, [1000, 2000, 4000, 8000, 4000, 2000]]
 
 
 def test_a_task_takes_a_slot(made_up):
@@ -104,16 +106,35 @@ def test_figures_as_json(made_up, capsys):
     found = json.loads(capsys.readouterr().out)
     rows = found["rows"]
     cases = [(row["case"], row["seed"]) for row in rows]
-    assert cases == [(f"{name} made-up", seed) for name in ("3x2", "het 4x4") for seed in (0, 1)]
+    names = [each.name for each in CLUSTERS]
+    assert cases == [(f"{name} made-up", seed) for name in names for seed in (0, 1)]
     assert {row["input"] for row in rows} == {
         hashlib.sha256((made_up / "made-up.json").read_bytes()).hexdigest()
     }
     assert rows[0]["makespanSeconds"] == rows[0]["baselineSeconds"]["heft"] == 20
     assert rows[0]["baselineSeconds"]["peft"] == 20
     assert rows[0]["boundSeconds"]["critical-path"] == pytest.approx(20)
-    (equal, mixed) = found["totals"]
+    (equal, mixed, _) = found["totals"]
     assert (equal["cluster"], equal["files"], equal["oursByHeft"]) == ("3x2", 1, 1.0)
+    # HEFT is at the bound: there is no gap to close.
+    assert (equal["shareOfHeftsGap"], equal["shareOfHeftsPlainGap"]) == (1.0, 1.0)
     assert mixed["cluster"] == "het 4x4"
+
+
+def test_the_gap_is_also_that_to_the_bounds_which_know_no_windows(made_up):
+    """One slow step of two is not to be helped by the fast node alone: kinds-lp says so."""
+    case = Case("6 nodes made-up", lambda seed: load(made_up / "made-up.json", CLUSTERS[2], seed))
+    (file,) = files_of(run([case], range(1), [Budget(schedules=9)]))
+    assert (file.cluster, file.name, file.origin) == ("6 nodes", "made-up", None)
+    assert 0 < file.plain_bound <= file.bound <= file.best
+
+
+def test_files_are_read_before_anything_is_searched(made_up, capsys):
+    (made_up / "z.json").write_text("{", encoding="utf-8")
+    assert command(["--data", str(made_up), "--budget", "9schedules"]) == 1
+    printed = capsys.readouterr()
+    assert "z.json" in printed.err
+    assert "made-up" not in printed.out
 
 
 def test_one_file_on_one_cluster(made_up, capsys):
@@ -121,7 +142,7 @@ def test_one_file_on_one_cluster(made_up, capsys):
     assert command([*options, "het * made-up"]) == 0
     assert "Cluster 3x2" not in capsys.readouterr().out
     assert command([*options, "sarek"]) == 1
-    assert "no case is called 'sarek'; there are 2, such as 3x2 made-up" in capsys.readouterr().err
+    assert "no case is called 'sarek'; there are 3, such as 3x2 made-up" in capsys.readouterr().err
 
 
 def test_kube_default_is_a_mean_over_the_orders_of_the_nodes(made_up):
@@ -145,7 +166,7 @@ def test_first_figures_are_those_of_the_data(folder):
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("cluster", CLUSTERS[:2], ids=lambda each: each.name)
 def test_small_instances(folder, name, cluster):
     """Within 2 % of the first figures, to which ours may only be better."""
     case = Case(f"{cluster.name} {name}", partial(load, folder / f"{name}.json", cluster))

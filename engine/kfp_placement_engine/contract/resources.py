@@ -37,6 +37,9 @@ KINDS: tuple[type[Resource], ...] = (
 )
 """All custom resources."""
 
+_OBJECT_TYPES = ("model_type", "model_attributes_type", "dict_type")
+"""What pydantic calls the problem where there is something else than an object."""
+
 ResourceT = TypeVar("ResourceT", bound=Resource)
 
 
@@ -69,6 +72,7 @@ def _first_problem(error: ValidationError) -> str:
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     words = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "enum":
-        words = f"{words.replace('Input should', 'must')}, not {first['input']!r:.60}"
+    if words.startswith("Input should"):
+        must = "must be an object" if first["type"] in _OBJECT_TYPES else f"must{words[12:]}"
+        words = f"{must}, not {first['input']!r:.60}"
     return f"{place}: {words}{more}"

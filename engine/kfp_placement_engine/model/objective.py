@@ -48,7 +48,7 @@ class MakespanWithin:
 
 
 def parse_makespan_within(text: object) -> MakespanWithin:
-    """Read `3%`, or a time such as `20m` or a number of seconds.
+    """Read `3%`, or a time such as `20m`.
 
     Raises:
         QuantityError: it is neither, or negative, or too large.
@@ -62,9 +62,14 @@ def parse_makespan_within(text: object) -> MakespanWithin:
     try:
         if isinstance(text, str) and text.endswith("%"):
             return MakespanWithin(percent=_percent(text))
-        return MakespanWithin(seconds=parse_duration(text))
+        if isinstance(text, str) and text[-1:].isalpha() and text[:1].isdigit():
+            return MakespanWithin(seconds=parse_duration(text))
     except PlanningError as error:
         raise QuantityError(str(error)) from error
+    # A number alone may mean per cent or seconds.
+    raise QuantityError(
+        f"{shown_value(text)} is not a limit of the makespan; write for example 3% or 20m"
+    )
 
 
 def _percent(text: str) -> float:

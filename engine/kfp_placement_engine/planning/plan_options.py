@@ -42,7 +42,8 @@ class PlanOptions:
         assumptions: stand-ins for what is unknown; None = the defaults, with what the cluster's
             source sets.
         params: of the search.
-        threads: of the search; does not change the plan. 0 = one per core.
+        threads: of the search, at most one per island; does not change the plan. 0 = as many as
+            there are cores.
         quick: list scheduling only: a plan at once, without a search, in which other nodes are not
             tried for explanations and bounds are critical paths.
         alternatives: name the next best nodes of every step, see `next_best`.

@@ -132,9 +132,11 @@ class GeneticSearch:
             ):
                 share = (allowed - self._schedules()) / len(self._islands)
                 improve = partial(Island.improve, trials=trials, schedules=share)
-                improved = list(pool.map(improve, self._islands))
+                before = self._best_of_islands().terms
+                list(pool.map(improve, self._islands))
                 generation += 1
-                since = 0 if any(improved) else since + 1
+                is_better = better(self._best_of_islands().terms, before)
+                since = 0 if is_better else since + 1
                 report(generation, share_done(stop))
         placement = self._best_of_islands().placement
         for candidate in (Candidate(placement, simulate(self._problem, placement)), held):

@@ -114,12 +114,8 @@ class Island:
         earlier = self._earlier
         return found if earlier is None or better(found.terms, earlier.terms) else earlier
 
-    def improve(self, trials: int, schedules: float) -> bool:
-        """Try this many children, or fewer: no more than this many schedules are decoded.
-
-        Returns whether the best plan got better.
-        """
-        before = self.best.terms
+    def improve(self, trials: int, schedules: float) -> None:
+        """Try this many children, fewer if this many schedules were decoded before."""
         last = self.schedules + schedules
         while trials > 0 and self.schedules < last:
             left = (last - self.schedules) / _SCHEDULES_A_CHILD
@@ -127,8 +123,6 @@ class Island:
             if self.population.improve(self._parameters, batch):
                 self._improved_at = self.schedules
             trials -= batch
-        is_better = better(self.best.terms, before)
         if self.schedules - self._improved_at > self._patience:
             self._earlier = self.best
             self.start(self._starts)
-        return is_better

@@ -35,8 +35,9 @@ class GeneticParams:
         population_size: individuals on each island.
         islands: populations that search separately, each on a core where there are enough; the best
             plan wins. Their number, not that of the threads, is part of the plan's identity.
-        restart_after: schedules without an improvement, per step whose node the plan decides, after
-            which an island starts again; the best plan is kept.
+        restart_after: schedules without an improvement, per gene (a step whose node the plan
+            decides, or several that share one), after which an island starts again; the best plan
+            is kept.
         crossover_rate: share of children that mix two parents.
         joint_crossover_rate: the same for several runs that are planned together.
         window_share: share of the former that take all of a stretch of time from the second parent
@@ -75,8 +76,11 @@ class GeneticParams:
         if self.variant not in ("memetic", "paper"):
             raise PlanningError(f"search variant {self.variant!r}; choose memetic or paper")
         for name, least in _LEAST.items():
-            if not getattr(self, name) >= least:
-                raise PlanningError(f"{name} = {getattr(self, name)!r}; it must be {least} or more")
+            value = getattr(self, name)
+            if not (isinstance(value, int) and value >= least):
+                raise PlanningError(
+                    f"{name} = {value!r}; it must be a whole number, {least} or more"
+                )
         for name in _SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise PlanningError(

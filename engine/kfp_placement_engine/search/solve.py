@@ -45,7 +45,7 @@ def solve(
         seed: of the random generator, 0 or more.
         params: of the search.
         warm_start: a plan to start from as well.
-        threads: how many to use; 0 = one per core.
+        threads: how many to use, at most one per island; 0 = as many as there are cores.
         report: called after every generation, for progress.
 
     Raises:

@@ -33,7 +33,7 @@ REFUSED = {
     ),
     "runs": (
         {"quota": {"runs": -1}},
-        "RunQueue 'default': spec.quota.runs: Input should be greater than or equal to 0",
+        "RunQueue 'default': spec.quota.runs: must be greater than or equal to 0, not -1",
     ),
 }
 

@@ -19,6 +19,7 @@ from kfp_placement_engine.planning.plan_parts import figures_of
 from kfp_placement_engine.planning.plan_runs import plan_run
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.baselines.brute_force import count_plans
+from kfp_placement_engine.search.genetic import seeds_of
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules
 from kfp_placement_engine.search.simulation import simulate_fullest, simulate_list, simulate_planned
@@ -42,7 +43,7 @@ OURS = ("memetic", "paper", "heft", "random", "brute-force", "list", "backfill",
 THEIRS = ("kube-default", "fifo")
 # Two sums of the same few numbers, added in different orders.
 ROUNDING = 1e-14
-QUICK = GeneticParams(exact_below=0, population_size=4)
+QUICK = GeneticParams(exact_below=0, population_size=4, restart_after=20)
 
 uneven_assumptions = st.builds(
     Assumptions,
@@ -93,7 +94,9 @@ def decided(problem, way):
     """The schedule that a way of deciding leads to."""
     if way in ("memetic", "paper"):
         params = QUICK if way == "memetic" else replace(GeneticParams.paper(), population_size=4)
-        return solve(problem, MaxGenerations(2), 1, params, threads=1).schedule
+        # Each plan to start from is a generation of the default search.
+        starts = len(list(seeds_of(problem, 1))) if way == "memetic" else 0
+        return solve(problem, MaxGenerations(starts + 2), 1, params, threads=1).schedule
     if way == "list":
         return simulate_list(problem, priority_rules(problem)["longest-path"])
     if way == "fullest":

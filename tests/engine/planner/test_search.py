@@ -19,6 +19,7 @@ from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.search.baselines import BASELINES
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import seeds_of, trials_per_generation
+from kfp_placement_engine.search.island import Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import simulate
 from kfp_placement_engine.search.solve import solve
@@ -95,6 +96,65 @@ def test_the_same_seed_and_generations_give_the_same_plan_on_any_number_of_threa
         assert outcome_of(solve(again, MaxGenerations(20), 7, params, threads=threads)) == first
     others = [solve(problem, MaxGenerations(13), seed, params, threads=2) for seed in range(8, 14)]
     assert len({str(outcome_of(other)[:-1]) for other in others}) > 1
+
+
+@pytest.fixture
+def starts(monkeypatch):
+    """How often an island was filled with the plans to start from, as a list that grows."""
+    counted: list[int] = []
+    start = Island.start
+
+    def noted(island, candidates):
+        counted.append(len(candidates))
+        start(island, candidates)
+
+    monkeypatch.setattr(Island, "start", noted)
+    return counted
+
+
+@pytest.mark.parametrize("restart_after", [1, 5])
+@pytest.mark.parametrize("islands", [1, 3])
+@pytest.mark.parametrize("dispatch", ["ready", "ordered"])
+def test_a_search_that_starts_again_loses_nothing(restart_after, islands, dispatch, starts):
+    """The same plan on any number of threads, longer searches no worse, a warm start kept."""
+    problem = a_wide_problem(dispatch=dispatch, steps=12)
+    params = replace(SEARCH, islands=islands, restart_after=restart_after)
+    known = [each.schedule.terms for some in seeds_of(problem, 7) for each in some]
+    best = min(known, key=tuple)
+    for generations in (24, 30, 40):
+        found = solve(problem, MaxGenerations(generations), 7, params, threads=1)
+        assert not better(best, found.schedule.terms)
+        best = found.schedule.terms
+    assert len(starts) > 2 * 3 * islands
+    again = solve(problem, MaxGenerations(40), 7, params, threads=4)
+    assert outcome_of(again) == outcome_of(found)
+    on = solve(problem, MaxGenerations(30), 8, params, warm_start=found.placement)
+    assert not better(found.schedule.terms, on.schedule.terms)
+
+
+@settings(max_examples=40)
+@given(case=cases(), dispatch=st.sampled_from(["ready", "ordered"]), islands=st.integers(1, 3))
+def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch, islands):
+    problem = lowered(case.run, case.cluster, dispatch=dispatch).problem
+    params = replace(SEARCH, islands=islands, restart_after=1)
+    known = [each.schedule.terms for some in seeds_of(problem, 3) for each in some]
+    found = solve(problem, MaxGenerations(len(known) + 4), 3, params, threads=2).schedule
+    assert not any(better(terms, found.terms) for terms in known)
+
+
+def test_what_another_island_has_found_already_is_no_improvement():
+    """The best plan of all has changed in the last generations only if a criterion is told so."""
+    seen: list[SearchProgress] = []
+
+    def noted(progress: SearchProgress) -> bool:
+        seen.append(progress)
+        return progress.generation >= 60
+
+    solve(a_wide_problem(steps=10), noted, 3, replace(SEARCH, islands=3), threads=1)
+    bred = [each for each in seen if each.terms is not None]
+    for before, after in pairwise(bred):
+        changed = better(after.terms, before.terms)
+        assert after.since_improvement == (0 if changed else before.since_improvement + 1)
 
 
 PRINT_PLAN = """
@@ -317,6 +377,8 @@ def test_negative_generations_and_seeds_are_refused():
         {"population_size": 0},
         {"islands": 0},
         {"islands": -2},
+        {"restart_after": 0},
+        {"restart_after": 2.5},
         {"most_moves": 0},
         {"crossover_rate": 1.5},
         {"crossover_rate": float("nan")},
