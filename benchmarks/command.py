@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.data import DATA_VARIABLE
 from benchmarks.tables import FORMATS, Page, as_markdown
@@ -30,6 +31,14 @@ class BenchmarkError(Exception):
 DATA_HELP = f"[default: the variable {DATA_VARIABLE}, else ../shared/data]"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Takes `-3%` for a value, which its option refuses in words, not for an unknown option."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"-\.?[0-9]")
+
+
 def parser_of(
     name: str, summary: str, *, examples: Sequence[str], exit_codes: str
 ) -> argparse.ArgumentParser:
@@ -43,14 +52,12 @@ def parser_of(
     """
     program = f"python -m benchmarks.{name}"
     lines = ["Examples:", *(f"  {program} {each}".rstrip() for each in examples)]
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=program,
         description=summary,
         epilog="\n".join([*lines, "", f"Exit codes: {exit_codes}"]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    # `-3%` is a value, which its option refuses in words, and not an option that is not known.
-    parser._negative_number_matcher = re.compile(r"-\.?[0-9]")
     parser.add_argument(
         "-o",
         dest="form",

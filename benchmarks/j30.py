@@ -131,7 +131,7 @@ def cases(asked: argparse.Namespace) -> list[Case]:
     optima = {} if given is None else read_optima(given)
     if optima and not any(problem_name(path.name) in optima for path in files):
         raise InputError(
-            f"{given}: names none of the projects; there are {len(files):,}, such as {files[0].stem}"
+            f"{given}: names none of the {len(files):,} projects, such as {files[0].stem}"
         )
     return [
         Case(path.stem, partial(load, path, optima.get(problem_name(path.name)))) for path in files

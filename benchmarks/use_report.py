@@ -14,7 +14,8 @@ _SLOTS = "pods"
 def use_parts(outcomes: Sequence[Outcome]) -> list[Table]:
     """Means over the cases that have a resource; for each budget a row."""
     names = [
-        name for name in dict.fromkeys(name for each in outcomes for name in each.use)
+        name
+        for name in dict.fromkeys(name for each in outcomes for name in each.use)
         if name != _SLOTS
     ]
     if not names:

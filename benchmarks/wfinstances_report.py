@@ -12,7 +12,6 @@ from benchmarks.tables import Table, percent
 from benchmarks.wfinstances_origin import ORIGIN, Origin
 from kfp_placement_engine.bounds.lower_bound import ROUNDED
 
-
 PLAIN_BOUNDS = ("critical-path", "area", "pattern-lp")
 """Those that stand beside the largest one: earlier figures were compared with them."""
 

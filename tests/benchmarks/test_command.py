@@ -1,6 +1,5 @@
 """The command lines of the benchmarks: formats, messages, exit codes."""
 
-import argparse
 import json
 import subprocess
 import sys

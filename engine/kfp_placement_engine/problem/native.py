@@ -319,7 +319,7 @@ def _close_search(search: ctypes.c_void_p, _native: _Problem) -> None:
 
 
 class Population:
-    """The plans that one island of the search works on; slot 0 is its best.
+    """The plans that one island of the search works on; slot 0 is the best of them.
 
     Attributes:
         genes: [P, G]; keys: [P, A] starts; terms: [P, 5].

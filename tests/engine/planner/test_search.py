@@ -151,8 +151,9 @@ def test_what_another_island_has_found_already_is_no_improvement():
         return progress.generation >= 60
 
     solve(a_wide_problem(steps=10), noted, 3, replace(SEARCH, islands=3), threads=1)
-    bred = [each for each in seen if each.terms is not None]
-    for before, after in pairwise(bred):
+    for before, after in pairwise(each for each in seen if each.terms is not None):
+        assert after.terms is not None
+        assert before.terms is not None
         changed = better(after.terms, before.terms)
         assert after.since_improvement == (0 if changed else before.since_improvement + 1)
 
