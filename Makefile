@@ -145,7 +145,7 @@ bench-j30: setup ## 480 projects of PSPLIB beside their proven optima, 1,000 to 
 		--seeds $(or $(SEEDS),0-2) --output benchmarks/results/j30.md
 
 # Searches are kept in .tune.jsonl: interrupted, it goes on where it was.
-bench-tune: setup ## how the constants of the search are chosen, on generated instances alone (20 minutes)
+bench-tune: setup ## how the constants of the search are chosen, on generated instances alone (25 minutes)
 	@$(BIN)/python -m benchmarks.tune --workers $(WORKERS) --log .tune.jsonl \
 		$(if $(BUDGET),--budget $(BUDGET)) $(if $(SEEDS),--seeds $(SEEDS)) --output benchmarks/results/tune.md
 

@@ -64,7 +64,7 @@ NamedT = TypeVar("NamedT", bound=Named)
 
 
 def chosen(cases: Sequence[NamedT], glob: str = "*", limit: int | None = None) -> list[NamedT]:
-    """The cases whose names match; of more than the limit one of each of so many equal parts.
+    """The cases whose names match; of more than the limit one from each equal part.
 
     It is drawn, always the same: names are often in a pattern that equal steps would follow.
 

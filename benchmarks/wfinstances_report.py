@@ -13,7 +13,7 @@ from benchmarks.wfinstances_origin import ORIGIN, Origin
 from kfp_placement_engine.bounds.lower_bound import ROUNDED
 
 PLAIN_BOUNDS = ("critical-path", "area", "pattern-lp")
-"""Those that stand beside the largest one: earlier figures were compared with them."""
+"""Earlier figures were compared with the largest of these, so it is in the table as well."""
 
 
 @dataclass(frozen=True)

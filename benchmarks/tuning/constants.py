@@ -75,7 +75,6 @@ CONSTANTS = (
     Constant("window_share", (0.25, 0.5, 0.75, 1.0), ORDERED_KINDS),
     Constant("serial_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
     Constant("moved_share", (0.25, 0.5, 0.75, 1.0), (WORKFLOWS,)),
-    Constant("elite_share", (0.1, 0.2, 0.4, 0.6, 0.8)),
     Constant("greedy_share", (0.05, 0.1, 0.2, 0.4, 0.8), ORDERED_KINDS),
     Constant("most_moves", (1, 2, 4, 6, 8)),
 )
@@ -104,7 +103,6 @@ OPERATORS = (
     Operator("window-crossover", "window crossover", {"window_share": 0.0}, ORDERED_KINDS),
     Operator("greedy-decoding", "decoding by list", {"greedy_share": 0.0}, ORDERED_KINDS),
     Operator("backfilling", "decoding by backfilling", {"greedy_share": 1.0}, ORDERED_KINDS),
-    Operator("elite-selection", "children of the best", {"elite_share": 0.0}),
     Operator("restarts", "restarts", {"restart_after": MOST_WHOLE}),
 )
 

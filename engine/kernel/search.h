@@ -14,7 +14,6 @@ typedef struct {
     double window_share;    /* share of these that take all of a stretch of time from the second parent */
     double serial_share;    /* share of children decoded serially and justified (ordered dispatch) */
     double moved_share;     /* share of these whose steps may go to other nodes, each with a probability that is drawn */
-    double elite_share;     /* share of children of the best plan */
     double greedy_share;    /* share of the others decoded by list scheduling (ordered dispatch) */
     double most_moves;      /* moves per child, at most */
 } SearchParameters;
@@ -207,7 +206,7 @@ static int try_child(Search *search) {
     const Problem *p = search->p;
     Population *population = search->population;
     uint64_t *random = population->random;
-    int64_t slot = random_unit(random) < search->parameters->elite_share ? 0 : random_index(random, population->size);
+    int64_t slot = random_index(random, population->size);
     memcpy(search->genes, population->genes + slot * p->genes, sizeof(int64_t) * (size_t)p->genes);
     memcpy(search->keys, population->keys + slot * p->activities, sizeof(double) * (size_t)p->activities);
     search->order = search->ordered ? search->orders + slot * p->activities : NULL;

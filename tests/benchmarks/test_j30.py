@@ -46,13 +46,15 @@ def test_deviations_from_optimum_and_critical_path(folder, capsys):
     assert (row["aboveOptimum"], row["optimal"]) == (0.0, 1.0)
     assert row["aboveCriticalPath"] == pytest.approx(12 / 9 - 1)
     assert command(["--data", str(folder), *BUDGET]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["3", "300", "schedules"]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in lines if line[:3] == ["3", "300", "schedules"]]
 
 
 def test_no_optimum_needs_to_be_known(folder, capsys):
     (folder / "optimum.csv").unlink()
     assert command(["--data", str(folder), *BUDGET]) == 0
-    assert " - " in capsys.readouterr().out.splitlines()[-1]
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  3 ")]
+    assert " - " in row
 
 
 def test_an_optimum_that_is_beaten_is_an_error(folder, capsys):

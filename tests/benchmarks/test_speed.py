@@ -97,7 +97,7 @@ def test_another_checkout_that_computes_the_same(checkout, capsys):
 def test_another_checkout_that_computes_something_else(checkout, capsys, monkeypatch):
     module = checkout / "engine" / ENGINE.name / "search" / "parameters.py"
     text = module.read_text("utf-8")
-    changed = text.replace("elite_share: float = 0.4", "elite_share: float = 0.9")
+    changed = text.replace("greedy_share: float = 0.1", "greedy_share: float = 0.9")
     assert changed != text
     module.write_text(changed, "utf-8")
     monkeypatch.setattr(speed, "CASES", (SEARCH, PLAN))

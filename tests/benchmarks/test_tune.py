@@ -10,9 +10,9 @@ from benchmarks.tuning.report import shipped_in
 from benchmarks.tuning.study import Study
 from kfp_placement_engine import GeneticParams
 
-SHARE = GeneticParams().elite_share
+SHARE = GeneticParams().crossover_rate
 FEW = ("--limit", "5", "--kinds", "workflows")
-ONE_VALUE = ("--parameters", "elite_share", "--values", "0.123", *FEW, "--budget", "60schedules")
+ONE_VALUE = ("--parameters", "crossover_rate", "--values", "0.123", *FEW, "--budget", "60schedules")
 ONE_OPERATOR = ("--operators", "crossover", *FEW, "--seeds", "0-1", "--budget", "0.005cpu")
 
 
@@ -27,13 +27,13 @@ def both(*arguments: str) -> tuple[Study, Study]:
 def test_a_row_for_every_value_and_the_shipped_one_marked(capsys, tmp_path):
     page = tmp_path / "tune.md"
     assert command([*ONE_VALUE, "--output", str(page)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "elite_share" in line]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "crossover_rate" in line]
     assert {row[1] for row in rows} == {"0.123", str(SHARE)}
     assert [row[1] for row in rows if row[2:] == ["shipped"]] == [str(SHARE)]
     text = page.read_text("utf-8")
     words = " ".join(text.split())
     assert "5 instances of a kind (numbers 1000 to 1004), seed 0, 60 schedules each" in words
-    assert shipped_in(text) == {"elite_share": str(SHARE)}
+    assert shipped_in(text) == {"crossover_rate": str(SHARE)}
     assert max(len(line) for line in text.splitlines() if "|" not in line) <= 100
 
 
@@ -50,11 +50,11 @@ def test_figures_hold_every_trial(capsys):
     assert figures["operators"] is None
     values = figures["values"]
     (setting,) = values["settings"]
-    assert (setting["name"], setting["value"]) == ("elite_share", 0.123)
+    assert (setting["name"], setting["value"]) == ("crossover_rate", 0.123)
     assert set(setting["percentByKind"]) == {"workflows"}
     assert values["instances"] == list(range(2000, 2005))
-    assert values["shipped"]["elite_share"] == SHARE
-    assert [row["params"]["elite_share"] for row in values["trials"]] == [SHARE, 0.123] * 5
+    assert values["shipped"]["crossover_rate"] == SHARE
+    assert [row["params"]["crossover_rate"] for row in values["trials"]] == [SHARE, 0.123] * 5
 
 
 def test_budgets_in_schedules_are_for_values_and_cpu_seconds_for_operators():
@@ -74,7 +74,7 @@ def test_all_is_measured_unless_something_is_asked_for():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--parameters", "elite"], "'elite': no such constant; there are population_size, "),
+        (["--parameters", "cross"], "'cross': no such constant; there are population_size, "),
         (["--parameters", "exact_below"], "exact_below is not tuned: it says which tiny runs"),
         (["--values", "0.123"], "--values: name the one constant that has them with --parameters"),
         (["--parameters", "islands", "--values", "x"], "'x': it must be a number"),
@@ -97,13 +97,13 @@ def test_usage_errors(arguments, message, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--values", "2"], "elite_share = 2; it must lie between 0 and 1"),
-        (["--values", "nan"], "elite_share = nan; it must lie between 0 and 1"),
+        (["--values", "2"], "crossover_rate = 2; it must lie between 0 and 1"),
+        (["--values", "nan"], "crossover_rate = nan; it must lie between 0 and 1"),
         (["--values", str(SHARE)], "there is nothing to compare: what is asked for is as shipped"),
         (["--log", "/"], "/: cannot be read: "),
     ],
 )
 def test_wrong_input(arguments, message, capsys):
-    assert command(["--parameters", "elite_share", *arguments]) == 1
+    assert command(["--parameters", "crossover_rate", *arguments]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"Error: {message}")

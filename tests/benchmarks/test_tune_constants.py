@@ -75,8 +75,8 @@ def test_kinds_that_a_setting_changes_nothing_in_are_not_measured():
 def test_values_must_be_of_the_constants_type():
     with pytest.raises(BenchmarkError, match=r"islands = 1\.5; it must be a whole number"):
         value_settings(SHIPPED, [Constant("islands", (1.5,))])
-    with pytest.raises(PlanningError, match=r"elite_share = 2; it must lie between 0 and 1"):
-        value_settings(SHIPPED, [Constant("elite_share", (2,))])
+    with pytest.raises(PlanningError, match=r"crossover_rate = 2; it must lie between 0 and 1"):
+        value_settings(SHIPPED, [Constant("crossover_rate", (2,))])
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="make bench-tune has not made the table yet")

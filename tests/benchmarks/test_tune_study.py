@@ -12,8 +12,8 @@ from benchmarks.tuning.study import Study, compare, mean_interval
 from benchmarks.tuning.trials import Measurement
 from kfp_placement_engine import GeneticParams
 
-SHIPPED, OTHER = GeneticParams(), GeneticParams(elite_share=0.123)
-SETTING = Setting("elite_share", 0.123, OTHER, ("kfp-ready", "workflows"))
+SHIPPED, OTHER = GeneticParams(), GeneticParams(crossover_rate=0.123)
+SETTING = Setting("crossover_rate", 0.123, OTHER, ("kfp-ready", "workflows"))
 BETTER, WORSE, NEITHER = [-0.2] * 9 + [-0.1], [0.2] * 9 + [0.1], [-0.6, 0.6] * 5
 LITTLE_BETTER = [-0.04] * 10
 UNSURE_BETTER, UNSURE_WORSE = [-0.9, 0.7] * 5, [0.9, -0.7] * 5

@@ -118,7 +118,6 @@ class SearchParameters(ctypes.Structure):
             "window_share",
             "serial_share",
             "moved_share",
-            "elite_share",
             "greedy_share",
             "most_moves",
         )

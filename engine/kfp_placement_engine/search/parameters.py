@@ -20,7 +20,6 @@ _SHARES = (
     "window_share",
     "serial_share",
     "moved_share",
-    "elite_share",
     "greedy_share",
     "mutation_rate",
 )
@@ -47,7 +46,6 @@ class GeneticParams:
         moved_share: share of these whose steps may go to other nodes, where they end first; each
             with a probability that is drawn for the child. Only where plans that complete earlier
             are better in any case.
-        elite_share: share of children of the island's best.
         greedy_share: share of children decoded by list scheduling, of those that are not decoded
             serially; the others are decoded by backfilling (`ordered` dispatch only).
         most_moves: mutations per child, at most.
@@ -64,7 +62,6 @@ class GeneticParams:
     window_share: float = 1.0
     serial_share: float = 0.75
     moved_share: float = 0.5
-    elite_share: float = 0.4
     greedy_share: float = 0.1
     most_moves: int = 4
     exact_below: int = 20_000
@@ -115,7 +112,6 @@ class GeneticParams:
             window_share=self.window_share if is_one_in_order else 0.0,
             serial_share=self.serial_share if is_serial else 0.0,
             moved_share=self.moved_share if problem.is_completion_first else 0.0,
-            elite_share=self.elite_share,
             greedy_share=self.greedy_share,
             most_moves=self.most_moves,
         )

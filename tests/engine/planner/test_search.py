@@ -383,7 +383,7 @@ def test_negative_generations_and_seeds_are_refused():
         {"most_moves": 0},
         {"crossover_rate": 1.5},
         {"crossover_rate": float("nan")},
-        {"elite_share": -0.1},
+        {"moved_share": -0.1},
         {"serial_share": 2},
         {"mutation_rate": -1},
         {"greedy_share": -0.5},
