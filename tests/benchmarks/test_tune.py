@@ -27,7 +27,8 @@ def both(*arguments: str) -> tuple[Study, Study]:
 def test_a_row_for_every_value_and_the_shipped_one_marked(capsys, tmp_path):
     page = tmp_path / "tune.md"
     assert command([*ONE_VALUE, "--output", str(page)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "crossover_rate" in line]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line for line in lines if line[:1] == ["crossover_rate"]]
     assert {row[1] for row in rows} == {"0.123", str(SHARE)}
     assert [row[1] for row in rows if row[2:] == ["shipped"]] == [str(SHARE)]
     text = page.read_text("utf-8")
