@@ -15,14 +15,16 @@ from benchmarks.budget import Budget, Spent, budget, search, timed_budget
 from benchmarks.cases import Case, chosen, ordered_instance
 from benchmarks.checkouts import Checkout
 from benchmarks.command import BenchmarkError
-from benchmarks.found import Found
+from benchmarks.found import Found, use_figures, use_of
 from benchmarks.measuring import report
 from benchmarks.outcomes import Outcome, References
 from benchmarks.peers.orders import ORDERS
 from benchmarks.processes import ROOT, on_one_thread
 from benchmarks.series import run
-from kfp_placement_engine import BASELINES, GeneticParams
+from kfp_placement_engine import BASELINES, GeneticParams, MaxGenerations, solve
 from kfp_placement_engine.bounds.lower_bound import lower_bounds
+from kfp_placement_engine.model.objective import ResourceWeights
+from kfp_placement_engine.planning.resource_use import mean_use
 from kfp_placement_engine.search.baselines.brute_force import count_plans
 from tests.support.builders import a_cluster, a_run, a_step, nodes
 
@@ -212,6 +214,27 @@ def test_a_row_holds_what_it_takes_to_judge_it(tmp_path):
     assert sorted(each["step"] for each in rows) == [f"s{number}" for number in range(6)]
     assert max(float(each["end"]) for each in rows) == row["makespanSeconds"]
     assert not outcome.fault
+
+
+def test_the_use_of_resources_is_that_which_a_plan_states():
+    instance = an_instance()
+    schedule = solve(instance.problem, MaxGenerations(3), 0).schedule
+    stated = mean_use(0, instance.problem, schedule)
+    assert use_of(instance.problem, schedule) == pytest.approx(stated)
+    assert 0 < stated["cpu"] <= 1
+    assert use_figures(stated)["weightedUse"] == ResourceWeights().mean_of(stated)
+
+
+def test_the_use_of_resources_has_a_table(capsys):
+    words = ["--limit", "1", "--seeds", "0", "--budget", "9schedules", "20schedules"]
+    assert suite.command(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("Use of resources until the latest end, %")
+    assert lines[at + 1].split()[:3] == ["budget", "cpu", "memory"]
+    assert [line.split()[:2] for line in lines[at + 2 : at + 4]] == [
+        ["9", "schedules"],
+        ["20", "schedules"],
+    ]
 
 
 def test_the_hash_is_that_of_the_input():
