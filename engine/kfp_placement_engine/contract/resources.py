@@ -71,7 +71,7 @@ def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    words = first["msg"].removeprefix("Value error, ")
+    words = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     if words.startswith("Input should"):
         must = "must be an object" if first["type"] in _OBJECT_TYPES else f"must{words[12:]}"
         words = f"{must}, not {first['input']!r:.60}"

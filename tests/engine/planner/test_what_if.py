@@ -350,7 +350,7 @@ def test_the_same_plan_has_the_same_suggestions():
 
 
 def test_another_search_of_the_most_promising_change_is_no_loss():
-    run, cluster = made_up_case(4)
+    run, cluster = made_up_case(1)
     plan = plan_run(run, cluster, PlanOptions(generations=2, dispatch="ordered", compare=()))
     ends = []
     for searches in (1, 2, 5):
