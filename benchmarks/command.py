@@ -32,7 +32,7 @@ DATA_HELP = f"[default: the variable {DATA_VARIABLE}, else ../shared/data]"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Takes `-3%` for a value, which its option refuses in words, not for an unknown option."""
+    """Reads `-3%` as a value, which its option refuses in words, and not as an unknown option."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

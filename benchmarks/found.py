@@ -83,7 +83,8 @@ def find(instance: Instance, budget: Budget, seed: int) -> Found:
 def use_of(problem: PlacementProblem, schedule: Schedule) -> dict[str, float]:
     """Requests x seconds over room x makespan, by resource; of those of which there is room.
 
-    All pods count, drivers too. It is computed here, as an older engine may not know it.
+    Of all runs together, drivers included. It is computed here and not by the engine, whose
+    `mean_use` is of one run, and which may be that of an older checkout.
     """
     arrays = problem.arrays
     placed = schedule.finished & (schedule.node >= 0)

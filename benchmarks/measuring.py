@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.beside import BaseProcess, base_parts, base_process
@@ -18,15 +19,14 @@ from benchmarks.budget import Budget, budget, timed_budget
 from benchmarks.cases import Case, chosen
 from benchmarks.checkouts import Checkout, add_base
 from benchmarks.command import Echo, add_output, exit_code_of, parser_of, show, whole_number
-from benchmarks.outcomes import Outcome
+from benchmarks.outcomes import Outcome, by_budget
 from benchmarks.peers import add_peers, peer_names
 from benchmarks.peers.report import peer_parts
-from benchmarks.series import Find, find_here, run
-from benchmarks.tables import Page, Table, machine
-from benchmarks.use_report import use_parts
+from benchmarks.series import Find, find_here, make_folder, run
+from benchmarks.tables import Page, Table, machine, percent
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
-from kfp_placement_engine.exceptions import InputError
+from kfp_placement_engine.model.objective import ResourceWeights
 from kfp_placement_engine.model.progress import Progress
 
 MOST_SEEDS = 10_000
@@ -163,6 +163,29 @@ def report(
     return 1 if faults else 0
 
 
+def use_parts(outcomes: Sequence[Outcome]) -> list[Table]:
+    """What plans use of each resource: means over the cases that have it, a row for each budget."""
+    names = dict.fromkeys(name for each in outcomes for name in each.use if name != "pods")
+    if not names:
+        return []
+    weights = ResourceWeights()
+    rows = [
+        [
+            budget.text,
+            *(_mean_share([each.use.get(name) for each in group]) for name in names),
+            _mean_share([weights.mean_of(each.use) for each in group]),
+        ]
+        for budget, group in by_budget(outcomes).items()
+    ]
+    headings = ["budget", *names, "CPU and memory as one"]
+    return [Table("Use of resources until the latest end, %", headings, rows)]
+
+
+def _mean_share(shares: Sequence[float | None]) -> str:
+    known = [share for share in shares if share is not None]
+    return percent(fmean(known)) if known else "-"
+
+
 def readable(cases: Sequence[Case], progress: Progress) -> Sequence[Case]:
     """The same cases, once all have been read: a bad file is not found after hours of work.
 
@@ -268,17 +291,3 @@ def seed_range(text: str) -> range:
             f"{text!r:.40}: the last seed must not be below the first, nor {MOST_SEEDS:,} above it"
         )
     return range(first, last + 1)
-
-
-def make_folder(folder: Path | None) -> None:
-    """Make a folder for schedules, before any work is done for it.
-
-    Raises:
-        InputError: it cannot be made.
-    """
-    if folder is None:
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from error

@@ -24,15 +24,15 @@ from benchmarks.command import (
     show,
     whole_number,
 )
-from benchmarks.measuring import MOST_CASES, add_search_options, make_folder
+from benchmarks.measuring import MOST_CASES, add_search_options
 from benchmarks.processes import on_one_thread
 from benchmarks.rolling_report import Row, page_of
 from benchmarks.rolling_runs.arms import ORACLE, Arm, all_arms
 from benchmarks.rolling_runs.draws import LARGEST, Kind, draw, hash_of_series
 from benchmarks.rolling_runs.outcomes import Outcome, schedule_text
 from benchmarks.rolling_runs.simulation import GENERATIONS, play, twenty_generations
+from benchmarks.series import make_folder, write_schedule
 from benchmarks.wfinstances import instance_files
-from kfp_placement._files import write_whole
 from kfp_placement.cli.output import check_target
 from kfp_placement.cli.progress import LiveLine
 from kfp_placement_engine import MaxSchedules
@@ -160,8 +160,7 @@ def _word(budget: Budget | None) -> str:
 
 def _write(folder: Path | None, name: str, outcome: Outcome) -> None:
     if folder is not None:
-        file = f"{name}.csv".replace(", ", "-").replace(" ", "-")
-        write_whole(folder.resolve() / file, schedule_text(outcome))
+        write_schedule(folder, name.replace(", ", "-"), schedule_text(outcome))
 
 
 def _stop(budget: Budget | None) -> Callable[[], StoppingCriterion]:

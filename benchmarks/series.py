@@ -11,6 +11,7 @@ from benchmarks.cases import Case, Instance
 from benchmarks.found import Found, Row, rows_of, schedule_text
 from benchmarks.outcomes import Outcome, outcome_of, references_of
 from kfp_placement._files import write_whole
+from kfp_placement_engine.exceptions import InputError
 from kfp_placement_engine.model.progress import Progress, no_progress
 from kfp_placement_engine.search.simulation import Schedule
 
@@ -99,5 +100,28 @@ class _Schedules:
             RunError: it cannot be written.
         """
         if self.folder is not None:
-            file = f"{self.prefix}.{name}.csv".replace("/", "-").replace(" ", "-")
-            write_whole(self.folder.resolve() / file, schedule_text(rows))
+            write_schedule(self.folder, f"{self.prefix}.{name}", schedule_text(rows))
+
+
+def write_schedule(folder: Path, name: str, text: str) -> None:
+    """Write a schedule; blanks and slashes in its name become hyphens in that of the file.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    file = f"{name}.csv".replace("/", "-").replace(" ", "-")
+    write_whole(folder.resolve() / file, text)
+
+
+def make_folder(folder: Path | None) -> None:
+    """Make a folder for schedules, before any work is done for it.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from error

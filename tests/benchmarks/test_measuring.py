@@ -340,8 +340,8 @@ def test_another_checkout_that_fails(capsys, checkout):
     options = ["--limit", "1", "--seeds", "0", "--budget", "9schedules", "--base", str(checkout)]
     assert suite.command(options) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"Error: {checkout}: its search of ")
-    assert line.endswith(" fails: RuntimeError: not today")
+    assert line.startswith(f"Error: {checkout}: its search of 10x(16,64) equal medium fails: ")
+    assert line.endswith("RuntimeError: not today")
 
 
 def test_another_checkout_that_reads_something_else(checkout):

@@ -37,8 +37,16 @@ KINDS: tuple[type[Resource], ...] = (
 )
 """All custom resources."""
 
-_OBJECT_TYPES = ("model_type", "model_attributes_type", "dict_type")
-"""What pydantic calls the problem where there is something else than an object."""
+_WRONG, _OURS = "Input should", "Value error, "
+"""What messages begin with: pydantic's of a wrong kind or size, and those of our own checks."""
+
+_KINDS = {
+    "model_type": "be an object",
+    "model_attributes_type": "be an object",
+    "dict_type": "be an object",
+    "tuple_type": "be a list",
+}
+"""What must be there, in words of YAML, by pydantic's name of the problem."""
 
 ResourceT = TypeVar("ResourceT", bound=Resource)
 
@@ -71,8 +79,8 @@ def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(f"{part!s:.80}" for part in first["loc"])
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    words = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
-    if words.startswith("Input should"):
-        must = "must be an object" if first["type"] in _OBJECT_TYPES else f"must{words[12:]}"
-        words = f"{must}, not {first['input']!r:.60}"
+    words = first["msg"].removeprefix(_OURS)
+    if words.startswith(_WRONG):
+        wanted = _KINDS.get(first["type"], words.removeprefix(_WRONG).strip())
+        words = f"must {wanted}, not {first['input']!r:.60}"
     return f"{place}: {words}{more}"

@@ -55,18 +55,19 @@ def parse_makespan_within(text: object) -> MakespanWithin:
     """
     if isinstance(text, MakespanWithin):
         return text
-    if isinstance(text, str) and text.strip().startswith("-"):
+    # A number alone may mean per cent or seconds.
+    written = text if isinstance(text, str) else ""
+    if written.strip().startswith("-"):
         raise QuantityError(
             f"{shown_value(text)} is negative; give 0% or more, or a time such as 20m"
         )
     try:
-        if isinstance(text, str) and text.endswith("%"):
-            return MakespanWithin(percent=_percent(text))
-        if isinstance(text, str) and text[-1:].isalpha() and text[:1].isdigit():
-            return MakespanWithin(seconds=parse_duration(text))
+        if written.endswith("%"):
+            return MakespanWithin(percent=_percent(written))
+        if written[:1].isdigit() and written[-1:].isalpha():
+            return MakespanWithin(seconds=parse_duration(written))
     except PlanningError as error:
         raise QuantityError(str(error)) from error
-    # A number alone may mean per cent or seconds.
     raise QuantityError(
         f"{shown_value(text)} is not a limit of the makespan; write for example 3% or 20m"
     )

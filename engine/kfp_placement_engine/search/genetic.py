@@ -20,7 +20,7 @@ from kfp_placement_engine.search.baselines.heft import heft_placement
 from kfp_placement_engine.search.baselines.random_placement import random_nodes
 from kfp_placement_engine.search.baselines.tie_breaks import simulate_ties
 from kfp_placement_engine.search.fitness import better
-from kfp_placement_engine.search.island import Candidate, Individual, Island
+from kfp_placement_engine.search.island import Candidate, Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.priorities import priority_rules, run_orders
 from kfp_placement_engine.search.simulation import (
@@ -122,23 +122,22 @@ class GeneticSearch:
         best, held, generation = self._seed(stop, warm_start, report)
         trials = trials_per_generation(self._problem)
         allowed = schedules_allowed(stop)
-        since = 0
+        since, terms = 0, self._best_island().best_terms
         # Small runs are planned without a search, and need not import it.
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(self._threads) as pool:
             while not stop(
-                SearchProgress(generation, since, self._best_terms(held), self._schedules())
+                SearchProgress(generation, since, _best_terms(terms, held), self._schedules())
             ):
                 share = (allowed - self._schedules()) / len(self._islands)
                 improve = partial(Island.improve, trials=trials, schedules=share)
-                before = self._best_of_islands().terms
                 list(pool.map(improve, self._islands))
                 generation += 1
-                is_better = better(self._best_of_islands().terms, before)
-                since = 0 if is_better else since + 1
+                before, terms = terms, self._best_island().best_terms
+                since = 0 if better(terms, before) else since + 1
                 report(generation, share_done(stop))
-        placement = self._best_of_islands().placement
+        placement = self._best_island().best.placement
         for candidate in (Candidate(placement, simulate(self._problem, placement)), held):
             if candidate is not None and better(candidate.schedule.terms, best.schedule.terms):
                 best = candidate
@@ -176,16 +175,17 @@ class GeneticSearch:
         """How many were decoded, plans to start from included."""
         return self._seed_schedules + sum(island.schedules for island in self._islands)
 
-    def _best_terms(self, held: Candidate | None) -> Floats:
-        """Of the best plan so far, on the islands or with held starts."""
-        best = self._best_of_islands().terms
-        if held is not None and better(held.schedule.terms, best):
-            return held.schedule.terms
-        return best
-
-    def _best_of_islands(self) -> Individual:
-        best, *others = (island.best for island in self._islands)
+    def _best_island(self) -> Island:
+        """The first one of those with the best plan."""
+        best, *others = self._islands
         for other in others:
-            if better(other.terms, best.terms):
+            if better(other.best_terms, best.best_terms):
                 best = other
         return best
+
+
+def _best_terms(terms: Floats, held: Candidate | None) -> Floats:
+    """Of the best plan so far: that of the islands, or the one with held starts."""
+    if held is not None and better(held.schedule.terms, terms):
+        return held.schedule.terms
+    return terms

@@ -1,5 +1,6 @@
 """One population of the search; it starts again once it has found nothing better for long."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
-from kfp_placement_engine.problem.problem import Floats, Integers, PlacementProblem
+from kfp_placement_engine.problem.problem import Floats, PlacementProblem
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.simulation import Schedule
@@ -26,39 +27,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Individual:
-    """A plan as the kernel has it.
+    """A plan of a population.
 
     Attributes:
-        genes: [G] nodes.
-        keys: [A] starts, which are the order.
+        placement: without held starts.
         terms: [5] of the objective.
     """
 
-    genes: Integers
-    keys: Floats
+    placement: Placement
     terms: Floats
-
-    @property
-    def placement(self) -> Placement:
-        """The plan without held starts."""
-        return Placement(self.genes, self.keys, np.empty(0))
-
-
-def store(population: native.Population, slot: int, candidate: Candidate) -> None:
-    """Put a plan into a slot of a population."""
-    schedule = candidate.schedule
-    population.genes[slot] = candidate.placement.gene_nodes
-    population.keys[slot] = np.where(
-        np.isfinite(schedule.start), schedule.start, candidate.placement.priority
-    )
-    population.terms[slot] = schedule.terms
-
-
-def first_of(population: native.Population) -> Individual:
-    """A copy of what is in the first slot, the best."""
-    return Individual(
-        population.genes[0].copy(), population.keys[0].copy(), population.terms[0].copy()
-    )
 
 
 class Island:
@@ -99,8 +76,16 @@ class Island:
         self._starts = candidates
         for slot in range(self._size):
             offset = 0 if slot == 0 else slot + self._number
-            store(self.population, slot, candidates[offset % len(candidates)])
+            self._store(slot, candidates[offset % len(candidates)])
         self._improved_at = self.schedules
+
+    def _store(self, slot: int, candidate: Candidate) -> None:
+        population, schedule = self.population, candidate.schedule
+        population.genes[slot] = candidate.placement.gene_nodes
+        population.keys[slot] = np.where(
+            np.isfinite(schedule.start), schedule.start, candidate.placement.priority
+        )
+        population.terms[slot] = schedule.terms
 
     @property
     def schedules(self) -> int:
@@ -110,11 +95,25 @@ class Island:
     @property
     def best(self) -> Individual:
         """The best plan that was ever here."""
-        found = first_of(self.population)
-        earlier = self._earlier
-        return found if earlier is None or better(found.terms, earlier.terms) else earlier
+        if self._unbeaten is not None:
+            return self._unbeaten
+        genes, keys = self.population.genes[0].copy(), self.population.keys[0].copy()
+        return Individual(Placement(genes, keys, np.empty(0)), self.best_terms)
 
-    def improve(self, trials: int, schedules: float) -> None:
+    @property
+    def best_terms(self) -> Floats:
+        """[5] those of `best`, whose placement, which may be large, is not copied."""
+        unbeaten = self._unbeaten
+        return self.population.terms[0].copy() if unbeaten is None else unbeaten.terms
+
+    @property
+    def _unbeaten(self) -> Individual | None:
+        """The best plan from before the last start, unless the population has a better one."""
+        earlier = self._earlier
+        is_beaten = earlier is None or better(self.population.terms[0], earlier.terms)
+        return None if is_beaten else earlier
+
+    def improve(self, trials: int, schedules: float = math.inf) -> None:
         """Try this many children, fewer if this many schedules were decoded before."""
         last = self.schedules + schedules
         while trials > 0 and self.schedules < last:

@@ -1,16 +1,16 @@
 """A short search that starts from a plan: for many problems that differ little from each other."""
 
 import time
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
-from kfp_placement_engine.problem import native
 from kfp_placement_engine.problem.placement import Placement
 from kfp_placement_engine.problem.problem import PlacementProblem
 from kfp_placement_engine.search.fitness import better
 from kfp_placement_engine.search.genetic import candidates_of, seeds_of
-from kfp_placement_engine.search.island import Candidate, first_of, store
+from kfp_placement_engine.search.island import Candidate, Island
 from kfp_placement_engine.search.parameters import GeneticParams
 from kfp_placement_engine.search.result import Result
 from kfp_placement_engine.search.simulation import simulate
@@ -83,9 +83,8 @@ def _bred(
     free = [each for each in parents if not each.placement.not_before.size]
     free.sort(key=lambda candidate: tuple(candidate.schedule.terms))
     state = np.random.SeedSequence(seed).generate_state(4, np.uint64)
-    island = native.Population(problem, POPULATION, state)
-    for slot in range(POPULATION):
-        store(island, slot, free[slot % len(free)])
-    island.improve(params.kernel_parameters(problem), trials)
-    placement = first_of(island).placement
+    island = Island(problem, replace(params, population_size=POPULATION), 0, state)
+    island.start(free)
+    island.improve(trials)
+    placement = island.best.placement
     return Candidate(placement, simulate(problem, placement))

@@ -142,8 +142,8 @@ def test_no_plan_to_start_from_is_lost_when_a_search_starts_again(case, dispatch
     assert not any(better(terms, found.terms) for terms in known)
 
 
-def test_what_another_island_has_found_already_is_no_improvement():
-    """The best plan of all has changed in the last generations only if a criterion is told so."""
+def test_what_another_island_has_found_already_does_not_count_as_an_improvement():
+    """A criterion is told how long ago the best plan of all islands changed."""
     seen: list[SearchProgress] = []
 
     def noted(progress: SearchProgress) -> bool:
